@@ -341,6 +341,21 @@ impl Instance {
             .expect("invariant: more deadlines never invalidate an objective")
     }
 
+    /// The same instance with the deadlines of another one of the same flows, such as of a larger cluster.
+    ///
+    /// # Panics
+    /// If the other has other numbers of flows.
+    #[must_use]
+    pub fn with_deadlines_of(mut self, other: &Self) -> Self {
+        assert_eq!(self.flows.len(), other.flows.len(), "deadlines of other flows");
+        for (flow, other) in self.flows.iter_mut().zip(other.flows.iter()) {
+            flow.deadline = other.deadline;
+        }
+        let (objective, weights) = (self.objective, self.weights);
+        self.with_objective(objective, weights)
+            .expect("invariant: the objective suits the deadlines of the other")
+    }
+
     /// The same flows with the same costs on machines that all have this `speed`, which must be positive:
     /// what plans for faster machines are held against. Critical paths and times alone are new; deadlines and
     /// costs that were derived from them are not.

@@ -1,8 +1,11 @@
 //! Slot configuration: the best division of map and reduce slots and the order of the jobs.
 
 use slackline_algo::ordering::exhaustive::ex_mk_sf_jr;
+use slackline_algo::ordering::orders::Goal;
 use slackline_algo::ordering::orders::TooMany;
-use slackline_algo::ordering::split::{Best, as_submitted, at_split, mk_sf_jr, mk_tct_sf_jr, proportional};
+use slackline_algo::ordering::split::{
+    as_submitted, at_split, best_split, mk_sf_jr, mk_tct_sf_jr_told, proportional,
+};
 use slackline_algo::ordering::workload::Workload;
 use slackline_model::Instance;
 
@@ -10,7 +13,7 @@ pub use slackline_algo::ordering;
 pub use slackline_algo::ordering::estimator::Mode;
 pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
 pub use slackline_algo::ordering::plan::{Plan, in_order};
-pub use slackline_algo::ordering::split::{Choice, Config, NotDivisible, Splits};
+pub use slackline_algo::ordering::split::{Choice, Config, Front, NotDivisible, Splits};
 pub use slackline_algo::ordering::workload::NotOffline;
 
 /// How the best split is sought.
@@ -59,12 +62,14 @@ pub struct Request {
     pub config: Config,
     /// Scale the best of these splits instead of searching all (the proportional rule, MK_SF_JR only).
     pub proportional: Option<Splits>,
+    /// Whether the Pareto front is made too, which takes many times as long.
+    pub front: bool,
 }
 
 impl Request {
     /// The best of these splits by a method, with work-conserving reduces.
     pub fn new(splits: Splits, method: Method) -> Self {
-        Self { splits, method, config: Config::standard(), proportional: None }
+        Self { splits, method, config: Config::standard(), proportional: None, front: false }
     }
 
     /// With this way of issuing reduces, and these times for orders.
@@ -80,6 +85,13 @@ impl Request {
         self.proportional = proportional;
         self
     }
+
+    /// With the splits and orders that nothing beats in both makespan and total completion time.
+    #[must_use]
+    pub fn with_front(mut self) -> Self {
+        self.front = true;
+        self
+    }
 }
 
 /// The answer.
@@ -91,10 +103,8 @@ pub struct Tuned {
     pub default: Choice,
     /// The same slots, jobs in the order of the document.
     pub submitted: Choice,
-    /// The splits and orders that nothing beats in both makespan and total completion time.
-    pub pareto: Vec<Choice>,
-    /// What the paper's Algorithm 5 returns.
-    pub paper: Choice,
+    /// The splits and orders that nothing beats in both makespan and total completion time, if they were asked for.
+    pub front: Option<Front>,
     /// What the exact search finds, if the proportional rule was asked for.
     pub exact: Option<Choice>,
     /// Splits that were estimated for `best`.
@@ -121,19 +131,26 @@ pub enum TuneError {
 /// Workloads that are not offline (flows of several jobs, releases after 0), too many jobs for
 /// [`Method::ExMkSfJr`].
 pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> {
+    tune_told(instance, request, &mut |_, _| ())
+}
+
+/// As [`tune`]; `told` hears how far the search for the front is: how much is done, of how much.
+///
+/// # Errors
+/// As [`tune`].
+pub fn tune_told(
+    instance: &Instance,
+    request: &Request,
+    told: &mut dyn FnMut(u64, u64),
+) -> Result<Tuned, TuneError> {
     let workload = Workload::from_instance(instance)?;
     let Request { splits, method, config, .. } = *request;
-    let searched = match method {
-        Method::ExMkSfJr => Some(ex_mk_sf_jr(&workload, splits, config.mode)?),
-        Method::MkSfJr => Some(mk_sf_jr(&workload, splits, config)),
-        Method::MkTctSfJr => None,
+    let exact = match method {
+        Method::ExMkSfJr => ex_mk_sf_jr(&workload, splits, config.mode)?,
+        Method::MkSfJr => mk_sf_jr(&workload, splits, config),
+        Method::MkTctSfJr => best_split(&workload, splits, Rule::MkTctJr, Goal::Makespan, config),
     };
-    let front = mk_tct_sf_jr(&workload, splits, config);
-    let exact = searched.unwrap_or_else(|| Best {
-        choice: front.paper.clone(),
-        evaluated: front.evaluated,
-        candidates: front.candidates,
-    });
+    let front = request.front.then(|| mk_tct_sf_jr_told(&workload, splits, config, told));
     let scaled = request.proportional.map(|small| proportional(&workload, splits, small, config));
     let half = splits.half();
     let (best, exact) = match scaled {
@@ -144,8 +161,7 @@ pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> 
         default: at_split(&workload, half, method.rule(), config),
         submitted: as_submitted(&workload, half, config.mode),
         best: best.choice,
-        pareto: front.choices,
-        paper: front.paper,
+        front,
         exact,
         evaluated: best.evaluated,
         candidates: splits.count(),
@@ -170,12 +186,19 @@ mod tests {
                 let request = Request::new(splits, method)
                     .with_config(Config::standard().with_mode(mode))
                     .with_proportional((method == Method::MkSfJr).then(|| Splits::of_total(6).unwrap()));
+                assert_eq!(
+                    tune(&instance, &request).unwrap().front,
+                    None,
+                    "it is not made unless it is asked for"
+                );
+                let request = request.with_front();
                 let tuned = tune(&instance, &request).unwrap();
-                let all = [&tuned.best, &tuned.default, &tuned.submitted, &tuned.paper].into_iter();
-                for choice in all.chain(&tuned.pareto).chain(&tuned.exact) {
+                let front = tuned.front.as_ref().unwrap();
+                let all = [&tuned.best, &tuned.default, &tuned.submitted, &front.paper].into_iter();
+                for choice in all.chain(&front.choices).chain(&tuned.exact) {
                     assert_eq!((choice.makespan.0, choice.total_completion, choice.order.len()), (0, 0, 0));
                 }
-                assert_eq!((tuned.pareto.len(), tuned.candidates), (1, 39));
+                assert_eq!((front.choices.len(), tuned.candidates), (1, 39));
                 let plan = in_order(&instance, tuned.best.order, mode).unwrap();
                 assert!(plan.tasks.is_empty());
             }

@@ -28,8 +28,9 @@ pub struct TunedSplit {
 pub struct Tuning {
     /// What the method chooses.
     pub best: TunedSplit,
-    /// What nothing beats in both makespan and total completion time, least makespan first.
-    pub pareto: Vec<TunedSplit>,
+    /// What nothing beats in both makespan and total completion time, least makespan first, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pareto: Option<Vec<TunedSplit>>,
     /// As many map as reduce slots, in the order of the method's rule.
     pub default: TunedSplit,
     /// Splits that were estimated; bounds ruled out the others.
@@ -105,7 +106,8 @@ mod tests {
             total_completion: 20.0,
         };
         let pareto = vec![split.clone()];
-        let tuning = Tuning { best: split.clone(), pareto, default: split, evaluated: 2, candidates: 3 };
+        let tuning =
+            Tuning { best: split.clone(), pareto: Some(pareto), default: split, evaluated: 2, candidates: 3 };
         let value = |value: f64, outcome: &str| TriedValue {
             value,
             meets: outcome == "done",

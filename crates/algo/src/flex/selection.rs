@@ -157,7 +157,7 @@ pub fn frederickson_johnson(instance: &FlexInstance) -> Option<Vec<u32>> {
 
 /// Every `step`-th undecided slot of each job; each stands for the `step` that end with it.
 fn samples(arrays: &Arrays<'_>, step: u32) -> Vec<Entry> {
-    let mut samples = Vec::new();
+    let mut samples = Vec::with_capacity((arrays.undecided() / u64::from(step)) as usize);
     for job in 0..arrays.taken.len() {
         let mut at = u64::from(arrays.taken[job]) + u64::from(step) - 1;
         while at < u64::from(arrays.open[job]) {

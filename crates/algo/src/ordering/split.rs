@@ -4,7 +4,7 @@
 //! map slots (docs/math/ordering.md D6), so nothing short of all splits will do; but bounds over ranges of splits
 //! leave only few to estimate, see `bounds.rs` and `split_search.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use slackline_model::{JobId, Span};
@@ -221,7 +221,19 @@ pub struct Front {
 /// MK_TCT_SF_JR (Algorithm 5) with the choice left to the reader: the Pareto front over all splits and
 /// the orders of both rules. Exact.
 pub fn mk_tct_sf_jr(workload: &Workload, splits: Splits, config: Config) -> Front {
+    mk_tct_sf_jr_told(workload, splits, config, &mut |_, _| ())
+}
+
+/// As [`mk_tct_sf_jr`]; `told` hears how many splits are settled, of how many in all searches together.
+pub fn mk_tct_sf_jr_told(
+    workload: &Workload,
+    splits: Splits,
+    config: Config,
+    told: &mut dyn FnMut(u64, u64),
+) -> Front {
     let mut probe = Probe::new(workload, splits, config);
+    let searches = 3 * config.mk_tct_jr.times().len() + 2 * config.mk_jr.times().len();
+    probe.progress = Some(Progress { told, settled: 0, of: searches as u64 * u64::from(splits.count()) });
     let paper = probe.best(Rule::MkTctJr, Goal::Makespan);
     let fastest = probe.best(Rule::MkJr, Goal::Makespan);
     let shortest = probe.best(Rule::MkTctJr, Goal::TotalCompletion);
@@ -273,7 +285,17 @@ pub fn as_submitted(workload: &Workload, split: Split, mode: Mode) -> Choice {
     Choice::of(&mut Estimator::default(), workload, split, workload.ids().collect(), mode)
 }
 
-/// Estimates and bounds splits.
+/// How far several searches over all splits are.
+struct Progress<'a> {
+    told: &'a mut dyn FnMut(u64, u64),
+    settled: u64,
+    of: u64,
+}
+
+/// An order on a split: its rule, the times it goes by, and the map slots of a node.
+type At = (Rule, Times, u32);
+
+/// Estimates and bounds splits, each once whatever it is searched for.
 struct Probe<'a> {
     workload: &'a Workload,
     splits: Splits,
@@ -281,8 +303,18 @@ struct Probe<'a> {
     bounds: Bounds,
     range_bounds: RangeBounds<'a>,
     estimator: Estimator,
-    /// Points at which a split was estimated.
-    estimated: BTreeSet<u32>,
+    /// Makespan and total completion time of what was estimated.
+    estimated: BTreeMap<At, (Span, u128)>,
+    /// Bounds by ranges, whatever becomes of the reduces and with these in order, from their first to their last points.
+    bounded: BTreeMap<(At, u32), Bounded>,
+    progress: Option<Progress<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Bounded {
+    any: Both,
+    /// The better of that and with the reduces in order; nothing where it was not asked for.
+    in_order: Option<Both>,
 }
 
 impl<'a> Probe<'a> {
@@ -294,12 +326,51 @@ impl<'a> Probe<'a> {
             bounds: Bounds::new(workload),
             range_bounds: RangeBounds::new(workload),
             estimator: Estimator::default(),
-            estimated: BTreeSet::new(),
+            estimated: BTreeMap::new(),
+            bounded: BTreeMap::new(),
+            progress: None,
         }
     }
 
+    /// At how many splits an order was estimated.
     fn evaluated(&self) -> u32 {
-        self.estimated.len() as u32
+        let mut points: Vec<u32> = self.estimated.keys().map(|&(.., point)| point).collect();
+        points.sort_unstable();
+        points.dedup();
+        points.len() as u32
+    }
+
+    fn settled(&mut self, points: u32) {
+        if let Some(Progress { told, settled, of }) = &mut self.progress {
+            *settled += u64::from(points);
+            told(*settled, *of);
+        }
+    }
+
+    /// The bound of a range, whatever becomes of the reduces; a better one unless `is_enough`.
+    fn range_bound(
+        &mut self,
+        (rule, times): (Rule, Times),
+        range: &RangeInclusive<u32>,
+        is_enough: impl Fn(Both) -> bool,
+    ) -> Both {
+        let key = ((rule, times, *range.start()), *range.end());
+        let ends = self.splits.ends(range);
+        let known = self.bounded.get(&key).copied();
+        let any = known.map(|known| known.any);
+        let any = any.unwrap_or_else(|| self.range_bounds.bound(rule, times, ends));
+        if is_enough(any) {
+            self.bounded.entry(key).or_insert(Bounded { any, in_order: None });
+            return any;
+        }
+        let in_order = known.and_then(|known| known.in_order).unwrap_or_else(|| {
+            if known.is_some() {
+                self.range_bounds.bound(rule, times, ends);
+            }
+            self.range_bounds.bound_in_order(self.config.mode, ends).unwrap_or(any)
+        });
+        self.bounded.insert(key, Bounded { any, in_order: Some(in_order) });
+        in_order
     }
 
     /// A quick bound, for all orders.
@@ -311,11 +382,16 @@ impl<'a> Probe<'a> {
         }
     }
 
+    /// Makespan and total completion time, if that is known already.
+    fn known(&self, point: u32, rule: Rule, times: Times) -> Option<(Span, u128)> {
+        self.estimated.get(&(rule, times, point)).copied()
+    }
+
     fn estimate(&mut self, point: u32, rule: Rule, times: Times) -> Choice {
-        self.estimated.insert(point);
         let split = self.splits.at(point);
         let order = rule.order(self.workload, split, times);
         let choice = Choice::of(&mut self.estimator, self.workload, split, order, self.config.mode);
+        self.estimated.insert((rule, times, point), (choice.makespan, choice.total_completion));
         Choice { rule: Some((rule, times)), ..choice }
     }
 
@@ -367,20 +443,27 @@ impl Search for ForGoal<'_, '_> {
             Goal::Makespan => quick.max(both.makespan.into()),
             Goal::TotalCompletion => quick.max(both.total_completion),
         };
-        let ends = self.probe.splits.ends(&range);
-        let bound = of(self.probe.range_bounds.bound(self.rule, self.times, ends));
+        let (best, goal) = (self.best.as_ref().map(|best| self.key(best).0), self.goal);
         // The makespan hardly depends on the order of the reduces.
-        if self.goal == Goal::Makespan || self.is_hopeless(bound) {
-            return bound;
-        }
-        self.probe.range_bounds.bound_in_order(self.probe.config.mode, ends).map_or(bound, of)
+        let is_enough = |both| goal == Goal::Makespan || best.is_some_and(|best| best <= of(both));
+        of(self.probe.range_bound((self.rule, self.times), &range, is_enough))
     }
 
     fn is_hopeless(&self, bound: u128) -> bool {
         self.best.as_ref().is_some_and(|best| self.key(best).0 <= bound)
     }
 
+    fn settled(&mut self, points: u32) {
+        self.probe.settled(points);
+    }
+
     fn visit(&mut self, point: u32) {
+        let known = self.probe.known(point, self.rule, self.times);
+        if let (Some((makespan, total)), Some(best)) = (known, &self.best)
+            && self.goal.key(makespan, total) >= self.key(best)
+        {
+            return;
+        }
         let choice = self.probe.estimate(point, self.rule, self.times);
         if self.best.as_ref().is_none_or(|best| self.key(&choice) < self.key(best)) {
             self.best = Some(choice);
@@ -397,6 +480,11 @@ struct ForBoth<'p, 'a> {
     /// end of the front is so ruled out by one goal, however weak its bound for the other.
     floor: (u128, u128),
     front: Vec<Choice>,
+}
+
+/// Whether one of a front is as good as a bound in both goals.
+fn is_dominated(front: &[Choice], (_, makespan, total): (u128, u128, u128)) -> bool {
+    front.iter().any(|c| u128::from(c.makespan.0) <= makespan && c.total_completion <= total)
 }
 
 /// Adds a choice to a front unless one of it is as good in both goals.
@@ -424,19 +512,25 @@ impl Search for ForBoth<'_, '_> {
             let (makespan, total) = (makespan.max(both.makespan.into()), total.max(both.total_completion));
             (makespan.saturating_mul(total), makespan, total)
         };
-        let ends = self.probe.splits.ends(&range);
-        let bound = of(self.probe.range_bounds.bound(self.rule, self.times, ends));
-        if self.is_hopeless(bound) {
-            return bound;
-        }
-        self.probe.range_bounds.bound_in_order(self.probe.config.mode, ends).map_or(bound, of)
+        let front = &self.front;
+        let is_enough = |both| is_dominated(front, of(both));
+        of(self.probe.range_bound((self.rule, self.times), &range, is_enough))
     }
 
-    fn is_hopeless(&self, (_, makespan, total): Self::Bound) -> bool {
-        self.front.iter().any(|c| u128::from(c.makespan.0) <= makespan && c.total_completion <= total)
+    fn is_hopeless(&self, bound: Self::Bound) -> bool {
+        is_dominated(&self.front, bound)
+    }
+
+    fn settled(&mut self, points: u32) {
+        self.probe.settled(points);
     }
 
     fn visit(&mut self, point: u32) {
+        if let Some((makespan, total)) = self.probe.known(point, self.rule, self.times)
+            && is_dominated(&self.front, (0, makespan.0.into(), total))
+        {
+            return;
+        }
         let choice = self.probe.estimate(point, self.rule, self.times);
         keep(&mut self.front, choice);
     }

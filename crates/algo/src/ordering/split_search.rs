@@ -21,6 +21,9 @@ pub(super) trait Search {
 
     /// Evaluates a point.
     fn visit(&mut self, point: u32);
+
+    /// So many points more are settled, by a visit or a bound.
+    fn settled(&mut self, _points: u32) {}
 }
 
 /// Visits every point of `points` that its bound does not rule out, best bound first; of equal bounds, those in
@@ -34,16 +37,17 @@ pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S)
     }
     let mut bound = search.bound(lo..=hi, None);
     loop {
-        if !search.is_hopeless(bound) {
-            if lo == hi {
-                search.visit(lo);
-                visited += 1;
-            } else {
-                let middle = lo + (hi - lo) / 2;
-                for (lo, hi) in [(lo, middle), (middle + 1, hi)] {
-                    let bound = search.bound(lo..=hi, Some(bound));
-                    heap.push(Reverse((bound, hi - lo, lo)));
-                }
+        if search.is_hopeless(bound) {
+            search.settled(hi - lo + 1);
+        } else if lo == hi {
+            search.visit(lo);
+            search.settled(1);
+            visited += 1;
+        } else {
+            let middle = lo + (hi - lo) / 2;
+            for (lo, hi) in [(lo, middle), (middle + 1, hi)] {
+                let bound = search.bound(lo..=hi, Some(bound));
+                heap.push(Reverse((bound, hi - lo, lo)));
             }
         }
         let Some(Reverse((next, width, from))) = heap.pop() else { return visited };

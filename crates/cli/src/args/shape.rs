@@ -16,6 +16,8 @@ use super::value;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's
+    ///
+    /// Several, as in 20,30,40, for compare and tune; a range, as in 10..200, for tune.
     #[arg(long, value_name = "N", value_parser = value::machines, help_heading = "Workload")]
     pub(crate) machines: Option<value::Machines>,
     /// Map slots of each machine; with --reduce-slots
@@ -62,6 +64,17 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// The same with each of several numbers of machines, in rising order; itself where there is at most one.
+    pub(crate) fn sizes(&self) -> Vec<Self> {
+        match &self.machines {
+            Some(value::Machines::Listed(sizes)) => {
+                let of = |&n: &u32| Self { machines: Some(value::Machines::Range(n, n)), ..self.clone() };
+                sizes.iter().map(of).collect()
+            }
+            _ => vec![self.clone()],
+        }
+    }
+
     /// The seed, 0 if none was given.
     pub(crate) fn root_seed(&self) -> u64 {
         self.seed.unwrap_or(0)
@@ -70,11 +83,14 @@ impl Shape {
     /// The options, of one number of machines, where workloads may come in these formats.
     ///
     /// # Errors
-    /// A range of machines, which is for `tune --until`.
+    /// Several numbers of machines, or a range of them.
     pub(crate) fn options(&self, importers: &Importers) -> anyhow::Result<WorkloadOptions> {
-        let machines = self.machines.map(|range| {
-            range.only().with_context(|| {
-                format!("--machines: found {range}, expected one number: a range is for tune with --until")
+        let machines = self.machines.as_ref().map(|machines| {
+            machines.only().with_context(|| {
+                format!(
+                    "--machines: found {machines}, expected one number: several are for compare, and a range for tune \
+                     with --until"
+                )
             })
         });
         let typed = self.map_slots.zip(self.reduce_slots);

@@ -1,5 +1,7 @@
 //! Values of flags, and what is said when they are wrong.
 
+use std::collections::BTreeSet;
+
 use clap::builder::PossibleValue;
 use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
@@ -102,38 +104,56 @@ pub(crate) fn price(text: &str) -> Result<f64, String> {
     number(text, 0.0..=f64::MAX, "a number from 0")
 }
 
-/// A number of machines; for `tune`, a range of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Machines {
-    /// The least.
-    pub(crate) least: u32,
-    /// The most; the same where it is one number.
-    pub(crate) most: u32,
+/// A number of machines; several of them for `compare` and `tune`, a range of them for `tune`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Machines {
+    /// From the least to the most, which is the same where it is one number.
+    Range(u32, u32),
+    /// Several, in rising order.
+    Listed(Vec<u32>),
 }
 
 impl Machines {
     /// The number, if it is one.
-    pub(crate) fn only(self) -> Option<u32> {
-        (self.least == self.most).then_some(self.least)
+    pub(crate) fn only(&self) -> Option<u32> {
+        match self {
+            Self::Range(least, most) => (least == most).then_some(*least),
+            Self::Listed(_) => None,
+        }
     }
 }
 
 impl std::fmt::Display for Machines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.only() {
-            Some(number) => write!(f, "{number}"),
-            None => write!(f, "{}..{}", self.least, self.most),
+        match self {
+            Self::Range(least, most) if least == most => write!(f, "{least}"),
+            Self::Range(least, most) => write!(f, "{least}..{most}"),
+            Self::Listed(sizes) => {
+                let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+                write!(f, "{}", sizes.join(","))
+            }
         }
     }
 }
 
-/// Reads [`Machines`]: `600`, or `10..200` with both ends in it.
+/// Reads [`Machines`]: `600`, `20,30,40` in any order, or `10..200` with both ends in it.
 pub(crate) fn machines(text: &str) -> Result<Machines, String> {
-    let (least, most) = text.split_once("..").unwrap_or((text, text));
-    let number = |text: &str| text.parse().ok().filter(|n: &u32| *n > 0);
-    let machines = number(least).zip(number(most)).map(|(least, most)| Machines { least, most });
-    machines.filter(|machines| machines.least <= machines.most).ok_or_else(|| {
-        "expected a number from 1, or for tune a range from small to large such as 10..200".to_owned()
+    let number = |text: &str| text.trim().parse().ok().filter(|n: &u32| *n > 0);
+    let machines = if text.contains(',') {
+        let sizes: Option<BTreeSet<u32>> = text.split(',').map(number).collect();
+        sizes.map(|sizes| match sizes.len() {
+            1 => sizes.first().map_or(Machines::Listed(Vec::new()), |&only| Machines::Range(only, only)),
+            _ => Machines::Listed(sizes.into_iter().collect()),
+        })
+    } else {
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        let ends = number(least).zip(number(most)).filter(|(least, most)| least <= most);
+        ends.map(|(least, most)| Machines::Range(least, most))
+    };
+    machines.ok_or_else(|| {
+        "expected a number from 1, for compare several such as 20,30,40, or for tune a range from small to large such \
+         as 10..200"
+            .to_owned()
     })
 }
 
@@ -210,9 +230,14 @@ mod tests {
 
     #[test]
     fn machines_are_a_number_or_a_range() {
-        assert_eq!(machines("600"), Ok(Machines { least: 600, most: 600 }));
+        assert_eq!(machines("600"), Ok(Machines::Range(600, 600)));
+        assert_eq!(machines("30,20,30"), Ok(Machines::Listed(vec![20, 30])));
+        assert_eq!(
+            (machines("7,7"), machines("20,30").unwrap().to_string()),
+            (Ok(Machines::Range(7, 7)), "20,30".into())
+        );
         assert_eq!(machines("10..200").unwrap().to_string(), "10..200");
-        for text in ["", "0", "x", "5..2", "0..3", "1..", "..4", "-1", "1...3"] {
+        for text in ["", "0", "x", "5..2", "0..3", "1..", "..4", "-1", "1...3", "1,", "2,x", "1..2,3"] {
             assert!(machines(text).is_err(), "{text}");
         }
     }

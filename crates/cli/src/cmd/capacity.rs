@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{anyhow, bail};
 use slackline::PolicySpec;
-use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, Tried, search};
+use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, Tried, Values, search};
 use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
 use slackline::report::capacity as report;
 use slackline::report::headline;
@@ -15,6 +15,7 @@ use slackline_trace::Importers;
 
 use super::Answer;
 use crate::args::output::Form;
+use crate::args::value::Machines;
 use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
 use crate::input::{Source, tell, tell_of};
@@ -45,12 +46,16 @@ pub(super) struct Capacity<'a> {
 
 impl Capacity<'_> {
     fn axis(&self) -> anyhow::Result<Axis> {
-        match (self.over, self.shape.machines) {
+        match (self.over, &self.shape.machines) {
             (Some(axis), Some(machines)) if axis.knob == Knob::Machines => {
                 bail!("--machines: found {machines} with --over machines, expected one of them")
             }
             (Some(axis), _) => Ok(axis.clone()),
-            (None, Some(machines)) => Ok(Axis::machines(machines.least..=machines.most)),
+            (None, Some(Machines::Range(least, most))) => Ok(Axis::machines(*least..=*most)),
+            (None, Some(Machines::Listed(sizes))) => {
+                let values = Values::Listed(sizes.iter().copied().map(f64::from).collect());
+                Ok(Axis { knob: Knob::Machines, values })
+            }
             (None, None) => {
                 bail!(
                     "--until: found neither --machines nor --over, expected --machines A..B or --over NAME=A..B"
@@ -62,7 +67,7 @@ impl Capacity<'_> {
     /// The workload on the cluster where the axis has this value.
     fn sized(&self, axis: &Axis, value: f64) -> anyhow::Result<WorkloadOptions> {
         let is_machines = axis.knob == Knob::Machines;
-        let machines = if is_machines { None } else { self.shape.machines };
+        let machines = if is_machines { None } else { self.shape.machines.clone() };
         let options = Shape { machines, ..self.shape.clone() }.options(self.importers)?;
         Ok(match axis.knob {
             Knob::Machines => options.with_machines(value as u32),

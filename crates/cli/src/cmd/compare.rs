@@ -1,25 +1,27 @@
 //! `compare`: several policies on one workload, side by side.
 
+mod written;
+
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use clap::builder::PossibleValue;
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
 use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::parallel::processors;
 use slackline::recorded::{self, Distance};
 use slackline::registry::ALL;
-use slackline::report::comparison::About;
-use slackline::report::number::{Unit, counted, number};
-use slackline::report::table::fitted;
-use slackline::report::{Figures, Row, View, comparison, headline, spread, write_schedule};
+use slackline::report::number::{Unit, number};
+use slackline::report::{Figures, Row, comparison, headline, write_schedule};
 use slackline::simulate::SimulateError;
 use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
 
+use self::written::Written;
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::output::Form;
@@ -38,11 +40,14 @@ Examples:
   slackline compare examples/nightly.toml -p fifo,fair:by=flow,edf
   slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
   slackline compare examples/nightly.toml -p all --timeout 5m
+  slackline compare examples/nightly.toml -p fair,edf --machines 6,8,10
   slackline compare trace.tsv --by size --machines 600 --slots 3 --deadlines 3
 
 The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
-better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval. A --history is only read: \
-every run begins with the same.")]
+better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval, \
+a rank is the mean of the ranks by cost, and differences to the first policy are paired, seed by seed. With several --machines there is a \
+row for each size and policy (with --seeds tables for each size), and deadlines that --deadlines F makes are those of the largest cluster, \
+for all sizes. A --history is only read: every run begins with the same.")]
 pub(crate) struct Compare {
     /// Workload document or trace; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -75,7 +80,8 @@ pub(crate) struct Compare {
     output: OutputArgs,
     /// A row for each policy and pool, user or size class
     ///
-    /// Size classes are powers of ten of slot-seconds. JSON has all groups.
+    /// Queues and partitions of logs are pools; queue is the same word here. Size classes are powers of ten of slot-seconds.
+    /// JSON has all groups.
     #[arg(long, value_name = "WHAT", value_parser = group(), help_heading = "Output")]
     by: Option<&'static str>,
     #[command(flatten)]
@@ -88,7 +94,12 @@ pub(crate) struct Compare {
 }
 
 fn group() -> Listed<&'static str> {
-    Listed::of("group", comparison::GROUPS.map(|by| (by, by)))
+    // Hadoop's word for a pool.
+    let name = |by: &'static str| match by {
+        "pool" => PossibleValue::new(by).alias("queue"),
+        _ => PossibleValue::new(by),
+    };
+    Listed::of("group", comparison::GROUPS.map(|by| (name(by), by)))
 }
 
 /// What all seeds have in common.
@@ -98,14 +109,15 @@ struct Setting<'a> {
     past: &'a Past,
     policies: &'a [PolicySpec],
     progress: &'a Progress,
-    /// Which policies took longer than they may.
+    /// Which policies took longer than they may on this cluster.
     late: &'a [AtomicBool],
     /// Whether policies are shown as they end.
     is_shown: bool,
 }
 
-/// What one seed gave.
+/// What one seed gave on one cluster.
 struct Round {
+    machines: u32,
     rows: Vec<Row>,
     bound: Option<f64>,
     headlines: String,
@@ -116,7 +128,12 @@ struct Round {
 
 pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     // What cannot be shown is better known before the simulations than after them.
-    let columns = args.by.map_or_else(comparison::column_names, comparison::column_names_by);
+    let shapes = args.shape.sizes();
+    let is_swept = shapes.len() > 1;
+    let mut columns = args.by.map_or_else(comparison::column_names, comparison::column_names_by);
+    if is_swept && args.seeds == 1 {
+        columns.insert(0, comparison::MACHINES);
+    }
     let view = args.table.view(&args.output, &columns)?;
     if let Some(by) = args.by
         && (args.seeds > 1 || args.output.form() == Form::Json)
@@ -125,14 +142,21 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
             "--by: found {by} with --seeds or JSON, expected a table or CSV of one seed: JSON has every group"
         );
     }
+    if is_swept {
+        refuse_with_sizes(args)?;
+    }
     let past = Past::read(&args.simulation)?;
     let source = input::read(&args.workload, args.output.file())?;
     let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
     let mut policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.answers.of(policy)).collect();
-    let shape = args.shape.options(&tables.importers)?;
-    let mut loaded = Some(source.load(&shape.clone().with_seed(args.shape.root_seed()))?);
-    // What really happened stands first beside the policies that are compared unless others are asked for.
-    if loaded.as_ref().is_some_and(|loaded| loaded.recorded.is_some())
+    let shapes =
+        shapes.iter().map(|shape| shape.options(&tables.importers)).collect::<anyhow::Result<Vec<_>>>()?;
+    let first = args.shape.root_seed();
+    let mut loaded = Some(source.load(&shapes[0].clone().with_seed(first))?);
+    // What really happened stands first beside the policies that are compared unless others are asked for; it did on one
+    // cluster.
+    if !is_swept
+        && loaded.as_ref().is_some_and(|loaded| loaded.recorded.is_some())
         && policies.iter().map(PolicySpec::spec).eq(tables.policies.usual())
     {
         policies.insert(0, tables.policies.parse(recorded::NAME)?);
@@ -142,48 +166,78 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
-    let first = args.shape.root_seed();
     let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
-    let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
     let mut progress = None;
-    let mut rounds = Vec::new();
-    for (k, &seed) in seeds.iter().enumerate() {
-        let mut loaded = match loaded.take() {
-            Some(first) => first,
-            None => source.load(&shape.clone().with_seed(seed))?,
-        };
-        loaded.prepare(args.simulation.grain)?;
-        if k == 0 {
-            tell(&source.name, &loaded.diagnostics);
-            warn_of_load(&loaded.instance);
-            warn_of_seeds(args, &loaded);
+    let mut sizes: Vec<Vec<Round>> = Vec::new();
+    for shape in &shapes {
+        let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
+        let mut rounds = Vec::new();
+        for (k, &seed) in seeds.iter().enumerate() {
+            let mut loaded = match loaded.take() {
+                Some(first) => first,
+                None => source.load(&shape.clone().with_seed(seed))?,
+            };
+            // Deadlines must be the same for all sizes: those of the largest cluster.
+            if let (true, Some(_), Some(largest)) = (is_swept, args.shape.deadlines, shapes.last()) {
+                let largest = source.load(&largest.clone().with_seed(seed))?;
+                loaded.instance = loaded.instance.with_deadlines_of(&largest.instance);
+            }
+            loaded.prepare(args.simulation.grain)?;
+            if k == 0 {
+                if sizes.is_empty() {
+                    tell(&source.name, &loaded.diagnostics);
+                    warn_of_seeds(args, &loaded);
+                }
+                warn_of_load(&loaded.instance);
+            }
+            let runs = policies.len() * seeds.len() * shapes.len();
+            let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
+            let setting = Setting {
+                args,
+                source: &source,
+                past: &past,
+                policies: &policies,
+                progress,
+                late: &late,
+                is_shown: seeds.len() == 1 && !is_swept,
+            };
+            let base = (sizes.len() * seeds.len() + k) * policies.len();
+            rounds.push(round(&setting, &loaded, seed, base)?);
         }
-        let runs = policies.len() * seeds.len();
-        let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
-        let setting = Setting {
-            args,
-            source: &source,
-            past: &past,
-            policies: &policies,
-            progress,
-            late: &late,
-            is_shown: seeds.len() == 1,
-        };
-        rounds.push(round(&setting, &loaded, seed, k * policies.len())?);
+        sizes.push(rounds);
     }
     drop(progress);
     if let Some(by) = args.by {
-        let ran = || rounds[0].rows.iter().filter_map(|row| row.result.as_ref().ok());
+        let ran = || sizes[0][0].rows.iter().filter_map(|row| row.result.as_ref().ok());
         let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
         if ran().next().is_some() && !ran().any(has_groups) {
             bail!("--by: found {by}, which tells no flows of {} apart", source.name);
         }
     }
-    write(args, &view, &policies, &seeds, &rounds)?;
+    let written = Written { args, view: &view, policies: &policies, seeds: &seeds };
+    match sizes.as_slice() {
+        [only] => written.write(only)?,
+        several => written.write_sizes(several)?,
+    }
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();
-    let no = rounds.iter().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
+    let no = sizes.iter().flatten().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
     Ok(if no { Answer::No } else { Answer::Yes })
+}
+
+/// What is for one cluster only.
+fn refuse_with_sizes(args: &Compare) -> anyhow::Result<()> {
+    let flag = [
+        ("by", args.by.is_some()),
+        ("schedules", args.schedules.is_some()),
+        ("format json", args.output.form() == Form::Json),
+    ];
+    if let Some((flag, _)) = flag.iter().find(|(_, given)| *given) {
+        bail!(
+            "--{flag}: found several numbers of machines with it, expected one (--machines N), or a table or CSV of all"
+        );
+    }
+    Ok(())
 }
 
 /// Each policy once, in order; says which were named again.
@@ -250,6 +304,7 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
     Ok(Round {
+        machines: instance.cluster().n_machines(),
         rows: rows(setting, instance, &compared),
         bound,
         headlines,
@@ -316,76 +371,4 @@ impl Setting<'_> {
         schedule.tasks = TaskRows::new();
         Ok(())
     }
-}
-
-fn write(
-    args: &Compare,
-    view: &View,
-    policies: &[PolicySpec],
-    seeds: &[u64],
-    rounds: &[Round],
-) -> anyhow::Result<()> {
-    let form = args.output.form();
-    let runs = || by_policy(policies, rounds);
-    let mut head = rounds[0].headlines.clone();
-    // A bound holds for the durations of the workload, not for distorted ones.
-    let no_bound = (args.simulation.options().distorts())
-        .then_some("no lower bound and no gaps, because --jitter makes durations others than the workload's");
-    if let [only] = rounds {
-        let bound = no_bound.map_or_else(|| headline::bound(only.bound), str::to_owned);
-        head.extend([&bound, "; times are seconds unless they show units"]);
-    } else {
-        let (n, from) = (counted(seeds.len() as u64, "seed"), seeds[0].to_string());
-        head.extend([
-            &n,
-            " from ",
-            &from,
-            ": means ± half their 95 % interval; times are seconds unless they show units",
-        ]);
-        head.extend(no_bound.map(|why| format!("; {why}")));
-    }
-    let body = match (form, rounds) {
-        (Form::Table, [only]) => match args.by {
-            Some(by) => comparison::table_by(by, &only.rows, view),
-            None => comparison::table(&only.rows, view),
-        },
-        (Form::Table, _) => spread::table(&runs(), view),
-        (Form::Csv, [only]) => match args.by {
-            Some(by) => comparison::csv_by(by, &only.rows),
-            None => comparison::csv(&only.rows),
-        },
-        (Form::Csv, _) => spread::csv(&runs()),
-        (Form::Json, _) => comparison::json(&about(seeds, rounds), &runs()),
-    };
-    if form == Form::Table {
-        let head = fitted(&head, view.width);
-        return out::text(args.output.file(), &format!("{head}\n{body}"));
-    }
-    out::talk(head);
-    out::text(args.output.file(), &body)
-}
-
-/// What all rounds are about.
-fn about(seeds: &[u64], rounds: &[Round]) -> About {
-    let first = &rounds[0];
-    let mut options = first.options.clone();
-    // A workload that was drawn records its seed, but here there are several.
-    options.retain(|name, _| name != "seed" || rounds.len() == 1);
-    About {
-        sha256: first.sha256.clone(),
-        options,
-        seeds: seeds.to_vec(),
-        lower_bounds: rounds.iter().map(|round| round.bound).collect(),
-        objective: first.objective,
-    }
-}
-
-/// The rounds of each policy.
-fn by_policy(policies: &[PolicySpec], rounds: &[Round]) -> Vec<spread::Runs> {
-    let runs = |(k, policy): (usize, &PolicySpec)| {
-        let results = rounds.iter().map(|round| round.rows[k].result.clone());
-        let result: Result<Vec<Figures>, String> = results.collect();
-        spread::Runs { policy: policy.spec().to_owned(), result }
-    };
-    policies.iter().enumerate().map(runs).collect()
 }

@@ -9,7 +9,9 @@ use slackline::import::{KnowledgeOption, RecordedOptions, SlotOptions, bounds};
 use slackline::parallel::processors;
 use slackline::report::table::fitted;
 use slackline::report::tuning;
-use slackline::tune::{Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune};
+use slackline::tune::{
+    Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune_told,
+};
 use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 
@@ -20,6 +22,7 @@ use crate::args::output::{Form, json_file};
 use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::input::{self, Source, tell};
 use crate::out;
+use crate::progress::Cells;
 use crate::tables::Tables;
 
 #[derive(Args, Debug)]
@@ -27,6 +30,7 @@ use crate::tables::Tables;
 Examples:
   slackline tune examples/purdue-30.toml --total-slots 80
   slackline tune examples/purdue-30.toml --machines 19 --slots 4
+  slackline tune examples/purdue-30.toml --total-slots 80 --front
   slackline tune examples/purdue-30.toml --total-slots 80 --schedule best.json
   slackline tune examples/nightly.toml --machines 1..50 --until missed:0 -p edf
   slackline tune trace.tsv --machines 10..6000 --deadlines 3 --until missed:1% --until p95_response:2h -p edf
@@ -37,9 +41,9 @@ and r reduce slots, m + r = --slots. Without either, the workload's own machines
 of one job and all there at 0.
 
 Capacity: sizes of --machines A..B, or of --over slots=A..B, are simulated under --policy until the fewest is \
-known that meets every --until: by halves, and then next to the answer and 5 % from it, to see whether more is \
+known that meets every --until: by halves, and then next to the answer and about 5 % from it, to see whether more is \
 better here (it need not be). --search every tries all sizes up to the answer. A simulation ends early once a \
-condition cannot be met. Settings (--over slowstart=A..B, heartbeat=A..B), sizes with a step (A..B:STEP), and \
+condition cannot be met: flows that are open after their deadline count at once. Settings (--over slowstart=A..B, heartbeat=A..B), sizes with a step (A..B:STEP), and \
 sizes without --until are all simulated to their end, and make a curve (--format csv). Deadlines that --deadlines F makes \
 are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). If nothing does, the exit code is 1. Ctrl-C ends the search with what \
 it knows.")]
@@ -64,6 +68,11 @@ pub(crate) struct Tune {
     /// Scale the best split of N slots instead of searching, and say what that loses
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Tuning")]
     proportional: Option<u32>,
+    /// Make the Pareto front too: what nothing beats in both makespan and total completion time
+    ///
+    /// Exact over all splits and the orders of both rules, and many times the work of the best split alone.
+    #[arg(long, help_heading = "Tuning")]
+    front: bool,
     /// Write the schedule of the best split to FILE
     #[arg(long, value_name = "FILE", value_parser = json_file, help_heading = "Tuning")]
     schedule: Option<PathBuf>,
@@ -74,7 +83,7 @@ pub(crate) struct Tune {
     /// For another comparison write one of < <= = >= > instead of the colon and quote it for the shell:
     /// 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
     #[arg(long, value_name = "METRIC:N", value_parser = until(), hide_possible_values = true, help_heading = "Capacity",
-        conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
+        conflicts_with_all = ["method", "times", "mode", "proportional", "front", "schedule", "total_slots"])]
     until: Vec<Until>,
     /// The limit of an --until that names a metric alone; of several, in their order
     #[arg(
@@ -91,7 +100,7 @@ pub(crate) struct Tune {
     /// slots, map-slots or reduce-slots of each machine, slowstart or heartbeat: NAME=A..B, or NAME=A..B:STEP. Of sizes the
     /// fewest with every --until is found; of settings the one that costs least, by the objective.
     #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity",
-        conflicts_with_all = ["method", "times", "mode", "proportional", "schedule", "total_slots"])]
+        conflicts_with_all = ["method", "times", "mode", "proportional", "front", "schedule", "total_slots"])]
     over: Option<Axis>,
     /// Whether sizes are tried by halves, or all up to the answer
     #[arg(long, hide_short_help = true, value_enum, default_value = "bisect", help_heading = "Capacity")]
@@ -238,7 +247,11 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     tell(&source.name, &loaded.diagnostics);
     loaded.cut(args.simulation.grain);
     let request = request(args, &loaded.instance)?;
-    let tuned = tune(&loaded.instance, &request).with_context(|| source.name.clone())?;
+    let tuned = {
+        let cells = Cells::new();
+        let mut told = |done: u64, of: u64| cells.at(done as usize, of as usize);
+        tune_told(&loaded.instance, &request, &mut told).with_context(|| source.name.clone())?
+    };
     write_schedule(args, tables, &source, &request, &tuned.best)?;
     let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
     let instance = &loaded.instance;
@@ -290,7 +303,7 @@ fn refuse_without_effect(args: &Tune) -> anyhow::Result<()> {
 
 /// The splits of the cluster that was asked for.
 fn splits(shape: &Shape, instance: &Instance) -> anyhow::Result<Splits> {
-    if let (Some(total), None) = (shape.total_slots, shape.machines) {
+    if let (Some(total), None) = (shape.total_slots, &shape.machines) {
         return Splits::of_total(total).context("--total-slots");
     }
     let [group] = instance.cluster().groups().raw.as_slice() else {
@@ -326,7 +339,8 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
     }
     let proportional = args.proportional.map(Splits::of_total).transpose().context("--proportional")?;
     let request = Request::new(splits(&args.shape, instance)?, args.method);
-    Ok(request.with_config(config).with_proportional(proportional))
+    let request = request.with_config(config).with_proportional(proportional);
+    Ok(if args.front { request.with_front() } else { request })
 }
 
 /// Writes the best split and its order as a schedule on a cluster so divided, if that was asked for.

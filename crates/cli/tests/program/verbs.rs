@@ -271,7 +271,10 @@ fn flows_that_cannot_finish_are_a_no() {
 /// The best split of eighty slots, next to half and half and to the order of the document.
 #[test]
 fn tune_finds_the_best_split_and_order() {
-    let args = ["tune", PURDUE, "--total-slots", "80"];
+    let alone = ["tune", PURDUE, "--total-slots", "80"];
+    let best = json(&done(&[&alone[..], &["--format", "json"]].concat()));
+    assert!(best.get("pareto").is_none() && !done(&alone).contains("Algorithm 5"), "the front is on request");
+    let args = ["tune", PURDUE, "--total-slots", "80", "--front"];
     let table = done(&args);
     for words in
         ["79 splits", "half and half", "gain over half and half as submitted: makespan ", "Algorithm 5"]
@@ -323,7 +326,9 @@ fn tune_finds_the_smallest_cluster_that_does() {
     let args = ["tune", NIGHTLY, "--policy", "edf", "--until", "missed=0", "--machines"];
     let table = done(&[&args[..], &["1..50"]].concat());
     assert!(table.contains("9 machines are the fewest in 1..50 with missed=0"), "{table}");
-    assert!(table.contains("(8 machines do not, and all larger ones that"), "{table}");
+    assert!(table.contains("(8 machines do not, and "), "{table}");
+    let listed = done(&[&args[..], &["10,6,9"]].concat());
+    assert!(listed.contains("9 machines are the fewest in 3 values of 6..10 with missed=0"), "{listed}");
     let found = json(&done(&[&args[..], &["1..50", "--format", "json"]].concat()));
     assert_eq!((&found["found"], &found["monotone"]), (&json("9.0"), &json("true")));
     let meets = |machines: f64| {
@@ -425,4 +430,55 @@ fn workloads_on_which_a_policy_is_worst_are_written_down() {
         assert_eq!(ran.code, Some(2), "{}", ran.err);
         assert!(ran.err.contains(said), "{said}: {}", ran.err);
     }
+}
+
+/// Rows of sizes are those of comparisons on each size, but for deadlines, which are those of the largest.
+#[test]
+fn compare_has_a_row_for_each_size_and_policy() {
+    let csv = |more: &[&str]| {
+        done(&[&["compare", NIGHTLY, "--policies", "fifo,edf", "--format", "csv"], more].concat())
+    };
+    let of = |machines: &str, csv: &str| -> Vec<String> {
+        csv.lines().skip(1).map(|line| format!("{machines},{line}")).collect()
+    };
+    let swept = csv(&["--machines", "8,6"]);
+    let rows: Vec<String> = swept.lines().skip(1).map(str::to_owned).collect();
+    let [small, large] = ["6", "8"].map(|machines| of(machines, &csv(&["--machines", machines])));
+    assert!(swept.starts_with("machines,policy,cost"), "{swept}");
+    assert_eq!(rows, [small, large].concat());
+    let due = ["--deadlines", "2", "--machines"];
+    let swept = csv(&[&due[..], &["6,8"]].concat());
+    let [small, large] = ["6", "8"].map(|machines| of(machines, &csv(&[&due[..], &[machines]].concat())));
+    let rows: Vec<String> = swept.lines().skip(1).map(str::to_owned).collect();
+    assert_eq!(rows[2..], large);
+    assert_ne!(rows[..2], small, "the deadlines are those of 8 machines");
+    let args = ["compare", NIGHTLY, "--policies", "fifo,edf", "--machines", "6,8"];
+    let table = done(&args);
+    assert!(
+        table.contains("6 machines (") && table.contains("8 machines (") && !table.contains("lower bound"),
+        "{table}"
+    );
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    for refused in [&["--format", "json"][..], &["--by", "pool"], &["--schedules", "never"]] {
+        let ran = run(&[&args[..], refused].concat());
+        assert_eq!(ran.code, Some(2), "{refused:?}: {}", ran.err);
+        assert!(ran.err.contains("found several numbers of machines with it, expected one"), "{}", ran.err);
+    }
+}
+
+/// Each policy's place by cost, seed by seed.
+#[test]
+fn compare_ranks_policies_over_seeds() {
+    let args = ["compare", NIGHTLY, "--policies", "fifo,edf,fair", "--jitter", "0.5", "--seeds", "3"];
+    let csv = done(&[&args[..], &["--format", "csv"]].concat());
+    let ranks: Vec<f64> = csv
+        .lines()
+        .filter_map(|line| line.split_once(",rank,3,")?.1.split(',').next()?.parse().ok())
+        .collect();
+    assert_eq!((ranks.len(), ranks.iter().sum::<f64>().round()), (3, 6.0), "{csv}");
+    let table = done(&args);
+    assert!(table.contains("rank") && table.contains("difference to fifo, seed by seed"), "{table}");
+    let sizes = done(&[&args[..], &["--machines", "6,8"]].concat());
+    assert_eq!(sizes.matches("difference to fifo, seed by seed").count(), 2, "{sizes}");
+    assert!(sizes.contains("\n6 machines\n") && sizes.contains("\n8 machines\n"), "{sizes}");
 }

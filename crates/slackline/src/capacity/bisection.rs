@@ -20,9 +20,13 @@ pub(super) struct Fewest {
 /// How often a smaller number that does is followed further down.
 const ROUNDS: usize = 4;
 /// The first step away from a guess is this part of it, and each further one so many times as long.
-const STEP: (u32, u32) = (64, 3);
-/// The checks at the end are next to the answer, and this part of it away.
+const STEP: (u32, u32) = (64, 2);
+/// The checks at the end are next to the answer, and this part of it away on either side.
 const AWAY: u32 = 20;
+/// What was tried between these parts of the answer away from it is such a check already.
+const NOT_AS_FAR: (u32, u32) = (40, 10);
+/// A guess is good enough when it is off by this part of it.
+const ROUGH: u32 = 128;
 
 struct Bisection<'t, 'e, E> {
     range: RangeInclusive<u32>,
@@ -35,25 +39,26 @@ struct Bisection<'t, 'e, E> {
     does: &'t mut Try<'e, E>,
 }
 
-/// Halves the range until the smallest number that does is found, if every larger one does too.
+/// Halves the range until the smallest number that does is found but for a 128th of it, if every larger one does too.
 ///
 /// # Errors
 /// The first of trying.
-pub(super) fn halved<E>(
+pub(super) fn roughly<E>(
     range: RangeInclusive<u32>,
     width: usize,
     does: &mut Try<'_, E>,
 ) -> Result<Option<u32>, E> {
     let mut search = Bisection::new(range, width, does);
     search.bracket(None)?;
-    search.narrow()?;
+    search.narrow(ROUGH)?;
     Ok(search.smallest())
 }
 
 /// Looks for the smallest number of a range that does, from a guess if there is one, `width` numbers at once.
 ///
-/// Afterwards the numbers next to the answer and 5 % from it are tried too; where a smaller one does, the search goes on
-/// below it. O(log n) numbers are tried, where the guess is off by a factor of 1 + 1/64 or less about eight.
+/// Afterwards the numbers next to the answer and 5 % from it are tried too, the latter unless others from 2.5 % to 10 % from
+/// it were on the way; where a smaller one does, the search goes on below it. O(log n) numbers are tried, where the guess is
+/// off by a factor of 1 + 1/64 or less about eight.
 ///
 /// # Errors
 /// The first of trying.
@@ -65,17 +70,14 @@ pub(super) fn fewest<E>(
 ) -> Result<Fewest, E> {
     let mut search = Bisection::new(range, width, does);
     search.bracket(guess)?;
-    search.narrow()?;
+    search.narrow(0)?;
     for _ in 0..ROUNDS {
         let Some(found) = search.smallest() else { break };
-        let (near, far) = (1, (found / AWAY).max(1));
-        let below = [near + 1, far].map(|step| found.saturating_sub(step));
-        let above = [near, far].map(|step| found.saturating_add(step));
-        search.ask(&[below, above].concat(), &[])?;
+        search.ask(&search.checks(found), &[])?;
         if search.smallest() == Some(found) {
             break;
         }
-        search.narrow()?;
+        search.narrow(0)?;
     }
     let found = search.smallest();
     let is_monotone = found.is_none_or(|found| search.known.range(found..).all(|(_, &does)| does));
@@ -130,13 +132,28 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         Ok(())
     }
 
-    /// Halves what lies between the smallest number that does and the next one below that does not.
-    fn narrow(&mut self) -> Result<(), E> {
+    /// Numbers that would show whether smaller ones than the answer do, or larger ones do not. The next smaller one was
+    /// tried on the way.
+    fn checks(&self, found: u32) -> Vec<u32> {
+        // Those next to it are others.
+        let part = |part: u32| (found / part).max(2);
+        let (near, far) = (part(NOT_AS_FAR.0), part(NOT_AS_FAR.1));
+        let known = |range: RangeInclusive<u32>| self.known.range(range).next().is_some();
+        let below = !known(found.saturating_sub(far)..=found.saturating_sub(near));
+        let above = !known(found.saturating_add(near)..=found.saturating_add(far));
+        let below = below.then(|| found.saturating_sub(part(AWAY)));
+        let above = above.then(|| found.saturating_add(part(AWAY)));
+        [Some(found.saturating_add(1)), below, above].into_iter().flatten().collect()
+    }
+
+    /// Halves what lies between the smallest number that does and the next one below that does not, until the rest is at
+    /// most this part of it, or there is none if that is 0.
+    fn narrow(&mut self, part: u32) -> Result<(), E> {
         loop {
             let Some(high) = self.smallest() else { return Ok(()) };
             let low = self.known.range(..high).next_back().map(|(&n, _)| n);
             let low = low.map_or(*self.range.start(), |n| n + 1);
-            if low >= high {
+            if high.saturating_sub(low) <= high.checked_div(part).unwrap_or(0) {
                 return Ok(());
             }
             let middles = middles(low, high, self.width);
@@ -215,11 +232,11 @@ mod tests {
 
     #[test]
     fn a_smaller_number_that_does_is_followed_and_told() {
-        // A gap at 54.
-        let (found, _) = search(1..=100, None, 1, |n| n == 53 || n >= 55);
-        assert_eq!((found.found, found.is_monotone), (Some(53), false));
+        // Halves come to 625 and 688; the check is at 665.
+        let (found, _) = search(1..=1000, None, 1, |n| n >= 700 || (660..=670).contains(&n));
+        assert_eq!((found.found, found.is_monotone), (Some(660), false));
         // A number above the answer that does not.
-        let (found, _) = search(1..=100, None, 1, |n| n >= 40 && n != 41);
+        let (found, _) = search(1..=100, None, 1, |n| n >= 40 && n != 44);
         assert_eq!((found.found, found.is_monotone), (Some(40), false));
     }
 

@@ -1,80 +1,83 @@
 //! Whether a simulation that is under way can still meet its conditions: one that cannot is not worth its end.
+//!
+//! A flow counts as soon as nothing can save it any more, which is long before it ends where a policy puts off what is
+//! late: while it is open at an instant, it will complete after that.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
-use slackline_model::cost::is_late;
 use slackline_model::schedule::FlowTimes;
-use slackline_model::{FlowId, Instance, Time};
+use slackline_model::{FlowId, Instance, Span, Time, tolerance};
 
 use super::condition::Condition;
 
 /// What has become of the flows of a simulation so far, as far as upper limits are on it.
 pub(super) struct Hopes<'a> {
     instance: &'a Instance,
-    tallies: Vec<Tally>,
+    /// Seconds after which the end of a flow is known at the latest.
+    delay: f64,
+    state: RefCell<State>,
     are_gone: Cell<bool>,
 }
 
-/// A figure that only grows while flows complete.
+struct State {
+    /// The last completion, seconds.
+    now: f64,
+    /// By flow: whether it has ended.
+    ended: Vec<bool>,
+    tallies: Vec<Tally>,
+}
+
+/// What a figure counts of a flow beyond its mark, an instant of its own.
+#[derive(Clone, Copy, PartialEq)]
+enum Beyond {
+    /// That it is beyond it.
+    One,
+    /// By how many seconds.
+    Seconds,
+}
+
+/// Which instant of a flow is held against its mark.
+#[derive(Clone, Copy, PartialEq)]
+enum Instant {
+    Completion,
+    /// Of which nothing is known while the flow is open.
+    Start,
+}
+
+/// A sum over the flows that only grows as time goes on.
 struct Tally {
-    figure: Figure,
+    beyond: Beyond,
+    instant: Instant,
+    /// By flow; infinite where it does not count.
+    marks: Vec<f64>,
+    /// More than this is too much.
     limit: f64,
-    so_far: Cell<f64>,
-}
-
-/// What is counted of flows.
-#[derive(Clone, Copy)]
-enum Figure {
-    Missed,
-    TotalTardiness,
-    MaxTardiness,
-    TotalCompletion,
-    Makespan,
-    MeanResponse,
-    MeanWait,
-    /// Flows above the limit of a percentile, of which that many are too many.
-    Responses(usize),
-    Waits(usize),
-}
-
-impl Figure {
-    /// The figure of a metric among so many flows; nothing if little is known of it before the end.
-    fn of(metric: &str, flows: usize) -> Option<Self> {
-        // Once so many are above the limit, the nearest rank is.
-        let too_many = |percent: usize| flows - (flows * percent).div_ceil(100) + 1;
-        Some(match metric {
-            "missed" => Self::Missed,
-            "total_tardiness" => Self::TotalTardiness,
-            "max_tardiness" => Self::MaxTardiness,
-            "total_completion" => Self::TotalCompletion,
-            "makespan" => Self::Makespan,
-            "mean_response" => Self::MeanResponse,
-            "mean_wait" => Self::MeanWait,
-            "p50_response" => Self::Responses(too_many(50)),
-            "p95_response" => Self::Responses(too_many(95)),
-            "p99_response" => Self::Responses(too_many(99)),
-            "p95_wait" => Self::Waits(too_many(95)),
-            _ => return None,
-        })
-    }
+    /// The sum over flows that have ended.
+    of_ended: f64,
+    /// Flows by their marks; those before `passed` were looked at when time passed theirs.
+    by_mark: Vec<u32>,
+    passed: usize,
+    /// Open flows whose marks have passed, and the sum of these.
+    open: (usize, f64),
 }
 
 /// Whether a value is above a limit for certain: sums are rounded, and those of the judge in another order.
 fn is_above(value: f64, limit: f64) -> bool {
-    value > limit + 1e-9 * limit.abs().max(1.0)
+    value > limit + margin(limit)
+}
+
+fn margin(limit: f64) -> f64 {
+    1e-9 * limit.abs().max(1.0)
 }
 
 impl<'a> Hopes<'a> {
-    /// Nothing has become of any flow yet.
-    pub(super) fn new(instance: &'a Instance, conditions: &[Condition]) -> Self {
-        let flows = instance.flows().len();
-        let deadlines = instance.flows().iter().filter(|flow| flow.deadline.is_some()).count();
-        let tally = |condition: &Condition| {
-            let limit = condition.most(deadlines as f64)?;
-            let figure = Figure::of(condition.metric(), flows)?;
-            Some(Tally { figure, limit, so_far: Cell::new(0.0) })
-        };
-        Self { instance, tallies: conditions.iter().filter_map(tally).collect(), are_gone: Cell::new(false) }
+    /// Nothing has become of any flow yet. `delay` is the longest time until the end of a task is known.
+    /// O(n log n) for n flows.
+    pub(super) fn new(instance: &'a Instance, conditions: &[Condition], delay: Span) -> Self {
+        let tallies = conditions.iter().filter_map(|condition| Tally::of(condition, instance)).collect();
+        let state = State { now: 0.0, ended: vec![false; instance.flows().len()], tallies };
+        let delay = if delay > Span::ZERO { delay.seconds() + tolerance::ABSOLUTE } else { 0.0 };
+        Self { instance, delay, state: RefCell::new(state), are_gone: Cell::new(false) }
     }
 
     /// Whether a condition cannot be met any more.
@@ -82,44 +85,119 @@ impl<'a> Hopes<'a> {
         self.are_gone.get()
     }
 
-    /// A flow completed, or failed: nothing is met where flows fail.
+    /// A flow completed, or failed: nothing is met where flows fail. O(1) each, over all flows.
     pub(super) fn ended(&self, flow: FlowId, times: FlowTimes) {
-        let too_much = |tally: &Tally| {
-            times.completion.is_none_or(|completion| tally.add(self.instance, flow, times.start, completion))
-        };
-        // All are asked, so that each of them counts.
-        let gone = self.tallies.iter().filter(|tally| too_much(tally)).count();
-        if gone > 0 {
+        let Some(completion) = times.completion else {
             self.are_gone.set(true);
+            return;
+        };
+        let State { now, ended, tallies } = &mut *self.state.borrow_mut();
+        *now = now.max(completion);
+        ended[flow.index()] = true;
+        // Whoever has not ended by then is open.
+        let open_at = *now - self.delay;
+        for tally in tallies {
+            let at = match tally.instant {
+                Instant::Completion => completion,
+                Instant::Start => times.start.unwrap_or_else(|| self.instance.flow(flow).release.seconds()),
+            };
+            tally.end(flow.index(), at);
+            tally.pass(open_at, ended);
+            if tally.is_too_much(open_at) {
+                self.are_gone.set(true);
+            }
         }
     }
 }
 
 impl Tally {
-    /// Counts a flow; whether it is too much now.
-    fn add(&self, instance: &Instance, id: FlowId, start: Option<f64>, completion: f64) -> bool {
-        let (flow, flows) = (instance.flow(id), instance.flows().len() as f64);
-        let release = flow.release.seconds();
-        let (response, wait) = (completion - release, start.map_or(0.0, |start| start - release));
-        let deadline = flow.deadline.map_or(f64::INFINITY, Time::seconds);
-        let tardiness = (completion - deadline).max(0.0);
-        let one = |is_one: bool| f64::from(u8::from(is_one));
-        let so_far = self.so_far.get();
-        let (now, limit) = match self.figure {
-            Figure::Missed => (so_far + one(is_late(completion, deadline)), self.limit),
-            Figure::TotalTardiness => (so_far + tardiness, self.limit),
-            Figure::MaxTardiness => (so_far.max(tardiness), self.limit),
-            Figure::TotalCompletion => (so_far + completion, self.limit),
-            Figure::Makespan => (so_far.max(completion), self.limit),
-            Figure::MeanResponse => (so_far + response / flows, self.limit),
-            Figure::MeanWait => (so_far + wait / flows, self.limit),
-            Figure::Responses(too_many) => {
-                (so_far + one(is_above(response, self.limit)), too_many as f64 - 0.5)
+    /// What is counted for a condition; nothing if little is known of its metric before the end.
+    fn of(condition: &Condition, instance: &Instance) -> Option<Self> {
+        let flows = instance.flows();
+        let n = flows.len();
+        let due = flows.iter().filter(|flow| flow.deadline.is_some()).count();
+        let most = condition.most(due as f64)?;
+        let releases = || flows.iter().map(|flow| flow.release.seconds());
+        let deadlines = || flows.iter().map(|flow| flow.deadline.map_or(f64::INFINITY, Time::seconds));
+        let above = |mark: f64| mark + most + margin(most) + margin(mark);
+        // Once so many are above the limit of a percentile, the nearest rank is.
+        let too_many = |percent: usize| (n - (n * percent).div_ceil(100)) as f64 + 0.5;
+        let total_release: f64 = releases().sum();
+        let (beyond, instant, marks, limit): (_, _, Vec<f64>, _) = match condition.metric() {
+            "missed" => {
+                (Beyond::One, Instant::Completion, deadlines().map(tolerance::latest).collect(), most)
             }
-            Figure::Waits(too_many) => (so_far + one(is_above(wait, self.limit)), too_many as f64 - 0.5),
+            "max_tardiness" => (Beyond::One, Instant::Completion, deadlines().map(above).collect(), 0.5),
+            "makespan" => (Beyond::One, Instant::Completion, vec![above(0.0); n], 0.5),
+            "total_tardiness" => (Beyond::Seconds, Instant::Completion, deadlines().collect(), most),
+            "total_completion" => (
+                Beyond::Seconds,
+                Instant::Completion,
+                releases().collect(),
+                most + margin(most) - total_release,
+            ),
+            "mean_response" => (Beyond::Seconds, Instant::Completion, releases().collect(), most * n as f64),
+            "mean_wait" => (Beyond::Seconds, Instant::Start, releases().collect(), most * n as f64),
+            "p50_response" => {
+                (Beyond::One, Instant::Completion, releases().map(above).collect(), too_many(50))
+            }
+            "p95_response" => {
+                (Beyond::One, Instant::Completion, releases().map(above).collect(), too_many(95))
+            }
+            "p99_response" => {
+                (Beyond::One, Instant::Completion, releases().map(above).collect(), too_many(99))
+            }
+            "p95_wait" => (Beyond::One, Instant::Start, releases().map(above).collect(), too_many(95)),
+            _ => return None,
         };
-        self.so_far.set(now);
-        is_above(now, limit)
+        let mut by_mark: Vec<u32> = match instant {
+            Instant::Completion => (0..n as u32).filter(|&k| marks[k as usize].is_finite()).collect(),
+            Instant::Start => Vec::new(),
+        };
+        by_mark.sort_by(|&a, &b| marks[a as usize].total_cmp(&marks[b as usize]));
+        Some(Self { beyond, instant, marks, limit, of_ended: 0.0, by_mark, passed: 0, open: (0, 0.0) })
+    }
+
+    /// A flow has ended.
+    fn end(&mut self, flow: usize, at: f64) {
+        let mark = self.marks[flow];
+        if at > mark {
+            self.of_ended += if self.beyond == Beyond::One { 1.0 } else { at - mark };
+        }
+        // Whether it was looked at as an open one: those of one mark are passed together.
+        let next = self.by_mark.get(self.passed);
+        if mark.is_finite()
+            && self.instant == Instant::Completion
+            && next.is_none_or(|&next| mark < self.marks[next as usize])
+        {
+            self.open.0 -= 1;
+            self.open.1 -= mark;
+        }
+    }
+
+    /// All that have not ended are open now.
+    fn pass(&mut self, now: f64, ended: &[bool]) {
+        while let Some(&flow) = self.by_mark.get(self.passed)
+            && self.marks[flow as usize] < now
+        {
+            self.passed += 1;
+            // One that has ended was counted, and is not open.
+            if !ended[flow as usize] {
+                self.open.0 += 1;
+                self.open.1 += self.marks[flow as usize];
+            }
+        }
+    }
+
+    /// Whether the sum is too much whatever comes.
+    fn is_too_much(&self, now: f64) -> bool {
+        let (open, marks) = (self.open.0 as f64, self.open.1);
+        let of_open = match self.beyond {
+            Beyond::One => open,
+            // A trillionth is left to rounding.
+            Beyond::Seconds => (open * now * (1.0 - 1e-12) - marks).max(0.0),
+        };
+        is_above(self.of_ended + of_open, self.limit)
     }
 }
 
@@ -130,25 +208,35 @@ mod tests {
 
     use super::*;
 
-    /// So many flows released at 0, due at 10.
-    fn instance(flows: usize) -> Instance {
+    /// A hundred flows, one released every so many seconds and due ten seconds later.
+    fn instance(every: f64) -> Instance {
         let flow = |k: usize| {
             let map = Some(TasksDraft::Uniform { tasks: 1, seconds: 6.0 }.into());
             let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
-            FlowDraft { deadline: Some(10.0), ..FlowDraft::new(format!("f{k}"), vec![job]) }
+            let release = k as f64 * every;
+            FlowDraft {
+                release,
+                deadline: Some(release + 10.0),
+                ..FlowDraft::new(format!("f{k}"), vec![job])
+            }
         };
         let slots = Slots::Universal(1);
         let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
-        let flows = (0..flows).map(flow).collect();
-        Instance::new(&Draft { machines: vec![machine], flows, ..Draft::default() }).unwrap()
+        Instance::new(&Draft {
+            machines: vec![machine],
+            flows: (0..100).map(flow).collect(),
+            ..Draft::default()
+        })
+        .unwrap()
     }
 
-    /// After how many flows that start at 14 and complete at 20 hope is gone, of a hundred.
+    /// After how many flows hope is gone that start 14 and complete 20 seconds after their release, one after the other.
     fn gone_after(condition: &str) -> Option<usize> {
-        let instance = instance(100);
-        let hopes = Hopes::new(&instance, &[condition.parse().unwrap()]);
-        let at = instance.flows().keys().position(|flow| {
-            hopes.ended(flow, FlowTimes { start: Some(14.0), completion: Some(20.0) });
+        let instance = instance(100.0);
+        let hopes = Hopes::new(&instance, &[condition.parse().unwrap()], Span::ZERO);
+        let at = instance.flows().iter_enumerated().position(|(id, flow)| {
+            let release = flow.release.seconds();
+            hopes.ended(id, FlowTimes { start: Some(release + 14.0), completion: Some(release + 20.0) });
             hopes.are_gone()
         });
         at.map(|at| at + 1)
@@ -162,7 +250,7 @@ mod tests {
             ("missed=0", 1),
             ("total_tardiness:50", 6),
             ("max_tardiness:9", 1),
-            ("total_completion:50", 3),
+            ("total_completion:495050", 3),
             ("mean_response:5", 26),
             ("mean_wait:7", 51),
             ("p95_response:19", 6),
@@ -181,7 +269,10 @@ mod tests {
             "missed:100%",
             "mean_response:20",
             "p95_response:20",
-            "total_completion:2000",
+            "total_completion:497000",
+            "total_tardiness:1000",
+            "max_tardiness:10",
+            "makespan:9920",
             "makespan>30",
             "mean_slowdown:0",
         ] {
@@ -189,10 +280,47 @@ mod tests {
         }
     }
 
+    /// Of a hundred flows released together, whether hope is gone when one has ended in time and another one so late,
+    /// of which one hears with that delay.
+    fn are_gone(condition: &str, completion: f64, delay: u64) -> bool {
+        let instance = instance(0.0);
+        let hopes = Hopes::new(&instance, &[condition.parse().unwrap()], Span(delay * 1_000_000));
+        for (k, completion) in [9.0, completion].into_iter().enumerate() {
+            assert!(!hopes.are_gone(), "one that is in time takes no hope");
+            hopes.ended(FlowId::from(k), FlowTimes { start: Some(1.0), completion: Some(completion) });
+        }
+        hopes.are_gone()
+    }
+
+    #[test]
+    fn flows_that_are_put_off_count_while_they_are_open() {
+        // 99 flows complete at 20 or later.
+        for (condition, gone) in [
+            ("missed:98", true),
+            ("missed:99", false),
+            ("p50_response:19", true),
+            ("p50_response:20", false),
+            ("max_tardiness:9", true),
+            ("total_tardiness:989", true),
+            ("total_tardiness:990", false),
+            ("total_completion:1988", true),
+            ("total_completion:1989", false),
+            ("mean_response:19.88", true),
+            ("mean_response:19.89", false),
+            ("mean_wait:1", false),
+            ("makespan:19", true),
+            ("makespan:20", false),
+        ] {
+            assert_eq!(are_gone(condition, 20.0, 0), gone, "{condition}");
+        }
+        // Others may have ended in time without that being known.
+        assert!(!are_gone("missed:98", 20.0, 10) && are_gone("missed:98", 20.1, 10));
+    }
+
     #[test]
     fn a_flow_that_fails_ends_all_hope() {
-        let instance = instance(2);
-        let hopes = Hopes::new(&instance, &["makespan:100".parse().unwrap()]);
+        let instance = instance(1.0);
+        let hopes = Hopes::new(&instance, &["makespan:100".parse().unwrap()], Span::ZERO);
         hopes.ended(FlowId::from(0usize), FlowTimes::default());
         assert!(hopes.are_gone());
     }

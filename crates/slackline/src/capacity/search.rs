@@ -7,7 +7,7 @@ use slackline_judge::Metrics;
 use slackline_model::{Draft, Instance, Invalid, Span};
 
 use super::axis::{Axis, Values};
-use super::bisection::{Fewest, fewest, halved};
+use super::bisection::{Fewest, fewest, roughly};
 use super::condition::Condition;
 use super::hopes::Hopes;
 use crate::parallel;
@@ -18,7 +18,7 @@ use crate::simulate::{Options, SimulateError, Watch, simulate_figures};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// By halves: a larger cluster is believed to do whenever a smaller one does. The sizes next to the answer and 5 %
+    /// By halves: a larger cluster is believed to do whenever a smaller one does. The sizes next to the answer and some 5 %
     /// from it are tried as well, to see whether that is so.
     #[default]
     Bisect,
@@ -272,7 +272,7 @@ impl Work<'_> {
             let tried = self.simulate(scout, sizes, true)?;
             Ok(tried.iter().map(|tried| tried.meets).collect())
         };
-        match halved(range, self.search.threads, &mut ask) {
+        match roughly(range, self.search.threads, &mut ask) {
             Ok(found) => Ok(Some(found.unwrap_or(most))),
             Err(Stop::Failed(_)) => Ok(None),
             Err(Stop::Cancelled) => Err(Stop::Cancelled),
@@ -355,7 +355,7 @@ impl Work<'_> {
         let (mut draft, mut options) = (self.draft.clone(), options.clone());
         axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
         let instance = Instance::new(&draft).map_err(CapacityError::from)?.cut(grain);
-        let hopes = Hopes::new(&instance, conditions);
+        let hopes = Hopes::new(&instance, conditions, options.sim.heartbeat);
         let is_over = || may_give_up && hopes.are_gone() || cancel();
         let ended = |flow, times| hopes.ended(flow, times);
         let watch = Watch::default().with_cancel(&is_over).with_ended(&ended);

@@ -1,7 +1,8 @@
 //! The best task schedule of all policies, of all rules, of orders that a search finds near the best and, of few tasks, of a
 //! search that places them one by one: what `auto` plans where everything is known.
 //!
-//! No task schedule of any policy costs less but perhaps of Hadoop's schedulers, as each of the others is a candidate.
+//! No task schedule of any policy costs less but perhaps of Hadoop's schedulers, as each of the others is a candidate. Those
+//! are none: what they do depends on the queues of a site, which only a file knows (`plan --policy yarn-capacity:file=…`).
 
 use std::sync::Mutex;
 
@@ -27,8 +28,7 @@ use crate::simulate::{Options, SimulateError};
 const TIMES: u64 = 10;
 
 /// What is proven of the plan.
-const GUARANTEE: &str =
-    "costs no more than the task schedule of any policy or rule, Hadoop's schedulers left aside";
+const GUARANTEE: &str = "costs no more than the task schedule of any policy or rule; Hadoop's schedulers, which need a site's queues, left aside";
 
 /// A way to a task schedule.
 enum Candidate {

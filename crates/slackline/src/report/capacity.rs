@@ -78,10 +78,20 @@ fn proof(found: &Capacity, knob: Knob, value: f64) -> String {
             let below = found.tried.iter().rev().find(|tried| tried.value < value);
             below.map_or_else(
                 || " (the smallest size that was asked for)".to_owned(),
-                |below| format!(" ({} not, and all larger ones that were tried do)", does(knob, below.value)),
+                |below| format!(" ({} not{})", does(knob, below.value), larger(found, value)),
             )
         }
         _ => String::new(),
+    }
+}
+
+/// Which larger sizes were seen to do.
+fn larger(found: &Capacity, value: f64) -> String {
+    let larger: Vec<f64> = found.tried.iter().map(|tried| tried.value).filter(|&size| size > value).collect();
+    match (larger.len(), larger.last()) {
+        (1, Some(only)) => format!(", and {} do", short(*only)),
+        (n, Some(last)) => format!(", and the {n} larger sizes that were tried, up to {}, do", short(*last)),
+        (_, None) => String::new(),
     }
 }
 

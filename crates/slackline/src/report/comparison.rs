@@ -2,6 +2,7 @@
 
 mod document;
 mod groups;
+mod sizes;
 
 use slackline_judge::Metrics;
 use slackline_model::Schedule;
@@ -14,6 +15,7 @@ use crate::simulate::Simulated;
 
 pub use document::{About, json};
 pub use groups::{GROUPS, Group, groups};
+pub use sizes::{MACHINES, OnSize, csv_of_sizes, csv_of_spreads, spreads_of_sizes, table_of_sizes};
 
 /// What became of one policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,10 +119,11 @@ const fn spec(name: &'static str, heading: &'static str, unit: Unit, rank: u8) -
 }
 
 /// Every number of the comparison document, in the order of the table.
-const SPECS: [Spec; 31] = [
+const SPECS: [Spec; 32] = [
     spec("cost", "cost", Unit::Measure, 1),
     spec("lower_bound", "lower\nbound", Unit::Measure, 0),
     spec("gap", "gap", Unit::Gap, 2),
+    spec("rank", "mean\nrank", Unit::Measure, 3),
     spec("missed", "missed\ndeadlines", Unit::Count, 3),
     spec("deadlines", "deadlines", Unit::Count, 0),
     spec("total_tardiness", "total\ntardiness", Unit::Seconds, 16),
@@ -171,7 +174,9 @@ impl Spec {
             // Groups have none.
             "cost" => figures.iter().any(|f| f.cost.is_some() || f.failed > 0),
             "gap" => figures.iter().any(|f| f.gap.is_some()),
-            name if DISTANCE.contains(&name) => figures.iter().any(|f| f.value(name).is_some()),
+            name if name == "rank" || DISTANCE.contains(&name) => {
+                figures.iter().any(|f| f.value(name).is_some())
+            }
             "seconds" | "decision_seconds_p99" => any("seconds"),
             _ => self.rank > 0,
         };
@@ -343,8 +348,14 @@ pub fn csv_by(by: &'static str, rows: &[Row]) -> String {
 
 /// One row a policy with all metrics and all digits.
 pub fn csv(rows: &[Row]) -> String {
+    let (header, records) = records(rows);
+    crate::report::csv(&header, records)
+}
+
+/// The header and the records of that.
+fn records(rows: &[Row]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let metrics = metric_names(rows);
-    let header: Vec<&str> = ["policy", "cost", "lower_bound", "gap"]
+    let header: Vec<&'static str> = ["policy", "cost", "lower_bound", "gap"]
         .into_iter()
         .chain(metrics.clone())
         .chain(["failed", "refused"])
@@ -359,7 +370,7 @@ pub fn csv(rows: &[Row]) -> String {
         cells.push(row.result.as_ref().err().cloned().unwrap_or_default());
         cells
     };
-    crate::report::csv(&header, rows.iter().map(record))
+    (header, rows.iter().map(record).collect())
 }
 
 #[cfg(test)]

@@ -166,18 +166,45 @@ fn names(all: &[Runs]) -> Vec<&'static str> {
     names
 }
 
+/// Gives each policy its rank by cost with each seed, as the metric `rank`: 1 for the least, the mean of their places for
+/// equals. Policies that were refused and seeds with which flows failed have none. O(policies² · seeds).
+pub fn rank(all: &mut [Runs]) {
+    let cost_of = |runs: &Runs, seed: usize| runs.result.as_ref().ok()?.get(seed)?.cost;
+    let seeds = all.iter().filter_map(|runs| Some(runs.result.as_ref().ok()?.len())).max().unwrap_or(0);
+    for seed in 0..seeds {
+        let costs: Vec<Option<f64>> = all.iter().map(|runs| cost_of(runs, seed)).collect();
+        for (runs, own) in all.iter_mut().zip(&costs) {
+            let rank = own.map(|own| {
+                let less = costs.iter().flatten().filter(|&&cost| cost < own).count();
+                let equal = costs.iter().flatten().filter(|&&cost| cost == own).count();
+                f64::midpoint((less + 1) as f64, (less + equal) as f64)
+            });
+            if let Ok(figures) = &mut runs.result {
+                figures[seed].metrics.push(("rank", rank));
+            }
+        }
+    }
+}
+
+/// The columns of [`csv`].
+pub(crate) const HEADER: [&str; 9] =
+    ["policy", "metric", "seeds", "mean", "sd", "ci95", "difference", "difference_ci95", "refused"];
+
 /// One row a policy and metric: seeds, mean, standard deviation, half the 95 % interval, and mean and half
 /// interval of the difference to the first policy.
 pub fn csv(all: &[Runs]) -> String {
-    let header =
-        ["policy", "metric", "seeds", "mean", "sd", "ci95", "difference", "difference_ci95", "refused"];
+    crate::report::csv(&HEADER, records(all))
+}
+
+/// The records of that.
+pub(crate) fn records(all: &[Runs]) -> Vec<Vec<String>> {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
     let mut rows = Vec::new();
     for runs in all {
         match &runs.result {
             Err(reason) => {
                 let mut cells = vec![runs.policy.clone()];
-                cells.resize(header.len() - 1, String::new());
+                cells.resize(HEADER.len() - 1, String::new());
                 cells.push(reason.clone());
                 rows.push(cells);
             }
@@ -196,7 +223,7 @@ pub fn csv(all: &[Runs]) -> String {
             }
         }
     }
-    crate::report::csv(&header, rows)
+    rows
 }
 
 #[cfg(test)]
@@ -219,6 +246,30 @@ mod tests {
         let found = plus_minus(&[spread(2_529.0, 128.25), None, spread(7.5, 0.0)], Unit::Count);
         assert_eq!(found, ["2,529 ± 128", NOTHING, "8 ±   0"]);
         assert_eq!(plus_minus(&[spread(0.1551, 0.012)], Unit::Gap), ["15.6 ± 1.2 %"]);
+    }
+
+    #[test]
+    fn ranks_are_by_cost_seed_by_seed() {
+        let runs = |policy: &str, costs: [Option<f64>; 3]| Runs {
+            policy: policy.into(),
+            result: Ok(costs.map(|cost| Figures { cost, ..Figures::default() }).to_vec()),
+        };
+        let refused = Runs { policy: "dmrs".into(), result: Err("typed slots".into()) };
+        let mut all = [
+            runs("fifo", [Some(3.0), Some(5.0), None]),
+            refused,
+            runs("edf", [Some(2.0), Some(5.0), Some(1.0)]),
+            runs("fair", [Some(9.0), Some(6.0), Some(7.0)]),
+        ];
+        rank(&mut all);
+        let ranks = |k: usize| -> Vec<Option<f64>> {
+            all[k].result.as_ref().unwrap().iter().map(|figures| figures.metric("rank")).collect()
+        };
+        assert_eq!(ranks(0), [Some(2.0), Some(1.5), None]);
+        assert_eq!(ranks(2), [Some(1.0), Some(1.5), Some(1.0)]);
+        assert_eq!(ranks(3), [Some(3.0), Some(3.0), Some(2.0)]);
+        let mean = Spread::over(all[3].result.as_ref().unwrap(), &|figures| figures.metric("rank")).unwrap();
+        assert!((mean.mean - 8.0 / 3.0).abs() < 1e-12);
     }
 
     #[test]

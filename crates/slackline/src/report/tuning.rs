@@ -6,7 +6,7 @@ use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
 use crate::report::headline;
 use crate::report::number::{Unit, counted, exact, number};
 use crate::report::table::{Best, Column, Table, View, fitted};
-use crate::tune::{Choice, Method, Mode, Request, Rule, Times, Tuned};
+use crate::tune::{Choice, Front, Method, Mode, Request, Rule, Times, Tuned};
 
 /// What may be asked for with `--columns`.
 pub const COLUMNS: [&str; 5] = ["map_slots", "reduce_slots", "makespan", "total_completion", "order"];
@@ -83,9 +83,9 @@ pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool, v
         choices(&compared(request, tuned), view),
         gains(tuned),
         fitted(&format!("order: {}{more}", order[..shown].join(", ")), view.width),
-        front(tuned, view),
     ]
     .join("\n")
+        + &tuned.front.as_ref().map_or_else(String::new, |found| format!("\n{}", front(found, view)))
 }
 
 /// What the best split gains over the usual one, and loses by the proportional rule.
@@ -107,18 +107,22 @@ fn gains(tuned: &Tuned) -> String {
 }
 
 /// The Pareto front, with the paper's choice marked.
-fn front(tuned: &Tuned, view: &View) -> String {
+fn front(found: &Front, view: &View) -> String {
     let value = |choice: &Choice| (choice.makespan, choice.total_completion);
-    let is_paper = |choice: &Choice| value(choice) == value(&tuned.paper);
+    let is_paper = |choice: &Choice| value(choice) == value(&found.paper);
     let mark = |choice: &Choice| if is_paper(choice) { "Algorithm 5" } else { "" };
     let mut rows: Rows<'_> =
-        tuned.pareto.iter().map(|choice| (mark(choice), choice, order_name(choice))).collect();
+        found.choices.iter().map(|choice| (mark(choice), choice, order_name(choice))).collect();
     let mut note = "";
-    if !tuned.pareto.iter().any(is_paper) {
-        rows.push(("Algorithm 5", &tuned.paper, order_name(&tuned.paper)));
+    if !found.choices.iter().any(is_paper) {
+        rows.push(("Algorithm 5", &found.paper, order_name(&found.paper)));
         note = "Algorithm 5, the paper's choice, is beaten in both by one of the others\n";
     }
-    format!("not beaten in both makespan and total completion time:\n{}{note}", choices(&rows, view))
+    format!(
+        "not beaten in both makespan and total completion time ({} splits estimated):\n{}{note}",
+        number(f64::from(found.evaluated), Unit::Count),
+        choices(&rows, view)
+    )
 }
 
 fn choices(rows: &Rows<'_>, view: &View) -> String {
@@ -154,8 +158,11 @@ pub fn csv(instance: &Instance, tuned: &Tuned) -> String {
     };
     let mut rows = vec![("best", &tuned.best)];
     rows.extend(tuned.exact.iter().map(|choice| ("exact", choice)));
-    rows.extend([("default", &tuned.default), ("submitted", &tuned.submitted), ("paper", &tuned.paper)]);
-    rows.extend(tuned.pareto.iter().map(|choice| ("pareto", choice)));
+    rows.extend([("default", &tuned.default), ("submitted", &tuned.submitted)]);
+    if let Some(Front { choices, paper, .. }) = &tuned.front {
+        rows.push(("paper", paper));
+        rows.extend(choices.iter().map(|choice| ("pareto", choice)));
+    }
     let header = ["what", "map_slots", "reduce_slots", "makespan", "total_completion", "order"];
     crate::report::csv(&header, rows.into_iter().map(row))
 }
@@ -174,7 +181,7 @@ pub fn json(instance: &Instance, tuned: &Tuned) -> String {
     };
     write_tuning(&Tuning {
         best: split(&tuned.best),
-        pareto: tuned.pareto.iter().map(split).collect(),
+        pareto: tuned.front.as_ref().map(|front| front.choices.iter().map(split).collect()),
         default: split(&tuned.default),
         evaluated: tuned.evaluated,
         candidates: tuned.candidates,
