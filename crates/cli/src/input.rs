@@ -7,9 +7,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use slackline::PolicySpec;
-use slackline::import::{ImportError, MissingOption};
+use slackline::import::{ImportError, MissingOption, WorkloadOptions};
 use slackline::report::headline;
-use slackline_model::Instance;
+use slackline_model::{Draft, Instance};
 use slackline_trace::Diagnostic;
 
 use crate::out;
@@ -23,6 +23,21 @@ pub(crate) use slackline::import::Source;
 pub(crate) fn read(input: &Path, output: Option<&Path>) -> anyhow::Result<Source> {
     refuse_output(input, output)?;
     Ok(Source::read(input)?)
+}
+
+/// Reads a workload that becomes another document, says what its importer has to say, and returns its name and itself.
+///
+/// # Errors
+/// As [`read`]; what is no workload under these options.
+pub(crate) fn draft(
+    input: &Path,
+    output: Option<&Path>,
+    options: &WorkloadOptions,
+) -> anyhow::Result<(String, Draft)> {
+    let source = read(input, output)?;
+    let (draft, diagnostics) = source.shape(options)?.into_draft()?;
+    tell(&source.name, &diagnostics);
+    Ok((source.name, draft))
 }
 
 /// Opens such a file to be read once, under the name that messages call it; `-` is standard input.

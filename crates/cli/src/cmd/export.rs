@@ -34,19 +34,17 @@ pub(crate) struct Export {
 }
 
 pub(crate) fn run(args: &Export, tables: &Tables) -> anyhow::Result<Answer> {
-    let source = input::read(&args.workload, args.output.file())?;
     let options = args.shape.options(&tables.importers)?.with_parameters(args.parameters.parameters()?);
-    let (draft, diagnostics) = source.shape(&options)?.into_draft()?;
-    input::tell(&source.name, &diagnostics);
+    let (name, draft) = input::draft(&args.workload, args.output.file(), &options)?;
     let exported = match args.output.form() {
         ExportForm::Synth => exporters::synth(&draft),
     };
     let exported = match exported {
         Ok(exported) => exported,
-        Err(what) => bail!("{}: {what}", source.name),
+        Err(what) => bail!("{name}: {what}"),
     };
     for remark in &exported.remarks {
-        out::talk(format_args!("{}: {remark}", source.name));
+        out::talk(format_args!("{name}: {remark}"));
     }
     out::text(args.output.file(), &exported.text)?;
     Ok(Answer::Yes)

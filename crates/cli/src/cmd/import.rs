@@ -37,13 +37,11 @@ pub(crate) struct Import {
 }
 
 pub(crate) fn run(args: &Import, tables: &Tables) -> anyhow::Result<Answer> {
-    let source = input::read(&args.workload, args.output.file())?;
     let options = args.shape.options(&tables.importers)?.with_parameters(args.parameters.parameters()?);
-    let (draft, diagnostics) = source.shape(&options)?.into_draft()?;
-    input::tell(&source.name, &diagnostics);
+    let (name, draft) = input::draft(&args.workload, args.output.file(), &options)?;
     let flows = counted(draft.flows.len() as u64, "flow");
     let cluster = if draft.machines.is_empty() { ", no cluster" } else { "" };
-    out::talk(format_args!("{}: {flows}{cluster}", source.name));
+    out::talk(format_args!("{name}: {flows}{cluster}"));
     args.output.form().write(args.output.file(), &draft)?;
     Ok(Answer::Yes)
 }
