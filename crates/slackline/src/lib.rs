@@ -17,6 +17,7 @@
 //! - [`command`]: policies that are programs of their own, in any language (feature `command`);
 //! - [`conformance`]: what every policy is held to (feature `import`);
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
+//! - [`export`]: schedules as timelines, tables and pictures for programs of others (features `report`, `charts`);
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
 //! - [`attach`](mod@attach): jobs that others submit to a Hadoop cluster (feature `yarn`);
 //! - [`offered_load`]: how much work arrives for each slot;
@@ -37,6 +38,8 @@ pub mod compare;
 #[cfg(feature = "import")]
 pub mod conformance;
 pub mod explain;
+#[cfg(feature = "report")]
+pub mod export;
 #[cfg(feature = "import")]
 pub mod import;
 pub mod offered_load;

@@ -127,22 +127,45 @@ impl WorkloadForm {
     }
 }
 
-/// The form of a workload for another program.
+/// The form of a workload, or of a schedule, for another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExportForm {
-    /// Kinds of jobs for Hadoop's Scheduler Load Simulator.
+    /// Of a workload: kinds of jobs for Hadoop's Scheduler Load Simulator.
     Synth,
+    /// Of a schedule: a timeline for Perfetto.
+    Perfetto,
+    /// Of a schedule: a timeline for Pajé and its like.
+    Paje,
+    /// Of a schedule: a row a job.
+    Csv,
+    /// Of a schedule: a chart, drawn.
+    Svg,
+    /// Of a schedule: a chart, in pixels.
+    Png,
 }
 
 impl Forms for ExportForm {
-    const ALL: &'static [Self] = &[Self::Synth];
+    const ALL: &'static [Self] = &[Self::Synth, Self::Perfetto, Self::Paje, Self::Csv, Self::Svg, Self::Png];
 
     fn name(self) -> &'static str {
-        "synth"
+        match self {
+            Self::Synth => "synth",
+            Self::Perfetto => "perfetto",
+            Self::Paje => "paje",
+            Self::Csv => "csv",
+            Self::Svg => "svg",
+            Self::Png => "png",
+        }
     }
 
     fn endings(self) -> &'static [&'static str] {
-        &["json"]
+        match self {
+            Self::Synth | Self::Perfetto => &["json"],
+            Self::Paje => &["paje", "trace"],
+            Self::Csv => &["csv"],
+            Self::Svg => &["svg"],
+            Self::Png => &["png"],
+        }
     }
 }
 
@@ -217,7 +240,9 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
     let Some((file, ending)) = file.and_then(|file| Some((file, ending(&file.to_string_lossy())?))) else {
         return Ok(asked.unwrap_or(F::ALL[0]));
     };
-    let named = F::ALL.iter().copied().find(|form| form.endings().contains(&ending.as_str()));
+    let is_named = |form: &F| form.endings().contains(&ending.as_str());
+    // Several forms may share an ending: then the one that is asked for is meant, else the first.
+    let named = asked.filter(is_named).or_else(|| F::ALL.iter().copied().find(is_named));
     let name = file.display();
     match (asked, named) {
         (Some(asked), Some(named)) if asked != named => Err(format!(
@@ -226,8 +251,9 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
             asked.endings()[0]
         )),
         (None, None) => {
-            let endings: Vec<String> =
+            let mut endings: Vec<String> =
                 F::ALL.iter().flat_map(|form| form.endings()).map(|ending| format!(".{ending}")).collect();
+            endings.dedup();
             Err(format!(
                 "--output: found {name}, which ends in .{ending}, expected {} (.gz or .zst may follow), or --format",
                 endings.join(", ")
@@ -278,6 +304,9 @@ mod tests {
             assert_eq!(of(asked, name), Ok(expected), "{name}");
         }
         assert_eq!(form(None, None), Ok(Form::Table));
+        let shared = |asked| form(asked, Some(Path::new("a.json.gz")));
+        assert_eq!(shared(Some(ExportForm::Perfetto)), Ok(ExportForm::Perfetto));
+        assert_eq!(shared(None), Ok(ExportForm::Synth));
         assert_eq!(form(None, Some(Path::new("w.yml.zst"))), Ok(WorkloadForm::Of(Format::Yaml)));
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::builder::PossibleValue;
+use slackline::export::charts::{Chart, Size};
 use slackline::import::{CrashAt, KnowledgeOption};
 use slackline_model::draft::Weights;
 use slackline_model::profile::{self, Profile};
@@ -38,6 +39,20 @@ pub(crate) fn profile_help() -> String {
          Hadoop submits jobs, starts an ApplicationMaster for each on a slot of its own, and starts a container for \
          each task, as was measured (docs/profiles.md). Its parameters and their defaults, in seconds:{lines}"
     )
+}
+
+/// What a picture shows.
+pub(crate) fn chart() -> Listed<Chart> {
+    Listed::of("chart", Chart::ALL.map(|chart| (PossibleValue::new(chart.name()), chart)))
+}
+
+/// Width and height in pixels, as in `1200x640`.
+pub(crate) fn size(text: &str) -> Result<Size, String> {
+    let (least, most) = Size::LIMITS;
+    let side = |text: &str| text.parse().ok().filter(|side: &u32| (least..=most).contains(side));
+    let both = text.split_once('x').and_then(|(width, height)| Some((side(width)?, side(height)?)));
+    both.map(|(width, height)| Size { width, height })
+        .ok_or_else(|| format!("expected WIDTHxHEIGHT, each from {least} to {most}, such as 1200x640"))
 }
 
 /// A number of seconds or a duration such as 1h30m, in seconds.

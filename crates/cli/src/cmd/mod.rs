@@ -98,7 +98,7 @@ enum Verb {
     Bound(bound::Bound),
     /// Turn a trace into a workload document
     Import(import::Import),
-    /// Write a workload for another program: Hadoop's simulator
+    /// Write a workload or a schedule for others: timelines, charts, CSV
     Export(export::Export),
     /// Make a synthetic workload
     Generate(generate::Generate),

@@ -16,6 +16,7 @@
 //! - `profiles`: clusters that do not do everything at once;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
+//! - `exports`: schedules as timelines, tables and pictures; `chrome_trace` is the format's own judge;
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
 //! - `hadoop_logs`: logs of Hadoop, and what really happened beside what would have;
@@ -34,11 +35,13 @@
 
 mod certificates;
 mod checks;
+mod chrome_trace;
 mod cluster;
 mod command;
 mod config;
 mod edges;
 mod explain;
+mod exports;
 mod files;
 mod hadoop_logs;
 mod help;

@@ -80,6 +80,16 @@ impl<'a> ScheduleDocument<'a> {
         Ok(Self { source, is_in_lines, meta, options, grain })
     }
 
+    /// Whether it comes in lines.
+    pub(crate) fn is_in_lines(&self) -> bool {
+        self.is_in_lines
+    }
+
+    /// The file.
+    pub(crate) fn source(&self) -> &Source {
+        self.source
+    }
+
     /// Whether it says which workload it was made for.
     pub fn names_workload(&self) -> bool {
         !self.meta.sha256.is_empty()

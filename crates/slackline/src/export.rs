@@ -1,0 +1,139 @@
+//! Schedules for programs of others: timelines, tables and pictures.
+//!
+//! What is exported comes row by row to a [`RowWriter`], from two files in lines ([`InLines`]) or from a schedule and its
+//! workload in memory ([`rows`], [`document`](fn@document)):
+//! - [`Perfetto`]: the trace event format of Chrome, which Perfetto reads; written as rows come;
+//! - [`Paje`]: a Pajé trace, whose events are sorted by time;
+//! - [`Jobs`]: CSV with a row a job, its columns named as Batsim and evalys name them;
+//! - [`charts`]: single pictures as SVG or PNG (feature `charts`).
+//!
+//! Nothing is judged here: [`crate::import::check`] does that.
+
+#[cfg(feature = "charts")]
+pub mod charts;
+mod in_lines;
+mod jobs;
+mod paje;
+mod perfetto;
+
+use std::io;
+use std::ops::ControlFlow;
+
+use slackline_model::schedule::{NewRow, Origin};
+use slackline_model::{Instance, Lane, Schedule};
+use slackline_trace::{ScheduleLine, read_schedule_lines};
+
+use crate::import::{ImportError, ScheduleDocument};
+use crate::simulate::RowWriter;
+
+pub use in_lines::InLines;
+pub use jobs::Jobs;
+pub use paje::Paje;
+pub use perfetto::Perfetto;
+
+/// Why there is no export. What was written then has to be thrown away.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The schedule or its workload.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+}
+
+/// Hands every row, master and flow of a schedule to `out`, in this order, each in the order of the schedule.
+///
+/// # Errors
+/// Those of the output.
+pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -> io::Result<()> {
+    out.begin(instance, &origin(schedule))?;
+    for row in schedule.tasks.rows() {
+        out.row(instance, &row.into(), schedule.tasks.places(row))?;
+    }
+    for row in &schedule.masters {
+        out.master(instance, row)?;
+    }
+    schedule.flows.iter().try_for_each(|row| out.flow(instance, row))
+}
+
+/// The same of a document; one in lines is read row by row. What is returned is whether there are tasks: a plan may only say
+/// how many slots each phase has, and then no row is handed on.
+///
+/// # Errors
+/// A document that is no schedule of this instance; those of the output.
+pub fn document(
+    schedule: &ScheduleDocument<'_>,
+    instance: &Instance,
+    out: &mut dyn RowWriter,
+) -> Result<bool, ExportError> {
+    if !schedule.is_in_lines() {
+        let schedule = schedule.read(instance).map_err(ImportError::from)?;
+        let has_tasks = schedule.allocations.is_empty() || !schedule.tasks.is_empty();
+        if has_tasks {
+            rows(instance, &schedule, out)?;
+        }
+        return Ok(has_tasks);
+    }
+    let source = schedule.source();
+    let mut written = Ok(());
+    let read = read_schedule_lines(&source.name, &source.bytes, instance, |line| {
+        written = match line {
+            ScheduleLine::First(head) => out.begin(instance, &origin(&head)),
+            ScheduleLine::Row(row, places) => out.row(instance, &row, &places),
+            ScheduleLine::Master(row) => out.master(instance, &row),
+            ScheduleLine::Flow(row) => out.flow(instance, &row),
+        };
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    written?;
+    read.map_err(ImportError::from)?;
+    Ok(true)
+}
+
+/// How a schedule came about.
+fn origin(schedule: &Schedule) -> Origin {
+    Origin {
+        policy: schedule.policy.clone(),
+        minima: schedule.minima,
+        clock: schedule.clock,
+        slowstart: schedule.slowstart,
+        profile: schedule.profile.clone(),
+    }
+}
+
+/// Numbers for all slots of a cluster: those of its lanes one after the other.
+#[derive(Clone, Debug, Default)]
+struct SlotNumbers {
+    lanes: Vec<(Lane, u64)>,
+}
+
+impl SlotNumbers {
+    /// From `first` on.
+    fn new(instance: &Instance, first: u64) -> Self {
+        let mut next = first;
+        let mut lanes = Vec::new();
+        for &lane in instance.cluster().lanes() {
+            lanes.push((lane, next));
+            next += u64::from(instance.cluster().slot_numbers(lane));
+        }
+        Self { lanes }
+    }
+
+    /// The number of a slot of a lane.
+    fn of(&self, lane: Lane, slot: u32) -> u64 {
+        let (_, first) = self
+            .lanes
+            .iter()
+            .find(|(of, _)| *of == lane)
+            .expect("invariant: rows are on lanes of the cluster");
+        first + u64::from(slot)
+    }
+}
+
+/// The words before the number of a task: `flow/job map`.
+fn phase_words(live: &Instance, row: &NewRow) -> String {
+    let phase = live.phase(row.phase);
+    format!("{}/{} {}", live.flow(phase.flow).id, live.job(phase.job).id, phase.kind)
+}

@@ -1,0 +1,243 @@
+//! Chrome's trace event format, as JSON object, which Perfetto and `chrome://tracing` read.
+//!
+//! | of a schedule | in the trace |
+//! |---|---|
+//! | a machine | a process |
+//! | a slot | a thread of it, with an id of its own in the whole trace |
+//! | a task on a slot | a complete event (`X`), its start-up a slice in it |
+//! | the master of a job that holds a slot | a complete event of category `master` |
+//! | a flow | an async slice (`b`, `e`) of the process `flows`, from release to completion, with its deadline (`n`) |
+//!
+//! Times are whole microseconds after second 0. Events come in the order of the rows: the format asks for none. Machines
+//! and slots are named (`M`) when they first have something to do, so that memory is a bit a slot, and a number for
+//! each flow that is not over.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use slackline_model::schedule::{FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome};
+use slackline_model::{FlowId, Instance, Lane, SlotRange, Span, Time};
+
+use super::{SlotNumbers, phase_words};
+use crate::simulate::RowWriter;
+
+/// The process of flows.
+const FLOWS: u64 = 1;
+
+/// Writes a trace as rows come.
+#[derive(Debug)]
+pub struct Perfetto<W> {
+    out: W,
+    slots: SlotNumbers,
+    /// Machines and slots that have a name.
+    named: Bits,
+    /// Whether an event was written, so that a comma comes before the next one.
+    has_events: bool,
+    /// When the last row of flows ended that are not over.
+    ends: BTreeMap<FlowId, Time>,
+}
+
+/// A set of numbers.
+#[derive(Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    /// Adds a number; whether it was not there.
+    fn insert(&mut self, number: u64) -> bool {
+        let (word, bit) = ((number / 64) as usize, 1 << (number % 64));
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+}
+
+/// A slice on the track of a slot.
+struct Slice<'a> {
+    name: &'a str,
+    category: &'a str,
+    start: Time,
+    length: Span,
+    track: Track,
+}
+
+/// The ids of the process and the thread of a slot.
+#[derive(Clone, Copy)]
+struct Track {
+    pid: u64,
+    tid: u64,
+}
+
+impl<W: Write> Perfetto<W> {
+    /// Writes to `out`, which is best buffered.
+    pub fn new(out: W) -> Self {
+        let (slots, named, ends) = (SlotNumbers::default(), Bits::default(), BTreeMap::new());
+        Self { out, slots, named, has_events: false, ends }
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn end(mut self) -> io::Result<()> {
+        self.out.write_all(b"\n]}\n")?;
+        self.out.flush()
+    }
+
+    /// Begins an event: what separates it from the one before.
+    fn event(&mut self) -> io::Result<()> {
+        let between: &[u8] = if self.has_events { b",\n" } else { b"\n" };
+        self.has_events = true;
+        self.out.write_all(between)
+    }
+
+    /// Names a process or a thread, and says where it stands among others.
+    fn name(&mut self, kind: &str, Track { pid, tid }: Track, name: &str, place: u64) -> io::Result<()> {
+        let name = json(name);
+        self.event()?;
+        write!(
+            self.out,
+            r#"{{"ph":"M","name":"{kind}_name","pid":{pid},"tid":{tid},"args":{{"name":{name}}}}}"#
+        )?;
+        self.event()?;
+        write!(
+            self.out,
+            r#"{{"ph":"M","name":"{kind}_sort_index","pid":{pid},"tid":{tid},"args":{{"sort_index":{place}}}}}"#
+        )
+    }
+
+    /// The track of a slot, which has a name from now on.
+    fn track(&mut self, live: &Instance, lane: Lane, slot: u32) -> io::Result<Track> {
+        let cluster = live.cluster();
+        let (machine, number) = cluster.machine_of(lane, slot);
+        let track = Track { pid: FLOWS + 1 + u64::from(machine.0), tid: self.slots.of(lane, slot) };
+        if self.named.insert(track.pid) {
+            self.name("process", track, &cluster.machine_name(machine), track.pid)?;
+        }
+        if self.named.insert(track.tid) {
+            let kind = if lane == Lane::Any { String::new() } else { format!(" ({})", lane.name()) };
+            self.name("thread", track, &format!("slot {number}{kind}"), u64::from(number))?;
+        }
+        Ok(track)
+    }
+
+    /// A slice, whose arguments are given as the inside of a JSON object.
+    fn slice(&mut self, slice: &Slice<'_>, arguments: &str) -> io::Result<()> {
+        let Slice { name, category, start, length, track: Track { pid, tid } } = *slice;
+        self.event()?;
+        write!(
+            self.out,
+            r#"{{"ph":"X","name":{name},"cat":"{category}","ts":{},"dur":{},"pid":{pid},"tid":{tid},"args":{{{arguments}}}}}"#,
+            start.0, length.0
+        )
+    }
+
+    /// An event of the async slice of a flow; `name` is in JSON.
+    fn of_flow(&mut self, phase: char, name: &str, id: u32, at: u64, arguments: &str) -> io::Result<()> {
+        self.event()?;
+        write!(
+            self.out,
+            r#"{{"ph":"{phase}","name":{name},"cat":"flow","id":"{id:#x}","ts":{at},"pid":{FLOWS},"tid":{FLOWS},"args":{{{arguments}}}}}"#
+        )
+    }
+
+    fn ends_at(&mut self, flow: FlowId, end: Time) {
+        self.ends.entry(flow).and_modify(|at| *at = end.max(*at)).or_insert(end);
+    }
+}
+
+/// A text as JSON.
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The categories of an attempt: its phase, and how it ended if not well.
+fn category(kind: &str, outcome: Outcome) -> String {
+    if outcome == Outcome::Done { kind.to_owned() } else { format!("{kind},{}", outcome.name()) }
+}
+
+impl<W: Write> RowWriter for Perfetto<W> {
+    fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()> {
+        let machines = u64::from(instance.cluster().n_machines());
+        self.slots = SlotNumbers::new(instance, FLOWS + 1 + machines);
+        let (policy, clock) = (json(&origin.policy), origin.clock.name());
+        let start = instance.start().map_or_else(|| "null".to_owned(), |start| json(&start.to_string()));
+        let version = env!("CARGO_PKG_VERSION");
+        write!(
+            self.out,
+            r#"{{"displayTimeUnit":"ms","otherData":{{"program":"slackline","version":"{version}","policy":{policy},"clock":"{clock}","start":{start}}},"traceEvents":["#
+        )?;
+        self.name("process", Track { pid: FLOWS, tid: FLOWS }, "flows", 0)
+    }
+
+    fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
+        let phase = live.phase(row.phase);
+        let lane = live.lane_of(row.phase);
+        self.ends_at(phase.flow, row.end);
+        let name = json(&phase_words(live, row));
+        let category = category(phase.kind.name(), row.outcome);
+        let (flow, job) = (json(&live.flow(phase.flow).id), json(&live.job(phase.job).id));
+        let length = row.end.since(row.start);
+        let slots = places.iter().flat_map(|range| range.first..range.end());
+        for (task, slot) in (row.first..).zip(slots) {
+            let track = self.track(live, lane, slot)?;
+            let arguments = format!(
+                r#""flow":{flow},"job":{job},"task":{task},"attempt":{},"outcome":"{}""#,
+                row.attempt,
+                row.outcome.name()
+            );
+            let slice = Slice { name: &name, category: &category, start: row.start, length, track };
+            self.slice(&slice, &arguments)?;
+            if row.startup > Span::ZERO {
+                let length = row.startup.min(length);
+                self.slice(&Slice { name: r#""startup""#, category: "startup", length, ..slice }, "")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn master(&mut self, live: &Instance, row: &MasterRow) -> io::Result<()> {
+        let job = live.job(row.job);
+        self.ends_at(job.flow, row.end);
+        let Some(slot) = row.slot else { return Ok(()) };
+        let track = self.track(live, Lane::Any, slot)?;
+        let name = json(&format!("{}/{} master", live.flow(job.flow).id, job.id));
+        let arguments = format!(r#""flow":{},"job":{}"#, json(&live.flow(job.flow).id), json(&job.id));
+        let category = category("master", row.outcome);
+        let length = row.end.since(row.start);
+        let slice = Slice { name: &name, category: &category, start: row.start, length, track };
+        self.slice(&slice, &arguments)?;
+        let Some(up) = row.up.filter(|&up| up > row.start) else { return Ok(()) };
+        let length = up.since(row.start).min(length);
+        self.slice(&Slice { name: r#""startup""#, category: "startup", length, ..slice }, "")
+    }
+
+    fn flow(&mut self, live: &Instance, row: &FlowRow) -> io::Result<()> {
+        let flow = live.flow(row.flow);
+        let (name, id) = (json(&flow.id), flow.place.0);
+        let micros = |seconds: f64| Time::from_seconds_nearest(seconds).0;
+        let release = micros(row.release);
+        let last = self.ends.remove(&row.flow).map_or(release, |at| at.0);
+        let end = row.completion.map_or(last, micros).max(release);
+        let number = |value: Option<f64>| value.map_or_else(|| "null".to_owned(), |value| value.to_string());
+        let deadline = flow.deadline.map(Time::seconds);
+        let status = match row.status {
+            FlowStatus::Done => "done",
+            FlowStatus::Failed => "failed",
+        };
+        let arguments = format!(
+            r#""status":"{status}","start":{},"completion":{},"deadline":{},"cost":{}"#,
+            number(row.start),
+            number(row.completion),
+            number(deadline),
+            number(row.cost)
+        );
+        self.of_flow('b', &name, id, release, &arguments)?;
+        if let Some(deadline) = flow.deadline {
+            self.of_flow('n', r#""deadline""#, id, deadline.0, "")?;
+        }
+        self.of_flow('e', &name, id, end, "")
+    }
+}
