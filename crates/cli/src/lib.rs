@@ -16,7 +16,8 @@
 //! - `jobs`: what the jobs of a run did, as a table;
 //! - `out`: everything that is printed or written;
 //! - `clock`: how long things take;
-//! - `progress`: a bar for whatever takes more than a second.
+//! - `progress`: a bar for whatever takes more than a second;
+//! - `watch`: the live view of a run.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be resumed.
 #![deny(clippy::unwrap_used)]
@@ -32,6 +33,7 @@ mod jobs;
 mod out;
 mod progress;
 mod tables;
+mod watch;
 
 use std::process::ExitCode;
 

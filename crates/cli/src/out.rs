@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
 use slackline::atomic_file;
@@ -93,9 +94,37 @@ pub(crate) fn view(file: Option<&Path>) -> View {
     View { width: width.unwrap_or(usual.width), colour, ..usual }
 }
 
-/// Says something on standard error; if nobody listens, so be it.
+/// What is to be said when the terminal is free again; `None` while it is.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Lines that are held while something else is on the terminal, whoever says them.
+fn lines() -> MutexGuard<'static, Option<Vec<String>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on, what is to be said on standard error is held.
+pub(crate) fn hold() {
+    lines().get_or_insert_default();
+}
+
+/// What is held.
+pub(crate) fn held() -> Vec<String> {
+    lines().clone().unwrap_or_default()
+}
+
+/// Says what is held, and from now on all at once.
+pub(crate) fn let_out() {
+    let held = lines().take();
+    held.into_iter().flatten().for_each(talk);
+}
+
+/// Says something on standard error, or holds it while something else is there; if nobody listens, so be it.
 pub(crate) fn talk(line: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let mut held = lines();
+    match held.as_mut() {
+        Some(held) => held.extend(line.to_string().lines().map(str::to_owned)),
+        None => drop(writeln!(io::stderr().lock(), "{line}")),
+    }
 }
 
 /// Erases so many lines above the cursor of the terminal, and all below.

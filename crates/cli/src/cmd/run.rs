@@ -108,6 +108,11 @@ pub(crate) struct Run {
     /// Say nothing but errors, and show no table
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
+    /// On a terminal, show lines and bars instead of a view in which flows can be looked into
+    ///
+    /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said when it ends.
+    #[arg(long, help_heading = "Output")]
+    no_live: bool,
     /// Command to run when the run ends, however it does
     ///
     /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW, SLACKLINE_STATE and
@@ -163,6 +168,9 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     let here = Here { name: &name, engine: engine.as_ref(), state: &request.state };
     let _announced = args.announce(&here);
     let mut live = live::Live::new(&request, args.voice());
+    if !args.no_live {
+        live = live.with_view(&request);
+    }
     let hooks = Hooks::new(args.hooks(), &request, |problem: &str| out::warn(problem));
     let mut sinks = All::new().and(&mut live).and(hooks);
     if let Some(events) = events {

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -11,7 +13,7 @@ use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
-use slackline::run::{FlowState, FlowStatus, JobFigures, JobThere, KeptJob, Stage, StateOfRun, TaskAtWork};
+use slackline::run::{FlowState, JobFigures, JobThere, KeptJob, Stage, StateOfRun, TaskAtWork};
 use slackline_local::clock;
 
 use super::Answer;
@@ -20,14 +22,14 @@ use crate::args::output::{Form, Forms};
 use crate::args::state::{Named, look_at};
 use crate::defaults::Defaults;
 use crate::tables::Tables;
+use crate::watch::shown::{times, verdict};
+use crate::watch::{Left, Seat, Seen, Stream, Watch};
 use crate::{jobs, out};
 
 /// Time between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many tasks at work are told.
 const AT_WORK: usize = 10;
-/// Below that many seconds a run is told without the clock.
-const SHORT: f64 = 100.0;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -47,8 +49,13 @@ pub(crate) struct Status {
     #[arg(long, value_name = "RUN")]
     state: Option<PathBuf>,
     /// Look again every second until nothing is at work any more
+    ///
+    /// On a terminal with a view in which flows can be looked into: ? shows its keys.
     #[arg(long)]
     follow: bool,
+    /// With --follow, draw the table again and again instead of the view
+    #[arg(long, requires = "follow")]
+    no_live: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -60,8 +67,13 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
     if args.follow && args.output.form() != Form::Table {
         bail!("--follow: found --format {}, expected a table", args.output.form().name());
     }
+    let first = seen(&directory, defaults.state(), tables)?;
+    if args.follow && !args.no_live && is_shown && first.stage == Stage::AtWork && Stream::Out.is_for_people()
+    {
+        return watch(args, &directory, tables, defaults);
+    }
+    let mut state = first;
     loop {
-        let state = seen(&directory, defaults.state(), tables)?;
         let goes_on = args.follow && state.stage == Stage::AtWork;
         // Elsewhere than on a terminal only the last look is worth keeping.
         if !goes_on || is_shown {
@@ -71,7 +83,36 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
             return Ok(Answer::Yes);
         }
         clock::pause(PAUSE);
+        state = seen(&directory, defaults.state(), tables)?;
     }
+}
+
+/// Follows a run in a view. When the run is over, its table remains.
+fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let look = {
+        let (directory, states, tables) = (directory.to_owned(), defaults.state().to_owned(), tables.clone());
+        move || match seen(&directory, &states, &tables) {
+            Ok(state) if state.stage == Stage::AtWork => Seen::State(Box::new(state)),
+            // It is said when the view has ended.
+            _ => Seen::Over,
+        }
+    };
+    let watch = Watch::open(Stream::Out, Seat::Onlooker, Box::new(look), || {});
+    // Signals end the view first, or the terminal would stay as it is.
+    let (end, was_signalled) = (watch.ender(), Arc::new(AtomicBool::new(false)));
+    let signalled = Arc::clone(&was_signalled);
+    let _ = ctrlc::set_handler(move || {
+        signalled.store(true, Ordering::SeqCst);
+        end();
+    });
+    let left = watch.wait();
+    if left == Left::ByInterrupt || was_signalled.load(Ordering::SeqCst) {
+        return Ok(Answer::Stopped);
+    }
+    if left == Left::Over {
+        show(args, &seen(directory, defaults.state(), tables)?, false)?;
+    }
+    Ok(Answer::Yes)
 }
 
 /// The run as it is now.
@@ -170,28 +211,8 @@ fn headline(state: &StateOfRun) -> String {
     )
 }
 
-/// What is to be said of a flow in a word or two.
-fn verdict(flow: &FlowState, now: f64) -> &'static str {
-    match (flow.status, flow.is_late(now)) {
-        (FlowStatus::Failed, _) => "failed",
-        (FlowStatus::Done, Some(true)) => "late",
-        (FlowStatus::Done, Some(false)) => "on time",
-        (FlowStatus::Done, None) => "done",
-        (_, Some(true)) if flow.deadline.is_some_and(|deadline| now > deadline) => "late already",
-        (_, Some(true)) => "about to be late",
-        (FlowStatus::Coming, _) => "not released",
-        (FlowStatus::Waiting, _) => "waits",
-        _ => "at work",
-    }
-}
-
 fn flows(state: &StateOfRun, view: &View) -> String {
-    let times = |flow: &FlowState| [flow.deadline, flow.predicted, flow.completion];
-    let last = state.flows.iter().flat_map(times).flatten().fold(0.0, f64::max);
-    let start = state.start.as_ref().filter(|_| last >= SHORT);
-    let at =
-        |of: fn(&FlowState) -> Option<f64>| instants(&state.flows.iter().map(of).collect::<Vec<_>>(), start);
-    let columns = [at(|flow| flow.deadline), at(|flow| flow.predicted), at(|flow| flow.completion)];
+    let columns = times(state, [&|flow| flow.deadline, &|flow| flow.predicted, &|flow| flow.completion]);
     let mut table = Table::new(&[
         ("flow", Align::Left),
         ("deadline", Align::Right),
@@ -297,6 +318,7 @@ fn document(state: &StateOfRun) -> Value {
             "release": flow.release,
             "deadline": flow.deadline,
             "predicted": flow.predicted,
+            "predicted_between": flow.predicted_between,
             "completion": flow.completion,
             "late": flow.is_late(state.now),
             "tasks": tasks.total,
@@ -347,6 +369,7 @@ fn document(state: &StateOfRun) -> Value {
         "policy": state.policy,
         "now": state.now,
         "recorded": state.recorded,
+        "slots": state.slots,
         "tasks": tasks.total,
         "done": tasks.done,
         "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),

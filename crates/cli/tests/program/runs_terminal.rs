@@ -1,14 +1,16 @@
-//! What a run draws on a terminal, and on one whose width changes.
+//! What a run draws on a terminal, and on one whose size changes; the live view, its keys, and terminals that are given back.
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::process::Stdio;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::processes::{Family, until};
+use crate::processes::{Family, pause, signal, until};
 use crate::runs::RUN;
 use crate::scratch;
 
@@ -71,4 +73,160 @@ fn bars_leave_nothing_behind_on_a_terminal_that_is_made_narrower() {
     // So narrow a terminal has no place for the bar itself.
     assert!(before.contains('░') && !after.contains('░'), "{drawn:?}");
     assert!(after.contains("waits 2/2 done"), "{drawn:?}");
+}
+
+/// What takes the terminal over and what gives it back.
+const TAKEN: &str = "\x1b[?1049h";
+const GIVEN_BACK: &str = "\x1b[?1049l";
+
+/// A program on a terminal of its own.
+struct OnTerminal {
+    child: Child,
+    keys: File,
+    slave: File,
+    drawn: Arc<Mutex<String>>,
+}
+
+impl OnTerminal {
+    /// Starts the program with standard input and standard error, and output too if so, on a terminal of 80 columns.
+    fn start(family: &Family, dir: &Path, args: &[&str]) -> Self {
+        let (mut master, slave) = terminal();
+        widen(&slave, 80);
+        let mut command = family.command(dir, args);
+        command.env("TERM", "xterm").env_remove("NO_COLOR");
+        let handle = || slave.try_clone().expect("a handle");
+        command.stdin(handle()).stdout(handle()).stderr(handle());
+        let child = command.spawn().expect("the program starts");
+        let drawn = Arc::new(Mutex::new(String::new()));
+        let (keys, seen) = (master.try_clone().expect("a handle"), Arc::clone(&drawn));
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(bytes @ 1..) = master.read(&mut piece) {
+                seen.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..bytes]));
+            }
+        });
+        Self { child, keys, slave, drawn }
+    }
+
+    fn drawn(&self) -> String {
+        self.drawn.lock().unwrap().clone()
+    }
+
+    /// Waits until that was drawn after so much else.
+    fn awaits(&self, words: &str, from: usize) {
+        until(words, || self.drawn()[from..].contains(words));
+    }
+
+    /// Presses keys and waits until something was drawn for them.
+    fn press(&mut self, keys: &str, words: &str) {
+        let from = self.drawn().len();
+        self.keys.write_all(keys.as_bytes()).expect("a terminal takes keys");
+        self.awaits(words, from);
+    }
+
+    /// Waits for the end; what was drawn on the terminal after it was given back.
+    fn ended(mut self) -> (Option<i32>, String) {
+        let mut code = None;
+        until("the program ends", || {
+            code = self.child.try_wait().expect("a child");
+            code.is_some()
+        });
+        // What was written last may still be on its way.
+        pause(100);
+        let drawn = self.drawn();
+        let (_, after) =
+            drawn.rsplit_once(GIVEN_BACK).unwrap_or_else(|| panic!("never given back: {drawn:?}"));
+        assert!(drawn.matches(TAKEN).count() == drawn.matches(GIVEN_BACK).count(), "{drawn:?}");
+        assert!(after.contains("\x1b[?25h"), "the cursor stays hidden: {drawn:?}");
+        (code.and_then(|code| code.code()), after.to_owned())
+    }
+}
+
+/// Flows of which one waits for the file `go`.
+fn waiting(test: &str) -> std::path::PathBuf {
+    let dir = scratch(test);
+    let flow = "slackline = 1\n[[flows]]\nid = 'waits'\ndeadline = 900.0\njobs = [ { id = 'first', run = { mapper = 'until test -e go; do \
+                sleep 0.02; done; cat', inputs = ['in.txt'], output = 'o1' } }, { id = 'second', run = { mapper = \
+                'cat', inputs = ['@first'], output = 'o2' } } ]\n";
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::write(dir.join("in.txt"), "one\n").expect("an input");
+    dir
+}
+
+#[test]
+fn the_view_of_a_run_survives_sizes_and_keys_and_gives_the_terminal_back() {
+    let (dir, family) = (waiting("run-view"), Family::new("run-view"));
+    let mut seat = OnTerminal::start(&family, &dir, &RUN);
+    seat.awaits(TAKEN, 0);
+    seat.awaits("waits", 0);
+    for columns in [200, 1, 40, 3, 120, 80] {
+        widen(&seat.slave, columns);
+        pause(150);
+    }
+    // Only what has changed is drawn, so that words are looked for one by one.
+    seat.press("\r", "jobs");
+    seat.press("?", "look");
+    seat.press(" ", "\x1b[");
+    seat.press("\x1b", "flows");
+    seat.press("q", "stop");
+    seat.press("\x1b", "\x1b[");
+    fs::write(dir.join("go"), "").expect("a file");
+    let (code, after) = seat.ended();
+    assert_eq!(code, Some(0), "{after}");
+    // What was said meanwhile is said when the terminal is free again, and the table follows.
+    assert!(after.contains("waits/first done") && after.contains("waits/second done"), "{after}");
+    assert!(after.contains("makespan"), "{after}");
+}
+
+#[test]
+fn a_view_that_is_left_becomes_lines_and_one_that_is_stopped_stops() {
+    let (dir, family) = (waiting("run-view-left"), Family::new("run-view-left"));
+    let mut seat = OnTerminal::start(&family, &dir, &RUN);
+    seat.awaits(TAKEN, 0);
+    seat.press("q", "stop");
+    seat.press("l", GIVEN_BACK);
+    // The run goes on, which ctrl-C stops as ever.
+    family.awaits("until test -e go");
+    signal("INT", seat.child.id());
+    let (code, after) = seat.ended();
+    assert!(code == Some(130) && after.contains("the same command resumes it"), "{code:?} {after}");
+    for ends in ["\x03", "qs", "TERM"] {
+        let mut seat = OnTerminal::start(&family, &dir, &RUN);
+        seat.awaits(TAKEN, 0);
+        seat.awaits("waits", 0);
+        match ends {
+            "TERM" => signal(ends, seat.child.id()),
+            keys => seat.keys.write_all(keys.as_bytes()).expect("a terminal takes keys"),
+        }
+        let (code, after) = seat.ended();
+        assert!(
+            code == Some(130) && after.contains("the same command resumes it"),
+            "{ends}: {code:?} {after}"
+        );
+    }
+    family.is_gone();
+}
+
+#[test]
+fn a_run_is_followed_in_a_view_that_leaves_its_table() {
+    let (dir, family) = (waiting("status-view"), Family::new("status-view"));
+    let engine = family.start(&dir, &RUN);
+    family.awaits("until test -e go");
+    let follow = ["status", "--state", "state", "--follow"];
+    for ends in ["q", "\x03", "TERM"] {
+        let mut seat = OnTerminal::start(&family, &dir, &follow);
+        seat.awaits("waits", 0);
+        match ends {
+            "TERM" => signal(ends, seat.child.id()),
+            keys => seat.keys.write_all(keys.as_bytes()).expect("a terminal takes keys"),
+        }
+        let (code, _) = seat.ended();
+        assert_eq!(code, Some(if ends == "q" { 0 } else { 130 }), "{ends:?}");
+    }
+    let seat = OnTerminal::start(&family, &dir, &follow);
+    seat.awaits("waits", 0);
+    fs::write(dir.join("go"), "").expect("a file");
+    let (code, after) = seat.ended();
+    assert!(code == Some(0) && after.contains("2 of 2 tasks done"), "{code:?} {after}");
+    assert_eq!(crate::processes::ended(engine).code, Some(0));
 }

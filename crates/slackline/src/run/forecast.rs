@@ -16,6 +16,7 @@ use super::session;
 use super::sink::count;
 use crate::policy_spec::PolicySpec;
 
+mod courses;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +51,8 @@ pub struct Forecast {
     running: BTreeMap<TaskId, Running>,
     failed: BTreeSet<String>,
     took: BTreeMap<Phase, PhaseCost>,
+    /// What each finished task took, seconds; only of a run that is looked at from outside.
+    each: BTreeMap<Phase, Vec<f64>>,
     expected: BTreeMap<String, f64>,
     thinking: Option<Thinking>,
     /// When to look again.
@@ -99,6 +102,7 @@ impl Forecast {
             running: BTreeMap::new(),
             failed: session::unrunnable(session),
             took: BTreeMap::new(),
+            each: BTreeMap::new(),
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
@@ -115,12 +119,14 @@ impl Forecast {
         attempts: &[Attempt],
     ) -> Self {
         let mut took: BTreeMap<Phase, PhaseCost> = BTreeMap::new();
+        let mut each: BTreeMap<Phase, Vec<f64>> = BTreeMap::new();
         let mut done = BTreeSet::new();
         for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
             done.insert(attempt.id);
             let so_far = took.entry((attempt.id.job, attempt.id.phase)).or_default();
             so_far.tasks += 1.0;
             so_far.seconds += attempt.micros() as f64 / 1e6;
+            each.entry((attempt.id.job, attempt.id.phase)).or_default().push(attempt.micros() as f64 / 1e6);
         }
         Self {
             policy,
@@ -131,6 +137,7 @@ impl Forecast {
             running: BTreeMap::new(),
             failed: BTreeSet::new(),
             took,
+            each,
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
@@ -151,7 +158,7 @@ impl Forecast {
     /// When the flows that are not done are going to be, seconds since the start of the run: simulated now. `None` if
     /// that cannot be.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
-        let draft = self.ahead(now);
+        let draft = self.ahead(self.believed(now), now);
         if self.policy.is_program() || draft.flows.is_empty() {
             return None;
         }
@@ -228,7 +235,7 @@ impl Forecast {
 
     /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
     fn look_ahead(&mut self, now: Time) {
-        let draft = self.ahead(now);
+        let draft = self.ahead(self.believed(now), now);
         let (policy, setting) = (self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         std::thread::spawn(move || {
@@ -238,9 +245,9 @@ impl Forecast {
         self.thinking = Some(Thinking { since: now, answer });
     }
 
-    /// What is left of the run from now on, as it is believed.
-    fn ahead(&self, now: Time) -> Draft {
-        let mut draft = remaining(&self.believed(now), &self.done);
+    /// What is left of the run from now on, if its tasks take so long.
+    fn ahead(&self, durations: Draft, now: Time) -> Draft {
+        let mut draft = remaining(&durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         let behind = self.behind();
         for flow in &mut draft.flows {

@@ -4,7 +4,7 @@ use slackline_local::run::{JobVerdict, LostOutput, Recovered};
 use slackline_local::{Happening, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
-use slackline_model::{PhaseKind, Start, Time, When};
+use slackline_model::{Draft, PhaseKind, Start, Time, When};
 use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};
@@ -205,13 +205,18 @@ impl Overview {
             let jobs = flow.jobs.iter().map(&mut job).collect();
             flows.push(FlowOverview { id: flow.id.clone(), deadline: flow.deadline, jobs });
         }
-        let slots = session.workload().machines.iter().map(|machine| match machine.slots {
-            Slots::Universal(slots) => machine.count * slots,
-            Slots::Typed { map, reduce } => machine.count * (map + reduce),
-        });
         let start = session.workload().start.clone();
-        Self { start, flows, slots: slots.sum(), attempts_max }
+        Self { start, flows, slots: slots(session.workload()), attempts_max }
     }
+}
+
+/// The slots of a workload's machines, of all kinds.
+pub(super) fn slots(workload: &Draft) -> u32 {
+    let slots = workload.machines.iter().map(|machine| match machine.slots {
+        Slots::Universal(slots) => machine.count * slots,
+        Slots::Typed { map, reduce } => machine.count * (map + reduce),
+    });
+    slots.sum()
 }
 
 /// The tasks of a phase that lists them.

@@ -12,6 +12,7 @@ use slackline_local::run_schedule;
 
 use super::figures::JobFigures;
 use super::policy::Setting;
+use super::sink::slots;
 use super::{Forecast, Progress, RunError};
 use crate::policy_spec::PolicySpec;
 use crate::report::number::counted;
@@ -89,6 +90,8 @@ pub struct StateOfRun {
     pub now: f64,
     /// When something was recorded the last time.
     pub recorded: f64,
+    /// How many slots it has.
+    pub slots: u32,
     /// Its flows.
     pub flows: Vec<FlowState>,
     /// The jobs of the flow file that earlier runs have done and this one leaves as they are.
@@ -115,6 +118,9 @@ pub struct FlowState {
     pub completion: Option<f64>,
     /// When it is going to be done, if nothing interferes; of a run that was stopped, if it is taken up now.
     pub predicted: Option<f64>,
+    /// Between which times eight of ten courses of the run end it, if durations vary as they did; `None` if that says
+    /// nothing.
+    pub predicted_between: Option<[f64; 2]>,
     /// Its jobs.
     pub jobs: Vec<JobState>,
 }
@@ -203,13 +209,14 @@ impl StateOfRun {
             .collect();
         let predicted = match policy {
             Some(policy) if !all_done && stage != Stage::Failed => predicted(look, policy, now, &at_work),
-            _ => BTreeMap::new(),
+            _ => Predicted::default(),
         };
         let has_failed = |flow: &str| look.there.iter().any(|job| job.failed && job.flow == flow);
         let flows = flow_states(workload, figures, &at_work, |flow| Known {
             stage: if has_failed(flow) { Stage::Failed } else { stage },
             now: now.seconds(),
-            predicted: predicted.get(flow).copied(),
+            predicted: predicted.at.get(flow).copied(),
+            between: predicted.between.get(flow).copied(),
         });
         Self {
             state: root(look),
@@ -219,6 +226,7 @@ impl StateOfRun {
             stage,
             now: now.seconds(),
             recorded: recorded.seconds(),
+            slots: slots(workload),
             flows,
             kept: look.head.kept.clone(),
             at_work,
@@ -288,7 +296,13 @@ fn root(look: &Look) -> PathBuf {
 }
 
 /// When the flows of a run are going to be done.
-fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> BTreeMap<String, f64> {
+#[derive(Default)]
+struct Predicted {
+    at: BTreeMap<String, f64>,
+    between: BTreeMap<String, [f64; 2]>,
+}
+
+fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> Predicted {
     let workload = &look.head.workload;
     let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
     let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
@@ -296,7 +310,15 @@ fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]
     for one in at_work {
         forecast.at_work(one.id, Time::from_seconds_nearest(one.since));
     }
-    forecast.simulated(now).unwrap_or_default()
+    let Some(at) = forecast.simulated(now) else { return Predicted::default() };
+    let mut between = forecast.spread(now);
+    between.retain(|flow, [least, most]| {
+        // What is expected is never outside of what is likely.
+        let expected = at.get(flow).copied().unwrap_or(*least);
+        (*least, *most) = (least.min(expected), most.max(expected));
+        least < most
+    });
+    Predicted { at, between }
 }
 
 /// What is known of a flow beside its tasks.
@@ -304,6 +326,7 @@ struct Known {
     stage: Stage,
     now: f64,
     predicted: Option<f64>,
+    between: Option<[f64; 2]>,
 }
 
 fn flow_states(
@@ -340,6 +363,7 @@ fn flow_states(
             status,
             completion: is_done.then_some(last),
             predicted: known.predicted.filter(|_| !is_done),
+            predicted_between: known.between.filter(|_| !is_done),
             jobs,
         });
     }

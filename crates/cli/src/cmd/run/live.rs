@@ -4,17 +4,20 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
     Forecast, Happening, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason,
-    Request, Sink, Stop, TaskId, Verdict,
+    Request, Sink, StateOfRun, Stop, TaskId, Verdict, look,
 };
 use slackline_model::cost::is_late;
 use slackline_model::{PhaseKind, Span, Start, Time};
 
 use crate::out;
+use crate::watch::{Left, Seat, Seen, Stream, Watch};
 
 /// Flows that get a bar of their own; the rest share one.
 const BARS: usize = 12;
@@ -64,6 +67,9 @@ pub(super) struct Live {
     running: u32,
     /// How often tasks have failed in this session, of so many times.
     failures: BTreeMap<TaskId, u16>,
+    /// Whether a view may be opened, of what policy.
+    viewed: Option<PolicySpec>,
+    watch: Option<Watch>,
     bars: Option<Bars>,
 }
 
@@ -104,7 +110,38 @@ impl Live {
             slots: 0,
             running: 0,
             failures: BTreeMap::new(),
+            viewed: None,
+            watch: None,
             bars: None,
+        }
+    }
+
+    /// With a view in which flows can be looked into, where standard error is a terminal.
+    pub(super) fn with_view(mut self, request: &Request) -> Self {
+        let is_usual = self.voice == Voice::Usual;
+        self.viewed = (is_usual && Stream::Err.is_for_people()).then(|| request.policy.clone());
+        self
+    }
+
+    /// Opens the view, which looks at the run as `status` does.
+    fn open_view(&mut self, policy: PolicySpec, stop: &Arc<Mutex<Stop>>) {
+        let (state, stop) = (self.state.clone(), Arc::clone(stop));
+        let look = move || match look(&state) {
+            Ok(Some(look)) => Seen::State(Box::new(StateOfRun::of(
+                &look,
+                Some(&policy),
+                slackline_local::clock::unix_micros(),
+            ))),
+            _ => Seen::Nothing,
+        };
+        self.watch = Some(Watch::open(Stream::Err, Seat::Driver, Box::new(look), move || ask(&stop)));
+    }
+
+    /// If the view was left there are lines again, and bars.
+    fn leave_view(&mut self) {
+        if self.watch.as_ref().is_some_and(|watch| watch.left() != Left::Not) {
+            self.watch = None;
+            self.bars = Some(Bars::new(&self.flows));
         }
     }
 
@@ -340,13 +377,18 @@ impl Sink for Live {
         }
         self.start.clone_from(&overview.start);
         self.slots = overview.slots;
-        let is_drawn = std::io::stderr().is_terminal() && self.voice != Voice::Quiet;
-        self.bars = is_drawn.then(|| Bars::new(&self.flows));
+        let stop = Arc::new(Mutex::new(stop));
+        if let Some(policy) = self.viewed.take() {
+            self.open_view(policy, &stop);
+        } else if std::io::stderr().is_terminal() && self.voice != Voice::Quiet {
+            self.bars = Some(Bars::new(&self.flows));
+        }
         // Without a handler ctrl-C ends the program, and the next run clears up.
-        let _ = ctrlc::set_handler(move || stop.stop());
+        let _ = ctrlc::set_handler(move || ask(&stop));
     }
 
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        self.leave_view();
         match what {
             Happening::Started(id) => {
                 self.count(id).running += 1;
@@ -424,8 +466,15 @@ impl Sink for Live {
     }
 }
 
+/// Asks the run to stop.
+fn ask(stop: &Mutex<Stop>) {
+    stop.lock().unwrap_or_else(PoisonError::into_inner).stop();
+}
+
 impl Drop for Live {
     fn drop(&mut self) {
+        // Gives the terminal back, and says what was held.
+        self.watch = None;
         if let Some(bars) = &self.bars {
             bars.flows.iter().chain(&bars.rest).chain([&bars.status]).for_each(ProgressBar::finish_and_clear);
         }

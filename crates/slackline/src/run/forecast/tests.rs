@@ -3,6 +3,7 @@
 use slackline_model::Profile;
 use slackline_model::draft::TasksDraft;
 
+use super::courses::COURSE_TASKS_MAX;
 use super::*;
 use crate::run::tests::{fake::Fake, request};
 use crate::run::{Run, Silent};
@@ -113,4 +114,28 @@ fn an_estimate_is_never_before_now() {
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
     forecast.note(at(60.0), Happening::Tick);
     assert_eq!(forecast.of("f"), Prospect::Done(60.0));
+}
+
+#[test]
+fn the_spread_is_that_of_what_tasks_of_a_phase_took() {
+    let at = Time::from_seconds_nearest;
+    let map = |task| id(0, PhaseKind::Map, task);
+    let mut forecast = forecast();
+    for (task, took) in [(0, 1.0), (1, 3.0)] {
+        forecast.record(Time::ZERO, Happening::Started(map(task)));
+        forecast.record(at(took), Happening::Done(map(task), took));
+    }
+    // Two maps are left, of 1 or 3 seconds on a slot each, then a reduce of 2; maps are believed to take twice as long as
+    // was thought, so that those of the second job take 20, and its reduce 3.
+    forecast.each.insert((0, PhaseKind::Map), vec![1.0, 3.0]);
+    let spread = forecast.spread(at(3.0));
+    assert_eq!(spread["f"], [3.0 + 1.0 + 2.0 + 20.0 + 3.0, 3.0 + 3.0 + 2.0 + 20.0 + 3.0]);
+    assert_eq!(spread, forecast.spread(at(3.0)));
+    // Where all take as long there is none.
+    forecast.each.insert((0, PhaseKind::Map), vec![2.0]);
+    assert_eq!(forecast.spread(at(3.0))["f"], [forecast.simulated(at(3.0)).unwrap()["f"]; 2]);
+    // Of very many tasks it would take long.
+    let many = PhaseDraft::from(TasksDraft::Each(vec![1.0; COURSE_TASKS_MAX + 5]));
+    forecast.draft.flows[0].jobs[1].map = Some(many);
+    assert!(forecast.spread(at(3.0)).is_empty());
 }

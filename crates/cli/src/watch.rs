@@ -1,0 +1,217 @@
+//! The live view of a run on a terminal: flows, what is at work, what happened, and keys to look into a flow.
+//!
+//! It shows what `status --format json` gives, looked up again and again by a thread of its own; another one reads keys and
+//! draws, so that neither waits for the other or for the run.
+//!
+//! - [`shown`]: what is shown, in words;
+//! - [`keys`]: what keys do;
+//! - [`draw`](mod@draw), [`columns`]: how it looks on so much room;
+//! - [`terminal`]: a terminal that is taken over, and given back whatever happens.
+
+mod columns;
+mod draw;
+mod keys;
+pub(crate) mod shown;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event as Input};
+use slackline::run::StateOfRun;
+use slackline_local::clock;
+
+use crate::clock::Stopwatches;
+use crate::out;
+
+use keys::{Deed, Gaze};
+use shown::{Event, Shown};
+use terminal::Screen;
+
+pub(crate) use keys::Seat;
+pub(crate) use terminal::Stream;
+
+/// Between two looks at the run, at least; and so many times as long as a look takes, so that watching takes little.
+const PAUSE: f64 = 1.0;
+const SHARE: f64 = 10.0;
+
+/// How long keys are waited for before it is drawn again.
+const KEYS: Duration = Duration::from_millis(100);
+
+/// A run that is over sooner is not worth a view.
+const PATIENCE: f64 = 1.0;
+
+/// How a view ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It goes on.
+    #[default]
+    Not,
+    /// By the person at the terminal.
+    ByKey,
+    /// By ctrl-C.
+    ByInterrupt,
+    /// The run is over, or there is nothing to look at any more.
+    Over,
+}
+
+/// What a look at the run gives.
+pub(crate) enum Seen {
+    /// The run as it is now.
+    State(Box<StateOfRun>),
+    /// Nothing new.
+    Nothing,
+    /// There is nothing to be looked at any more.
+    Over,
+}
+
+/// How to look at the run.
+pub(crate) type Look = Box<dyn FnMut() -> Seen + Send>;
+
+/// What its threads share.
+#[derive(Default)]
+struct Shared {
+    shown: Mutex<Option<Shown>>,
+    left: Mutex<Left>,
+    is_over: AtomicBool,
+}
+
+/// What may be broken by a panic is only shown.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A view that is open until it is dropped.
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Opens a view. What is said on standard error meanwhile is shown among the events and said when it is left.
+    /// `stop` is called when the person at the terminal wants the run to stop.
+    pub(crate) fn open(stream: Stream, seat: Seat, look: Look, stop: impl Fn() + Send + 'static) -> Self {
+        let shared = Arc::new(Shared::default());
+        out::hold();
+        let looking = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || look_on(&shared, look)
+        });
+        let drawing = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                let left = show(&shared, stream, seat, &stop);
+                // Where no view can be drawn there are lines.
+                *locked(&shared.left) = left.unwrap_or(Left::ByKey);
+                out::let_out();
+            }
+        });
+        Self { shared, threads: vec![drawing, looking] }
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn left(&self) -> Left {
+        *locked(&self.shared.left)
+    }
+
+    /// Waits until it ends.
+    pub(crate) fn wait(mut self) -> Left {
+        if !self.threads.is_empty() {
+            // A thread that panicked has said so.
+            let _ = self.threads.remove(0).join();
+        }
+        self.left()
+    }
+
+    /// Ends it from elsewhere, such as a handler of signals.
+    pub(crate) fn ender(&self) -> impl Fn() + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        move || shared.is_over.store(true, Ordering::SeqCst)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        out::let_out();
+    }
+}
+
+/// Waits so many seconds, or until the view is over.
+fn pause(shared: &Shared, seconds: f64) {
+    let watches = Stopwatches::new(1);
+    while watches.seconds(0) < seconds && !shared.is_over.load(Ordering::SeqCst) {
+        clock::pause(Duration::from_millis(20));
+    }
+}
+
+/// Looks at the run again and again.
+fn look_on(shared: &Shared, mut look: Look) {
+    while !shared.is_over.load(Ordering::SeqCst) {
+        let took = Stopwatches::new(1);
+        took.seconds(0);
+        match look() {
+            Seen::State(state) => *locked(&shared.shown) = Some(Shown::from(&*state)),
+            Seen::Nothing => {}
+            Seen::Over => return shared.is_over.store(true, Ordering::SeqCst),
+        }
+        pause(shared, (took.seconds(0) * SHARE).max(PAUSE));
+    }
+}
+
+/// Draws and reads keys until the view is left.
+fn show(shared: &Shared, stream: Stream, seat: Seat, stop: &dyn Fn()) -> io::Result<Left> {
+    if seat == Seat::Driver {
+        pause(shared, PATIENCE);
+    }
+    if shared.is_over.load(Ordering::SeqCst) {
+        return Ok(Left::Over);
+    }
+    let mut screen = Screen::open(stream)?;
+    let mut gaze = Gaze::new(seat);
+    while !shared.is_over.load(Ordering::SeqCst) {
+        let shown = now(shared, seat);
+        gaze.clamp(&shown);
+        screen.draw(|frame| draw::draw(frame, &shown, &gaze))?;
+        if !event::poll(KEYS)? {
+            continue;
+        }
+        if let Input::Key(key) = event::read()? {
+            match gaze.press(key, &shown) {
+                Deed::Stay => {}
+                Deed::Leave => return Ok(Left::ByKey),
+                Deed::Interrupt => return Ok(Left::ByInterrupt),
+                Deed::Stop => stop(),
+            }
+        }
+    }
+    Ok(Left::Over)
+}
+
+/// What is shown now: of a run of this process, what it said goes before what is recorded.
+fn now(shared: &Shared, seat: Seat) -> Shown {
+    let headline = || "looking at the run …".to_owned();
+    let mut shown =
+        locked(&shared.shown).clone().unwrap_or_else(|| Shown { headline: headline(), ..Shown::default() });
+    if seat == Seat::Driver {
+        let of_flow = |line: &str| {
+            let words = line.trim_start();
+            let is_of = |flow: &&shown::Flow| {
+                let of = [format!(" {}/", flow.name), format!(" {} ", flow.name)];
+                of.iter().any(|of| words.contains(of.as_str()))
+            };
+            shown.flows.iter().find(is_of).map(|flow| flow.name.clone())
+        };
+        shown.events =
+            out::held().iter().map(|line| Event { flow: of_flow(line), text: line.clone() }).collect();
+    }
+    shown
+}

@@ -1,0 +1,180 @@
+//! How the view looks on terminals of several sizes, and what keys do. Screens are approved: `approved/NAME.approved`, which
+//! `SLACKLINE_BLESS=1` writes again.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use slackline_model::{Seed, random};
+
+use super::draw::draw;
+use super::keys::{Deed, Gaze, Over, Seat};
+use super::shown::{Event, Flow, Job, Mood, Shown, Task};
+
+fn job(name: &str, after: &str, phases: [(usize, usize); 2], at_work: usize) -> Job {
+    let took = if phases[0].0 > 0 { "12.5 s" } else { "" };
+    Job { name: name.into(), after: after.into(), phases, at_work, failed: 0, took: took.into() }
+}
+
+/// A night in its middle: flows that are done, late, about to be late and to come; names that are long, wide and odd.
+fn night() -> Shown {
+    let flow = |name: &str, done, total, verdict, mood| Flow {
+        name: name.into(),
+        done,
+        total,
+        deadline: "06:00".into(),
+        completion: "05:41".into(),
+        verdict,
+        mood,
+        jobs: vec![job("extract", "", [(done, total), (0, 0)], 0)],
+        ..Flow::default()
+    };
+    let mut flows = vec![
+        flow("billing", 40, 40, "on time", Mood::Good),
+        flow("reindex-of-everything-that-was-ever-written", 77, 512, "about to be late", Mood::Doubtful),
+        flow("クリック流れ", 3, 16, "at work", Mood::Plain),
+        flow("nightly \u{1b}[31mred\tname", 0, 8, "late already", Mood::Bad),
+        flow("backup", 0, 0, "not released", Mood::Plain),
+    ];
+    flows[1].between = "05:30 to 06:20".into();
+    flows[1].at_work = 5;
+    flows[1].failed = 2;
+    flows[1].jobs = vec![
+        job("crawl", "", [(70, 70), (7, 32)], 5),
+        job("rank", "crawl", [(0, 380), (0, 30)], 0),
+        job("publish", "crawl, rank", [(0, 0), (0, 0)], 0),
+    ];
+    flows[4].deadline = "–".into();
+    let name = &flows[1].name;
+    let task = |k: usize| Task {
+        flow: name.clone(),
+        text: format!("{name}/crawl reduce {k}, slot {k}, for {k}.5 s"),
+    };
+    let event =
+        |k: usize| Event { flow: (k % 2 == 0).then(|| name.clone()), text: format!("{k:>8} s  event {k}") };
+    Shown {
+        headline: ".slackline/night: at work for 1h 12m, under auto".into(),
+        done: 120,
+        total: 576,
+        slots: 8,
+        held: 5,
+        failed: 2,
+        at_work: (0..9).map(task).collect(),
+        events: (0..30).map(event).collect(),
+        flows,
+    }
+}
+
+/// What is on a terminal of that size.
+fn screen(width: u16, height: u16, shown: &Shown, gaze: &Gaze) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(frame, shown, gaze)).unwrap();
+    // What is nowhere has no lines, which the backend does not know.
+    if width == 0 || height == 0 { String::new() } else { terminal.backend().to_string() }
+}
+
+fn approve(name: &str, found: &str) {
+    let path = format!("{}/src/watch/approved/{name}.approved", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("SLACKLINE_BLESS").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == expected, "{name}: expected\n{expected}\nfound\n{found}");
+}
+
+#[test]
+fn screens_are_as_approved() {
+    let shown = night();
+    for (width, height) in [(80, 24), (120, 40), (200, 50)] {
+        let mut gaze = Gaze::new(Seat::Onlooker);
+        gaze.marked = 1;
+        approve(&format!("flows-{width}x{height}"), &screen(width, height, &shown, &gaze));
+        gaze.is_inside = true;
+        approve(&format!("inside-{width}x{height}"), &screen(width, height, &shown, &gaze));
+    }
+    let mut gaze = Gaze::new(Seat::Driver);
+    gaze.over = Over::Question;
+    approve("question-80x24", &screen(80, 24, &shown, &gaze));
+    gaze.over = Over::Help;
+    approve("help-80x24", &screen(80, 24, &shown, &gaze));
+}
+
+#[test]
+fn no_size_and_no_key_is_too_odd() {
+    let many = {
+        let mut shown = night();
+        shown.flows = shown.flows.iter().cycle().take(300).cloned().collect();
+        shown
+    };
+    let codes = [
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::PageDown,
+        KeyCode::End,
+        KeyCode::Home,
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Char('?'),
+        KeyCode::Char('q'),
+        KeyCode::Char('x'),
+    ];
+    for k in 0..400 {
+        let mut rng = random::rng(Seed(20), "screens", k);
+        let shown = match k % 4 {
+            0 => Shown::default(),
+            1 => many.clone(),
+            _ => night(),
+        };
+        let mut gaze = Gaze::new(if k % 3 == 0 { Seat::Driver } else { Seat::Onlooker });
+        for _ in 0..12 {
+            let code = codes[random::integer(&mut rng, 0, codes.len() as u64 - 1) as usize];
+            let deed = gaze.press(KeyEvent::new(code, KeyModifiers::NONE), &shown);
+            assert!(
+                deed == Deed::Stay || gaze.seat == Seat::Onlooker,
+                "{code:?} ended a view of a run of one's own"
+            );
+            let most = if k % 5 == 0 { 400 } else { 60 };
+            let [width, height] = [0, 1].map(|_| random::integer(&mut rng, 0, most) as u16);
+            screen(width, height, &shown, &gaze);
+        }
+    }
+}
+
+#[test]
+fn the_run_is_neither_left_nor_stopped_without_a_question() {
+    let shown = night();
+    let key = |code| KeyEvent::new(code, KeyModifiers::NONE);
+    let mut gaze = Gaze::new(Seat::Driver);
+    assert_eq!(gaze.press(key(KeyCode::Char('q')), &shown), Deed::Stay);
+    assert_eq!(gaze.over, Over::Question);
+    assert_eq!(gaze.press(key(KeyCode::Enter), &shown), Deed::Stay);
+    assert_eq!(gaze.press(key(KeyCode::Esc), &shown), Deed::Stay);
+    assert_eq!(gaze.over, Over::Nothing);
+    gaze.press(key(KeyCode::Char('q')), &shown);
+    assert_eq!(gaze.press(key(KeyCode::Char('l')), &shown), Deed::Leave);
+    gaze.press(key(KeyCode::Char('q')), &shown);
+    assert_eq!(gaze.press(key(KeyCode::Char('s')), &shown), Deed::Stop);
+    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(Gaze::new(Seat::Driver).press(interrupt, &shown), Deed::Stop);
+    // Who only looks on disturbs nothing.
+    assert_eq!(Gaze::new(Seat::Onlooker).press(key(KeyCode::Char('q')), &shown), Deed::Leave);
+    assert_eq!(Gaze::new(Seat::Onlooker).press(interrupt, &shown), Deed::Interrupt);
+}
+
+#[test]
+fn keys_lead_into_a_flow_and_back() {
+    let shown = night();
+    let mut gaze = Gaze::new(Seat::Onlooker);
+    let mut press = |code| {
+        gaze.press(KeyEvent::new(code, KeyModifiers::NONE), &shown);
+        (gaze.marked, gaze.is_inside, gaze.job)
+    };
+    assert_eq!(press(KeyCode::Up), (0, false, 0));
+    assert_eq!(press(KeyCode::Down), (1, false, 0));
+    assert_eq!(press(KeyCode::Enter), (1, true, 0));
+    assert_eq!(press(KeyCode::End), (1, true, 2));
+    assert_eq!(press(KeyCode::Esc), (1, false, 2));
+    assert_eq!(press(KeyCode::PageDown), (4, false, 0));
+    // A run has fewer flows when another is looked at.
+    gaze.clamp(&Shown::default());
+    assert_eq!((gaze.marked, gaze.is_inside), (0, false));
+}
