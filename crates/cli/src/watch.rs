@@ -107,7 +107,11 @@ impl Watch {
             move || {
                 let left = show(&shared, stream, seat, &stop);
                 // Where no view can be drawn there are lines.
-                *locked(&shared.left) = left.unwrap_or(Left::ByKey);
+                let left = left.unwrap_or_else(|error| {
+                    out::warn(format_args!("the terminal cannot show the run: {error}"));
+                    Left::ByKey
+                });
+                *locked(&shared.left) = left;
                 out::let_out();
             }
         });

@@ -89,8 +89,8 @@ impl Screen {
         }
         let size = self.stream.size();
         if size != self.terminal.get_frame().area() {
+            // It clears the terminal, too.
             self.terminal.resize(size)?;
-            self.terminal.clear()?;
         }
         self.terminal.draw(draw).map(drop)
     }
