@@ -64,9 +64,11 @@ fn page(mut verb: Command, about: &str) -> String {
 
 /// `-o`, `--output <FILE>`, or the name of an argument.
 fn name(arg: &Arg) -> String {
-    let values = arg.get_value_names().unwrap_or_default();
-    let takes = arg.get_action().takes_values();
-    let values: String = values.iter().filter(|_| takes).map(|value| format!(" <{value}>")).collect();
+    let names = arg.get_value_names().unwrap_or_default().iter();
+    let values = names.filter(|_| arg.get_action().takes_values()).fold(String::new(), |mut out, name| {
+        let _ = write!(out, " <{name}>");
+        out
+    });
     if arg.is_positional() {
         return format!("**`{}`**", values.trim_start());
     }
