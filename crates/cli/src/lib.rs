@@ -10,6 +10,7 @@
 //! - `cmd`: one file per verb;
 //! - `defaults`: the user's defaults file;
 //! - `help`: what `-h` and `--help` show;
+//! - `reference`: the pages of `docs/verbs`, for tests alone;
 //! - `input`: what is said of workloads and options on the command line;
 //! - [`Tables`]: what it knows by name;
 //! - `history`: the file of `--history`;
@@ -32,6 +33,8 @@ mod input;
 mod jobs;
 mod out;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod tables;
 mod watch;
 

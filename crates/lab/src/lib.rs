@@ -20,7 +20,7 @@
 //! - [`context`]: what a figure is made into, and what with;
 //! - [`error`]: what can be wrong.
 //!
-//! The benchmarks (`bench`, feature `bench`) and the developer commands (`src/bin/lab.rs`) are beside them.
+//! The benchmarks (`bench`, feature `bench`) and the developer commands (`src/bin/lab`) are beside them.
 #![deny(clippy::unwrap_used)]
 
 pub mod adversary;

@@ -20,6 +20,7 @@
 //! - `help`: help fits the terminal; scripts for shells know the names;
 //! - `files`: what a file is called is what it holds;
 //! - `hadoop_logs`: logs of Hadoop, and what really happened beside what would have;
+//! - `doc_pages`: the pages for people who begin show what the program says;
 //! - `lines`: schedules as JSON lines say what documents say;
 //! - `streams`: workloads in lines are simulated as they are read;
 //! - `names`: what is mistyped is answered with what was meant;
@@ -39,6 +40,7 @@ mod chrome_trace;
 mod cluster;
 mod command;
 mod config;
+mod doc_pages;
 mod edges;
 mod explain;
 mod exports;
