@@ -2,6 +2,7 @@
 
 use crate::error::SpecError;
 use crate::kinds;
+use crate::papers::Paper;
 use crate::spec::Spec;
 
 /// An experiment: a name and the text of its specification.
@@ -11,6 +12,8 @@ pub struct Experiment {
     pub id: &'static str,
     /// The specification.
     pub text: &'static str,
+    /// What its paper says.
+    pub paper: &'static str,
 }
 
 impl Experiment {
@@ -21,17 +24,49 @@ impl Experiment {
     pub fn spec(&self) -> Result<Spec, SpecError> {
         Spec::parse(&format!("experiments/{}/spec.toml", self.id), self.text, &kinds::names())
     }
+
+    /// What its paper says of the figures of its specification.
+    ///
+    /// # Errors
+    /// What is wrong with it; those that come with the program are tested.
+    pub fn paper(&self, spec: &Spec) -> Result<Paper, SpecError> {
+        Paper::parse(&format!("experiments/{}/paper.toml", self.id), self.paper, spec)
+    }
 }
 
 /// All experiments, in the order in which they are listed.
 pub fn experiments() -> &'static [Experiment] {
     const ALL: &[Experiment] = &[
-        Experiment { id: "baselines", text: include_str!("../experiments/baselines/spec.toml") },
-        Experiment { id: "dmrs", text: include_str!("../experiments/dmrs/spec.toml") },
-        Experiment { id: "job-ordering", text: include_str!("../experiments/job-ordering/spec.toml") },
-        Experiment { id: "flex", text: include_str!("../experiments/flex/spec.toml") },
-        Experiment { id: "flowflex", text: include_str!("../experiments/flowflex/spec.toml") },
-        Experiment { id: "woha", text: include_str!("../experiments/woha/spec.toml") },
+        Experiment {
+            id: "baselines",
+            text: include_str!("../experiments/baselines/spec.toml"),
+            paper: include_str!("../experiments/baselines/paper.toml"),
+        },
+        Experiment {
+            id: "dmrs",
+            text: include_str!("../experiments/dmrs/spec.toml"),
+            paper: include_str!("../experiments/dmrs/paper.toml"),
+        },
+        Experiment {
+            id: "job-ordering",
+            text: include_str!("../experiments/job-ordering/spec.toml"),
+            paper: include_str!("../experiments/job-ordering/paper.toml"),
+        },
+        Experiment {
+            id: "flex",
+            text: include_str!("../experiments/flex/spec.toml"),
+            paper: include_str!("../experiments/flex/paper.toml"),
+        },
+        Experiment {
+            id: "flowflex",
+            text: include_str!("../experiments/flowflex/spec.toml"),
+            paper: include_str!("../experiments/flowflex/paper.toml"),
+        },
+        Experiment {
+            id: "woha",
+            text: include_str!("../experiments/woha/spec.toml"),
+            paper: include_str!("../experiments/woha/paper.toml"),
+        },
     ];
     ALL
 }

@@ -16,6 +16,8 @@
 //! - `workload`: from the words of a specification to an instance;
 //! - [`adversary`]: small workloads on which a policy is worst;
 //! - [`rows`]: measures over seeds, as rows of CSV;
+//! - [`papers`]: what the papers say of their figures, verdicts on ours, and the page that shows both;
+//! - [`printed`]: what the papers print that does not hold;
 //! - [`provenance`]: which program made which file;
 //! - [`context`]: what a figure is made into, and what with;
 //! - [`error`]: what can be wrong.
@@ -32,6 +34,8 @@ pub mod experiments;
 pub mod kinds;
 mod ordering;
 mod packings;
+pub mod papers;
+pub mod printed;
 mod progress;
 pub mod provenance;
 pub mod rows;

@@ -28,12 +28,27 @@ pub struct Maker {
     /// Its commit; none if the user did not say: what was built need not be what its commit has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The figure that the file is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<String>,
 }
 
 impl Maker {
     /// This program, built from `commit`.
     pub fn this(commit: Option<String>) -> Self {
-        Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit }
+        Self { version: env!("CARGO_PKG_VERSION").to_owned(), commit, figure: None }
+    }
+
+    /// The same, of a figure.
+    #[must_use]
+    pub fn of(mut self, figure: &str) -> Self {
+        self.figure = Some(figure.to_owned());
+        self
+    }
+
+    /// Whether what it made need not be made again by `now`: the same version, and the same commit if `now` says one.
+    pub fn is_current(&self, now: &Self) -> bool {
+        self.version == now.version && (now.commit.is_none() || self.commit == now.commit)
     }
 }
 
@@ -44,6 +59,11 @@ impl Provenance {
     /// Text that is not TOML, or not of this structure, with the line.
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
+    }
+
+    /// The files of a figure, by name.
+    pub fn of_figure(&self, id: &str) -> impl Iterator<Item = (&String, &Maker)> {
+        self.files.iter().filter(move |(_, maker)| maker.figure.as_deref() == Some(id))
     }
 }
 
@@ -62,8 +82,9 @@ mod tests {
     fn what_is_written_is_read_back() {
         let mut made = Provenance::default();
         made.files.insert("fig1.csv".to_owned(), Maker::this(Some("abc1234".to_owned())));
-        made.files.insert("fig2.svg".to_owned(), Maker::this(None));
+        made.files.insert("fig2.svg".to_owned(), Maker::this(None).of("fig2"));
         assert_eq!(Provenance::parse(&made.to_string()).unwrap(), made);
+        assert_eq!(made.of_figure("fig2").map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["fig2.svg"]);
         assert_eq!(Provenance::parse("").unwrap(), Provenance::default());
         assert!(Provenance::parse("[files]\n'a.csv' = { version = '1', comit = 'x' }").is_err());
     }

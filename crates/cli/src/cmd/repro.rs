@@ -1,5 +1,7 @@
 //! `repro`: the papers' figures, made again, and workloads on which a policy is worst.
 
+mod pages;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -7,6 +9,7 @@ use clap::Args;
 use slackline::names::unknown;
 use slackline::report::table::{fitted, wrapped};
 use slackline::report::{Align, Table};
+use slackline_lab::papers;
 use slackline_lab::provenance::{self, Maker, Provenance};
 use slackline_lab::{
     Adversary, Against, Artifact, Context, Experiment, Figure, Spec, adversary, experiments, make,
@@ -28,20 +31,26 @@ Examples:
   slackline repro baselines woha-fig7 --seeds 3
   slackline repro baselines --output experiments/baselines
   slackline repro --spec mine.toml --output results
+  slackline repro --report papers --quick
+  slackline repro flex/fig5a --report papers
   slackline repro --adversary edf tardiness --output worst --against flex
 
 Each figure is a file of rows (CSV): mean, half the 95 % interval, least and most over the seeds. The same \
 specification gives the same bytes. DIR also gets made.toml, which says what version and commit of the \
 program made each file.
 
+--report writes a page, DIR/index.html: each figure as a picture, beside it what its paper says, and whether our rows bear it \
+out (verdicts.csv has that in short); without EXPERIMENT also what the papers print that does not hold, with counterexamples. Figures \
+that are in DIR already are kept, so that a run that was stopped goes on.
+
 --adversary changes small workloads at random (simulated annealing, as PISA does for list schedulers) until \
 POLICY costs as many times as much as another or as the optimum, by exhaustive search, as can be found. DIR gets the worst \
 ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
 costs may be 0, 1 is added to both.")]
 pub(crate) struct Repro {
-    /// Experiment; without one, they are listed
+    /// Experiment, or EXPERIMENT/FIGURE; without one, they are listed
     #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
-    experiment: Option<Experiment>,
+    experiment: Option<Asked>,
     /// Figures of it [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
@@ -57,8 +66,17 @@ pub(crate) struct Repro {
     /// Write the files of every figure into DIR instead of printing tables
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Write a page of the figures beside what the papers say into DIR, and their files; without EXPERIMENT of all
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    report: Option<PathBuf>,
+    /// At most five seeds a figure: a look, in two minutes for all
+    #[arg(long, requires = "report", conflicts_with = "seeds")]
+    quick: bool,
+    /// Make figures again that are in DIR already
+    #[arg(long, requires = "report")]
+    again: bool,
     /// Search small workloads on which POLICY is worst at METRIC
-    #[arg(long, num_args = 2, value_names = ["POLICY", "METRIC"], requires = "output", conflicts_with_all = ["experiment", "spec", "seeds"])]
+    #[arg(long, num_args = 2, value_names = ["POLICY", "METRIC"], requires = "output", conflicts_with_all = ["experiment", "spec", "seeds", "report"])]
     adversary: Option<Vec<String>>,
     /// Policy that POLICY is held against, or optimum for the best schedule there is
     #[arg(long, value_name = "POLICY", requires = "adversary", default_value = OPTIMUM)]
@@ -70,15 +88,36 @@ pub(crate) struct Repro {
     #[arg(long, value_name = "N", requires = "adversary", default_value_t = 2000, value_parser = value::whole::<u32>(4, 10_000_000))]
     budget: u32,
     /// Commit this program was built from, for the made.toml that DIR keeps
-    #[arg(long, value_name = "COMMIT", requires = "output")]
+    #[arg(long, value_name = "COMMIT")]
     commit: Option<String>,
 }
 
 /// The word for the best schedule there is.
 const OPTIMUM: &str = "optimum";
 
-fn name() -> Listed<Experiment> {
-    Listed::of("experiment", experiments().iter().map(|experiment| (experiment.id, *experiment)))
+/// An experiment, and a figure of it if it was named with a slash.
+#[derive(Clone, Debug)]
+struct Asked {
+    experiment: Experiment,
+    figure: Option<String>,
+}
+
+fn name() -> Listed<Asked> {
+    let names: Vec<&str> = experiments().iter().map(|experiment| experiment.id).collect();
+    Listed::new(names.clone(), move |text: &str| {
+        let (id, figure) = text.split_once('/').map_or((text, None), |(id, figure)| (id, Some(figure)));
+        let found = experiments().iter().find(|experiment| experiment.id == id);
+        let experiment = *found.ok_or_else(|| unknown("experiment", id, &names))?;
+        Ok::<_, String>(Asked { experiment, figure: figure.map(str::to_owned) })
+    })
+}
+
+impl Repro {
+    /// The figures that were named, all if none was.
+    fn ids(&self) -> Vec<String> {
+        let slashed = self.experiment.iter().filter_map(|asked| asked.figure.clone());
+        slashed.chain(self.figures.iter().cloned()).collect()
+    }
 }
 
 /// The names of all figures that come with the program, for completions.
@@ -91,17 +130,21 @@ pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
     if let Some(asked) = &args.adversary {
         return worst(args, asked, tables);
     }
+    if let Some(dir) = &args.report {
+        return pages::run(args, dir);
+    }
     let Some(spec) = specification(args)? else {
         out::text(None, &listed()?)?;
         return Ok(Answer::Yes);
     };
-    let chosen = chosen(&spec, &args.figures)?;
+    let chosen = chosen(&spec, &args.ids())?;
+    let paper = args.experiment.as_ref().map(|asked| asked.experiment.paper(&spec)).transpose()?;
     if let Some(dir) = &args.output {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
     for figure in chosen {
         out::talk(format_args!("{}: {}", figure.id, figure.title));
-        let made = {
+        let mut made = {
             let cells = Cells::new();
             let context = Context {
                 seeds: args.seeds,
@@ -110,11 +153,15 @@ pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
             };
             make(figure, &context)?
         };
+        if args.output.is_some() {
+            let claim = paper.as_ref().and_then(|paper| paper.claim(&figure.id));
+            made.extend(papers::drawn(figure, claim, &made)?);
+        }
         for artifact in &made {
             write(args.output.as_deref(), artifact)?;
         }
         if let Some(dir) = &args.output {
-            note(dir, &made, &Maker::this(args.commit.clone()))?;
+            note(dir, &made, &Maker::this(args.commit.clone()).of(&figure.id))?;
         }
     }
     Ok(Answer::Yes)
@@ -156,7 +203,7 @@ fn specification(args: &Repro) -> anyhow::Result<Option<Spec>> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
         return Ok(Some(Spec::parse(&name, &text, &slackline_lab::kinds::names())?));
     }
-    Ok(args.experiment.map(|experiment| experiment.spec()).transpose()?)
+    Ok(args.experiment.as_ref().map(|asked| asked.experiment.spec()).transpose()?)
 }
 
 fn chosen<'a>(spec: &'a Spec, ids: &[String]) -> anyhow::Result<Vec<&'a Figure>> {

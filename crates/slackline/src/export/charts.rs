@@ -201,8 +201,11 @@ fn check(timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
     Ok(())
 }
 
-/// Makes the font known, once.
-fn register() -> Result<(), ChartError> {
+/// Makes the font of the program known to the drawing library, once: whoever draws with it calls this first.
+///
+/// # Errors
+/// If what is in the program is no font.
+pub fn register() -> Result<(), ChartError> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let done = DONE.get_or_init(|| register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok());
     if *done { Ok(()) } else { Err(ChartError::Drawing("the font in the program is none".to_owned())) }
