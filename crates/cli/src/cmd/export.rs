@@ -204,12 +204,11 @@ fn write(
 ) -> anyhow::Result<()> {
     let mut wrong = None;
     let written = out::data(file, |out| {
-        content(out).or_else(|error| match error.downcast::<std::io::Error>() {
-            Ok(error) => Err(error),
-            Err(other) => {
+        content(out).map_err(|error| {
+            error.downcast::<std::io::Error>().unwrap_or_else(|other| {
                 wrong = Some(other);
-                Err(std::io::Error::other("there is nothing to write"))
-            }
+                std::io::Error::other("there is nothing to write")
+            })
         })
     });
     wrong.map_or(written, Err)

@@ -136,7 +136,7 @@ fn colour(mood: Mood) -> Style {
 
 /// A share as a bar.
 fn bar(done: usize, total: usize) -> String {
-    let full = if total > 0 { done * BAR / total } else { 0 };
+    let full = (done * BAR).checked_div(total).unwrap_or(0);
     "█".repeat(full) + &"░".repeat(BAR - full.min(BAR))
 }
 

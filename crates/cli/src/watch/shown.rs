@@ -109,11 +109,11 @@ fn mood(flow: &FlowState, now: f64) -> Mood {
     }
 }
 
+/// Some moment of a flow.
+type Moment<'a> = &'a dyn Fn(&FlowState) -> Option<f64>;
+
 /// When flows are due, going to be done, and were done, each as it is written, by the clock where that says more.
-pub(crate) fn times<const N: usize>(
-    state: &StateOfRun,
-    columns: [&dyn Fn(&FlowState) -> Option<f64>; N],
-) -> [Vec<String>; N] {
+pub(crate) fn times<const N: usize>(state: &StateOfRun, columns: [Moment<'_>; N]) -> [Vec<String>; N] {
     let times = |flow: &FlowState| [flow.deadline, flow.predicted, flow.completion];
     let last = state.flows.iter().flat_map(times).flatten().fold(0.0, f64::max);
     let start = state.start.as_ref().filter(|_| last >= SHORT);

@@ -49,8 +49,10 @@ fn night() -> Shown {
         flow: name.clone(),
         text: format!("{name}/crawl reduce {k}, slot {k}, for {k}.5 s"),
     };
-    let event =
-        |k: usize| Event { flow: (k % 2 == 0).then(|| name.clone()), text: format!("{k:>8} s  event {k}") };
+    let event = |k: usize| Event {
+        flow: k.is_multiple_of(2).then(|| name.clone()),
+        text: format!("{k:>8} s  event {k}"),
+    };
     Shown {
         headline: ".slackline/night: at work for 1h 12m, under auto".into(),
         done: 120,
@@ -124,7 +126,7 @@ fn no_size_and_no_key_is_too_odd() {
             1 => many.clone(),
             _ => night(),
         };
-        let mut gaze = Gaze::new(if k % 3 == 0 { Seat::Driver } else { Seat::Onlooker });
+        let mut gaze = Gaze::new(if k.is_multiple_of(3) { Seat::Driver } else { Seat::Onlooker });
         for _ in 0..12 {
             let code = codes[random::integer(&mut rng, 0, codes.len() as u64 - 1) as usize];
             let deed = gaze.press(KeyEvent::new(code, KeyModifiers::NONE), &shown);
@@ -132,7 +134,7 @@ fn no_size_and_no_key_is_too_odd() {
                 deed == Deed::Stay || gaze.seat == Seat::Onlooker,
                 "{code:?} ended a view of a run of one's own"
             );
-            let most = if k % 5 == 0 { 400 } else { 60 };
+            let most = if k.is_multiple_of(5) { 400 } else { 60 };
             let [width, height] = [0, 1].map(|_| random::integer(&mut rng, 0, most) as u16);
             screen(width, height, &shown, &gaze);
         }

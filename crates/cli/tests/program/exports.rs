@@ -130,7 +130,7 @@ fn paje(text: &str) -> Vec<(String, BTreeMap<String, String>)> {
             let words: Vec<&str> = definition.split_whitespace().collect();
             match words.as_slice() {
                 ["EventDef", name, number] => {
-                    now = (*number).to_owned();
+                    (*number).clone_into(&mut now);
                     kinds.insert(now.clone(), ((*name).to_owned(), Vec::new()));
                 }
                 ["EndEventDef"] => {}

@@ -211,7 +211,9 @@ mod tests {
     fn slots_are_joined_with_what_they_touch() {
         let of = |added: &[(u64, u64)]| {
             let mut seen = Seen::default();
-            added.iter().for_each(|&(first, end)| seen.add(first, end));
+            for &(first, end) in added {
+                seen.add(first, end);
+            }
             seen.resources()
         };
         assert_eq!(of(&[]), "");

@@ -158,7 +158,7 @@ impl Forecast {
     /// When the flows that are not done are going to be, seconds since the start of the run: simulated now. `None` if
     /// that cannot be.
     pub(super) fn simulated(&self, now: Time) -> Option<BTreeMap<String, f64>> {
-        let draft = self.ahead(self.believed(now), now);
+        let draft = self.ahead(&self.believed(now), now);
         if self.policy.is_program() || draft.flows.is_empty() {
             return None;
         }
@@ -235,7 +235,7 @@ impl Forecast {
 
     /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
     fn look_ahead(&mut self, now: Time) {
-        let draft = self.ahead(self.believed(now), now);
+        let draft = self.ahead(&self.believed(now), now);
         let (policy, setting) = (self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         std::thread::spawn(move || {
@@ -246,8 +246,8 @@ impl Forecast {
     }
 
     /// What is left of the run from now on, if its tasks take so long.
-    fn ahead(&self, durations: Draft, now: Time) -> Draft {
-        let mut draft = remaining(&durations, &self.done);
+    fn ahead(&self, durations: &Draft, now: Time) -> Draft {
+        let mut draft = remaining(durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         let behind = self.behind();
         for flow in &mut draft.flows {

@@ -29,7 +29,7 @@ impl Forecast {
             return BTreeMap::new();
         }
         for k in 0..COURSES {
-            let draft = self.ahead(self.drawn(now, k), now);
+            let draft = self.ahead(&self.drawn(now, k), now);
             let Some(ends) = completions(&draft, &self.policy, &self.setting, now) else { break };
             for (flow, at) in ends {
                 courses.entry(flow).or_default().push(at);
