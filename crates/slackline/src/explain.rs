@@ -130,54 +130,80 @@ pub struct FlowTimes {
 /// # Panics
 /// If `job` is not a job of `flow`.
 pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Explanation {
-    assert!(job.is_none_or(|job| instance.job(job).flow == flow), "a job of another flow");
-    let facts = Facts::new(instance, schedule);
-    let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
-    let chain = facts.chain(&jobs);
-    let on_chain: BTreeSet<PhaseId> = chain.iter().copied().collect();
-    let is_of = |phase: PhaseId| job.is_none_or(|job| job == instance.phase(phase).job);
-    let wanted = |&phase: &PhaseId| is_of(phase) || on_chain.contains(&phase);
-    let all = instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases());
-    let phases: Vec<PhaseStory> = all.filter(wanted).map(|phase| facts.story(phase)).collect();
-    let released = instance.flow(flow).release.seconds();
-    let of_flow = facts.flows[flow];
-    let started = facts.rank(flow, |times| times.started);
-    let mut explanation = Explanation {
-        flow,
-        job,
-        released,
-        started: of_flow.started,
-        completed: of_flow.completed,
-        until: chain.last().map_or(released, |&last| facts.extents[last].end.unwrap_or(released)),
-        decides: true,
-        failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
-        order: Order { started, completed: of_flow.place, of: instance.flows().len() },
-        chain,
-        phases,
-        waits: Waits::default(),
-        blocked: Blocked::default(),
-        deadline: None,
-        failures: failures(instance, schedule, flow, job),
-        losses: losses(instance, schedule, flow, job),
-    };
-    let steps: Vec<&PhaseStory> = explanation.steps().collect();
-    let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
-    let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));
-    (explanation.waits, explanation.blocked) = (waits, blocked);
-    if let Some(job) = job {
-        // Of a deadline the whole flow decides.
-        let whole = explain(instance, schedule, flow, None);
-        explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
-        explanation.deadline = whole.deadline;
-    } else {
-        explanation.deadline = deadline::judge(&facts, &explanation);
-    }
-    explanation
+    Explainer::new(instance, schedule).explain(flow, job)
 }
 
 /// When each flow of a schedule started and was done, and its place. O(r + f log f).
 pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, FlowTimes> {
     Facts::new(instance, schedule).flows
+}
+
+/// Explains flows of one schedule: what they have in common is looked up once.
+pub struct Explainer<'a> {
+    schedule: &'a Schedule,
+    facts: Facts<'a>,
+}
+
+impl<'a> Explainer<'a> {
+    /// Looks up what explanations are made of. O(r log r) for r rows.
+    pub fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
+        Self { schedule, facts: Facts::new(instance, schedule) }
+    }
+
+    /// When each flow started and was done, and its place.
+    pub fn flow_times(&self) -> &TiVec<FlowId, FlowTimes> {
+        &self.facts.flows
+    }
+
+    /// As [`explain`]. O(r + p·r·log r) for r rows and the p phases of the flow.
+    ///
+    /// # Panics
+    /// If `job` is not a job of `flow`.
+    pub fn explain(&self, flow: FlowId, job: Option<JobId>) -> Explanation {
+        let (instance, schedule, facts) = (self.facts.instance, self.schedule, &self.facts);
+        assert!(job.is_none_or(|job| instance.job(job).flow == flow), "a job of another flow");
+        let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
+        let chain = facts.chain(&jobs);
+        let on_chain: BTreeSet<PhaseId> = chain.iter().copied().collect();
+        let is_of = |phase: PhaseId| job.is_none_or(|job| job == instance.phase(phase).job);
+        let wanted = |&phase: &PhaseId| is_of(phase) || on_chain.contains(&phase);
+        let all = instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases());
+        let phases: Vec<PhaseStory> = all.filter(wanted).map(|phase| facts.story(phase)).collect();
+        let released = instance.flow(flow).release.seconds();
+        let of_flow = facts.flows[flow];
+        let started = facts.rank(flow, |times| times.started);
+        let mut explanation = Explanation {
+            flow,
+            job,
+            released,
+            started: of_flow.started,
+            completed: of_flow.completed,
+            until: chain.last().map_or(released, |&last| facts.extents[last].end.unwrap_or(released)),
+            decides: true,
+            failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
+            order: Order { started, completed: of_flow.place, of: instance.flows().len() },
+            chain,
+            phases,
+            waits: Waits::default(),
+            blocked: Blocked::default(),
+            deadline: None,
+            failures: failures(instance, schedule, flow, job),
+            losses: losses(instance, schedule, flow, job),
+        };
+        let steps: Vec<&PhaseStory> = explanation.steps().collect();
+        let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
+        let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));
+        (explanation.waits, explanation.blocked) = (waits, blocked);
+        if let Some(job) = job {
+            // Of a deadline the whole flow decides.
+            let whole = self.explain(flow, None);
+            explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
+            explanation.deadline = whole.deadline;
+        } else {
+            explanation.deadline = deadline::judge(facts, &explanation);
+        }
+        explanation
+    }
 }
 
 /// What is looked up in a schedule, made once.

@@ -165,6 +165,28 @@ impl Column {
         Self { best, ..self }
     }
 
+    /// Its name in the documents.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What stands above it, perhaps in several lines.
+    pub(crate) fn title(&self) -> &str {
+        &self.heading
+    }
+
+    /// Whether it says something about these rows.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.rank.is_some()
+    }
+
+    /// Its cells: text, number if it has one, and whether that is the best.
+    pub(crate) fn entries(&self) -> Vec<(&str, Option<f64>, bool)> {
+        let all: Vec<usize> = (0..self.cells.len()).collect();
+        let marks = self.marks(&all);
+        self.cells.iter().zip(marks).map(|(cell, mark)| (cell.text.as_str(), cell.value, mark)).collect()
+    }
+
     /// Widths of its heading and of its cells in these rows.
     fn width(&self, rows: &[usize]) -> usize {
         let cells = rows.iter().map(|&row| self.cells[row].text.width());

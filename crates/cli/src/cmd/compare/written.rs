@@ -1,13 +1,16 @@
 //! What `compare` writes: a table, CSV or a document, of one cluster or of several sizes of it.
 
 use slackline::PolicySpec;
+use slackline::import::Loaded;
 use slackline::report::comparison::{About, OnSize};
 use slackline::report::number::counted;
+use slackline::report::page::Page;
 use slackline::report::table::fitted;
 use slackline::report::{Figures, View, comparison, headline, spread};
 
 use super::{Compare, Round};
 use crate::args::output::Form;
+use crate::args::report::about;
 use crate::out;
 
 /// How results are written.
@@ -69,6 +72,23 @@ impl Written<'_> {
             }
         };
         self.put(&head, &body)
+    }
+
+    /// Writes the page of `--report`: the first seed on the first cluster is drawn, whose workload this is.
+    pub(super) fn write_page(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        sizes: &mut [Vec<Round>],
+    ) -> anyhow::Result<()> {
+        let first = &mut sizes[0][0];
+        let about = about(name, "compare", self.seeds.to_vec(), first.options.clone(), first.sha256.clone());
+        let drawn = std::mem::take(&mut first.drawn);
+        let mut page = Page::new(&loaded.instance, about);
+        for (row, drawn) in first.rows.iter().zip(drawn) {
+            page = page.with_policy(row.clone(), drawn);
+        }
+        self.args.report.write(&page)
     }
 
     fn put(&self, head: &str, body: &str) -> anyhow::Result<()> {
