@@ -24,7 +24,7 @@ use slackline_model::schedule::{FlowStatus, Outcome, TaskRow};
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
 pub use deadline::{Deadline, LaneNeed, Verdict};
-use held::{Extent, Rows};
+use held::{Extent, Held, Rows};
 pub use phase::{Blocked, Blocker, PhaseStory, Waits};
 
 /// What a schedule made of a flow, or of one of its jobs. Times are seconds since the start of the workload.
@@ -144,10 +144,36 @@ pub struct Explainer<'a> {
     facts: Facts<'a>,
 }
 
+/// What a phase held of slots in a span of time, of a schedule whose rows were summed up. Times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SummedRow {
+    /// The phase.
+    pub phase: PhaseId,
+    /// From.
+    pub start: f64,
+    /// To.
+    pub end: f64,
+    /// How many slots.
+    pub slots: u32,
+    /// When the phase took slots for the last time: from then on nothing was left to start.
+    pub last_start: f64,
+}
+
 impl<'a> Explainer<'a> {
+    /// The same of a schedule whose rows are only known as sums; its flows say which of them are done. Shares of slots are
+    /// as exact as the sums, and what was tried again is not told. O(r log r) for r sums.
+    pub fn of_sums(instance: &'a Instance, schedule: &'a Schedule, sums: Vec<SummedRow>) -> Self {
+        Self { schedule, facts: Facts::of_sums(instance, schedule, sums) }
+    }
+
     /// Looks up what explanations are made of. O(r log r) for r rows.
     pub fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
         Self { schedule, facts: Facts::new(instance, schedule) }
+    }
+
+    /// The workload.
+    pub fn instance(&self) -> &'a Instance {
+        self.facts.instance
     }
 
     /// When each flow started and was done, and its place.
@@ -216,17 +242,45 @@ struct Facts<'a> {
     is_plan: bool,
     extents: TiVec<PhaseId, Extent>,
     flows: TiVec<FlowId, FlowTimes>,
+    /// By phase, when it took slots for the last time, if rows do not tell.
+    last_starts: BTreeMap<PhaseId, f64>,
 }
 
 impl<'a> Facts<'a> {
     fn new(instance: &'a Instance, schedule: &Schedule) -> Self {
         let held = held::of(instance, schedule);
-        let extents = held::extents(instance, &held);
+        let extents = held::extents(instance, &held, &|_| false);
+        Self::of_held(instance, schedule, held, extents)
+    }
+
+    fn of_sums(instance: &'a Instance, schedule: &Schedule, sums: Vec<SummedRow>) -> Self {
+        let last_starts = sums.iter().map(|row| (row.phase, row.last_start)).collect();
+        let held = |row: SummedRow| {
+            let SummedRow { phase, start, end, slots, .. } = row;
+            Held { phase, start, end, slots, outcome: None }
+        };
+        let held: Vec<Held> = sums.into_iter().map(held).collect();
+        let mut is_done: TiVec<FlowId, bool> = vec![false; instance.flows().len()].into();
+        for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Done) {
+            is_done[row.flow] = true;
+        }
+        let extents = held::extents(instance, &held, &|phase| is_done[instance.flow_of(phase)]);
+        Self { last_starts, ..Self::of_held(instance, schedule, held, extents) }
+    }
+
+    fn of_held(
+        instance: &'a Instance,
+        schedule: &Schedule,
+        held: Vec<Held>,
+        extents: TiVec<PhaseId, Extent>,
+    ) -> Self {
         let flows = instance.flows().keys().map(|flow| times(instance, &extents, flow)).collect();
         let is_plan = held::is_plan(&held);
         let on_slots = schedule.masters.iter().filter(|row| row.slot.is_some());
         let masters = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
-        let mut facts = Self { instance, held: Rows::new(held), masters, is_plan, extents, flows };
+        let last_starts = BTreeMap::new();
+        let mut facts =
+            Self { instance, held: Rows::new(held), masters, is_plan, extents, flows, last_starts };
         for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
             if let Some(times) = facts.flows.get_mut(row.flow) {
                 times.completed = None;

@@ -12,6 +12,8 @@ export const DASHES = ["", "7 3", "2 2", "9 3 2 3", "12 4", "4 4 1 4", "1 3", "6
 export const FATES = { met: "#0072b2", late: "#d55e00", free: "#8d949c", failed: "#8a2d6b" };
 export const FATE_WORDS = { met: "deadline met", late: "late", free: "no deadline", failed: "failed" };
 
+export const KINDS = { map: "#0072b2", reduce: "#e69f00" };
+
 export function policyColour(k: number): string { return POLICIES[k % POLICIES.length]; }
 export function dash(k: number): string { return DASHES[k % DASHES.length]; }
 export function shareColour(k: number): string { return FLOWS[k] ?? OTHER; }

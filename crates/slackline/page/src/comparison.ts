@@ -3,7 +3,7 @@ import { policyColour } from "./colour";
 import type { Model, TableColumn } from "./data";
 import { lateness } from "./detail";
 import { h, svg } from "./dom";
-import { marks, number, percent } from "./format";
+import { marks, number, percent, short } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
 
@@ -20,10 +20,11 @@ export class Comparison {
       caption: "Policies; the best of each column is marked", chosen: (k) => k === state.policy,
       onChoose: (k) => { if (model.doc.policies[k].ran) { state.policy = k; state.changed("policy"); } },
     });
+    this.table.element.hidden = rows.length === 0;
     const refused = model.doc.policies.filter((policy) => policy.refused);
     this.element.append(this.words, h("figure", {}, h("figcaption", {}, `Cost (${model.doc.objective}) and the lower bound`), this.bars),
       this.table.element, ...refused.map((policy) => h("p", { class: "warning" }, `${policy.name}: ${policy.refused}`)),
-      this.more());
+      rows.length > 0 ? this.more() : "", ...model.doc.extras.tables.map(({ title, table }) => given(title, table.columns)));
   }
 
   private more(): HTMLElement {
@@ -71,6 +72,7 @@ export class Comparison {
       const said = this.model.ran.map((k) => `${doc.policies[k].name} ${missed.texts[k]}`);
       lines.push([`Deadlines missed: ${said.join(", ")}.`, ...this.late()]);
     }
+    lines.push(...doc.extras.notes.map((note) => [note]));
     const failed = doc.policies.filter((policy) => policy.failed > 0).map((policy) => `${policy.failed} under ${policy.name}`);
     if (failed.length) lines.push([`Flows that failed: ${failed.join(", ")}.`]);
     return lines;
@@ -107,12 +109,12 @@ export class Comparison {
     const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
     for (const value of marks(most, 5)) {
       root.append(svg("line", { class: "grid", x1: x(value), x2: x(value), y1: 0, y2: height - 18 }));
-      root.append(svg("text", { class: "mark", x: x(value), y: height - 5, "text-anchor": "middle" }, value >= 1e5 ? value.toExponential(0).replace("e+", "e") : number(value)));
+      root.append(svg("text", { class: "mark", x: x(value), y: height - 5, "text-anchor": "middle" }, short(value)));
     }
     known.forEach((k, row) => {
       const y = row * line + 4;
       root.append(svg("rect", { x: left, y, width: x(cost.values[k]!) - left, height: line - 8, fill: policyColour(k) }));
-      root.append(svg("text", { class: k === this.state.policy ? "name strong" : "name", x: left - 6, y: y + 12, "text-anchor": "end" }, short(model.doc.policies[k].name)));
+      root.append(svg("text", { class: k === this.state.policy ? "name strong" : "name", x: left - 6, y: y + 12, "text-anchor": "end" }, brief(model.doc.policies[k].name)));
       root.append(svg("text", { class: "name", x: x(cost.values[k]!) + 5, y: y + 12 }, cost.texts[k]));
     });
     if (bound > 0) {
@@ -123,4 +125,14 @@ export class Comparison {
   }
 }
 
-function short(name: string): string { return name.length > 17 ? `${name.slice(0, 16)}…` : name; }
+/** A table that the program made. */
+function given(title: string, columns: TableColumn[]): HTMLElement {
+  const shown = columns.filter((column) => column.shown), rows = (columns[0]?.texts ?? []).map((_, k) => k);
+  const made = shown.map((column, k): Column<number> => ({
+    heading: column.heading || "what", words: k === 0, text: (row) => column.texts[row], best: (row) => column.best[row],
+    value: (row) => column.values[row] ?? column.texts[row],
+  }));
+  return new SortedTable(made, rows, { caption: title, page: 60 }).element;
+}
+
+function brief(name: string): string { return name.length > 17 ? `${name.slice(0, 16)}…` : name; }

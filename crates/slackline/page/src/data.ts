@@ -23,7 +23,16 @@ export interface Ran {
   start: number[]; held: number[];
   lanes: Curve[]; largest: number[]; shares: Curve[];
   bars: Bars | null; masters: Master[]; choices: Choice[];
-  explained: { flow: number; text: string }[];
+  explained: Explained[];
+}
+
+/** What explain says of a flow, and who held the slots that it wanted. */
+export interface Explained { flow: number; text: string; wanted: number; holders: [number, number][]; idle: number }
+
+export interface Curves {
+  title: string; x_title: string; unit: "seconds" | "percent" | "count" | "number";
+  x: number[]; marked: number | null;
+  lines: { name: string; values: (number | null)[] }[];
 }
 
 export interface Policy {
@@ -58,6 +67,12 @@ export interface Doc {
   };
   table: { columns: TableColumn[] };
   groups: GroupTable[];
+  extras: {
+    notes: string[];
+    tables: { title: string; table: { columns: TableColumn[] } }[];
+    curves: Curves[];
+    predicted: number[] | null;
+  };
   with_bars: boolean;
   policies: Policy[];
 }

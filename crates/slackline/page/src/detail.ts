@@ -1,8 +1,8 @@
 // What is known of the flow, or of the attempt, that was chosen.
-import { FATE_WORDS } from "./colour";
-import type { Model, Ran } from "./data";
+import { FATE_WORDS, shareColour } from "./colour";
+import type { Explained, Model, Ran } from "./data";
 import { h, plainTable } from "./dom";
-import { count, duration, instant, number } from "./format";
+import { count, duration, instant, number, percent } from "./format";
 import type { State } from "./state";
 
 const OUTCOMES = ["done", "failed", "killed", "its output was lost"];
@@ -100,8 +100,26 @@ export class Detail {
     const text = said ? said.text.trimEnd() : ran.explained.length
       ? "Only the flows that cost most are explained here; slackline explain tells of any."
       : "Nothing is explained here of this policy; slackline explain tells of any flow.";
-    return h("div", {}, h("h4", {}, "Why it took so long"), said
+    return h("div", {}, h("h4", {}, "Why it took so long"), said && this.held(said), said
       ? h("pre", { tabindex: 0, "aria-label": "What explain says" }, text) : h("p", { class: "muted" }, text));
+  }
+
+  /** Who held the slots that it wanted, as a sentence and as bars. */
+  private held(said: Explained): HTMLElement | null {
+    if (said.holders.length === 0) return null;
+    const name = (flow: number) => flow === said.flow ? "itself" : this.model.flowName(flow);
+    const parts: [string, number][] = said.holders.map(([flow, share]) => [name(flow), share]);
+    const known = parts.reduce((sum, [, share]) => sum + share, 0) + said.idle;
+    if (said.idle >= 0.005) parts.push(["nobody", said.idle]);
+    if (known < 0.995) parts.push(["all others", 1 - known]);
+    return h("div", { class: "held" },
+      h("p", {}, `It wanted more slots for ${duration(said.wanted)}. Meanwhile they were held by ${parts.map(([who, share]) => `${who} (${percent(share)})`).join(", ")}.`),
+      h("div", { class: "strip", "aria-hidden": "true" }, ...parts.map(([who, share], k) => {
+        const part = h("span", { title: `${who}: ${percent(share)}` }, share > 0.08 ? who : "");
+        part.style.width = `${share * 100}%`;
+        part.style.background = who === "nobody" ? "transparent" : shareColour(who === "all others" ? 99 : k);
+        return part;
+      })));
   }
 
   private jobs(ran: Ran, flow: number): HTMLElement | null {

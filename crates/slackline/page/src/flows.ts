@@ -18,7 +18,7 @@ export class Flows {
     const anyDeadline = model.doc.workload.flows.deadline.some((at) => at >= 0);
     const columns = this.columns(anyDeadline);
     this.table = new SortedTable(columns, [], {
-      caption: "Flows", sort: columns.findIndex((column) => column.heading === (anyDeadline ? "lateness" : "response")), descending: true, page: 50,
+      caption: "Flows", sort: columns.findIndex((column) => column.heading === (anyDeadline ? "lateness" : "response")), descending: true, page: 20,
       chosen: (flow) => this.state.selected?.flow === flow,
       onChoose: (flow) => this.state.select({ flow, bar: null, policy: this.state.policy }),
     });

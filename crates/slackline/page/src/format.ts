@@ -8,6 +8,14 @@ export function number(value: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
+/** A mark of an axis: `5`, `0.25`, `20 M`. */
+export function short(value: number): string {
+  const units: [number, string][] = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k"]];
+  const unit = units.find(([size]) => Math.abs(value) >= size);
+  const scaled = unit ? value / (unit[1] === " k" ? 1e3 : unit[0]) : value;
+  return `${Number(scaled.toPrecision(4)).toLocaleString("en-US")}${unit?.[1] ?? ""}`;
+}
+
 export function count(value: number, noun: string): string {
   return `${value.toLocaleString("en-US")} ${noun}${value === 1 ? "" : "s"}`;
 }
@@ -17,13 +25,14 @@ export function percent(share: number): string {
   return `${value.toFixed(Math.abs(value) < 10 ? 1 : 0)} %`;
 }
 
-/** `12.5 s`, `3m 20s`, `2h 05m`, `3d 04h`. */
+/** `12.5 s`, `3m 20s`, `1h 16m 05s`, `12h 05m`, `3d 04h`. */
 export function duration(seconds: number): string {
   const sign = seconds < 0 ? "−" : "", size = Math.abs(seconds);
   if (size < 1) return `${sign}${size === 0 ? 0 : size.toPrecision(2)} s`;
   if (size < 120) return `${sign}${Number(size.toFixed(1))} s`;
   const whole = Math.round(size), pad = (value: number) => String(value).padStart(2, "0");
-  if (whole < 7200) return `${sign}${Math.floor(whole / 60)}m ${pad(whole % 60)}s`;
+  if (whole < 3600) return `${sign}${Math.floor(whole / 60)}m ${pad(whole % 60)}s`;
+  if (whole < 36000) return `${sign}${Math.floor(whole / 3600)}h ${pad(Math.floor(whole % 3600 / 60))}m ${pad(whole % 60)}s`;
   const minutes = Math.round(size / 60);
   if (minutes < 2880) return `${sign}${Math.floor(minutes / 60)}h ${pad(minutes % 60)}m`;
   const hours = Math.round(size / 3600);

@@ -1,5 +1,5 @@
 // The timeline of one policy, on a canvas: slots, flows or jobs as rows, or slots per flow as areas.
-import { FATES, shareColour, styled } from "./colour";
+import { FATES, KINDS, shareColour, styled } from "./colour";
 import type { Model, Ran } from "./data";
 import { h } from "./dom";
 import { timeMarks } from "./format";
@@ -206,8 +206,19 @@ export class Gantt {
     return last;
   }
 
+  /** A box for each phase, and thin ones before each flow's first, while it waited. */
   private jobBoxes(ran: Ran): Boxes {
-    const { model } = this, n = model.jobOfPhase.length, boxes = empty(n), rows = this.order().jobs;
+    const { model } = this, n = model.jobOfPhase.length, boxes = empty(n + model.nFlows), rows = this.order().jobs;
+    for (let flow = 0; flow < model.nFlows; flow++) {
+      const k = n + flow, started = model.started(ran, flow);
+      boxes.start[k] = model.release(flow);
+      boxes.end[k] = started ?? -1;
+      boxes.row[k] = rows[model.firstJob[flow]];
+      boxes.rows[k] = 1;
+      boxes.flow[k] = flow;
+      boxes.phase[k] = NO_PHASE;
+      boxes.thin[k] = 1;
+    }
     for (let phase = 0; phase < n; phase++) {
       const start = model.phaseStart(ran, phase), job = model.jobOfPhase[phase];
       boxes.start[phase] = start ?? 0;
@@ -220,8 +231,12 @@ export class Gantt {
     return boxes;
   }
 
-  /** The colour of each flow, as a place in the list of colours. */
-  private colours(ran: Ran): { of: (flow: number) => number; list: string[] } {
+  /** The colour of each flow's phases, as a place in the list of colours. */
+  private colours(ran: Ran): { of: (flow: number, phase: number) => number; list: string[] } {
+    if (this.state.colour === "kind") {
+      const { kind } = this.model.doc.workload.phases;
+      return { of: (_, phase) => phase < 0 ? 2 : kind[phase], list: [KINDS.map, KINDS.reduce, shareColour(99)] };
+    }
     if (this.state.colour === "fate") {
       const list = FATE_ORDER.map((fate) => FATES[fate]);
       return { of: (flow) => FATE_ORDER.indexOf(this.model.fate(ran, flow)), list };
@@ -240,18 +255,18 @@ export class Gantt {
     for (let k = 0; k < n; k++) {
       if (boxes.end[k] < from || boxes.start[k] > to || boxes.end[k] < boxes.start[k]) continue;
       if (boxes.row[k] + boxes.rows[k] < firstRow || boxes.row[k] > lastRow) continue;
-      (boxes.flow[k] === selected ? chosen : seen[colours.of(boxes.flow[k])]).push(k);
+      (boxes.flow[k] === selected ? chosen : seen[colours.of(boxes.flow[k], boxes.phase[k])]).push(k);
     }
-    const reduce = this.model.doc.workload.phases.kind;
+    const reduce = this.model.doc.workload.phases.kind, isLit = this.state.colour !== "kind";
     c.globalAlpha = selected >= 0 ? 0.28 : 1;
     seen.forEach((group, colour) => {
       c.fillStyle = colours.list[colour];
-      for (const k of group) this.box(c, boxes, k, boxes.phase[k] >= 0 && reduce[boxes.phase[k]] === 1);
+      for (const k of group) this.box(c, boxes, k, isLit && boxes.phase[k] >= 0 && reduce[boxes.phase[k]] === 1);
     });
     c.globalAlpha = 1;
     for (const k of chosen) {
-      c.fillStyle = colours.list[colours.of(selected)];
-      this.box(c, boxes, k, boxes.phase[k] >= 0 && reduce[boxes.phase[k]] === 1);
+      c.fillStyle = colours.list[colours.of(selected, boxes.phase[k])];
+      this.box(c, boxes, k, isLit && boxes.phase[k] >= 0 && reduce[boxes.phase[k]] === 1);
     }
     if (this.state.rows === "slots") this.endings(c, ran, boxes, firstRow, lastRow);
     else this.deadlines(c, ran, firstRow, lastRow);

@@ -2,6 +2,7 @@
 import { Choices } from "./choices";
 import { isDark } from "./colour";
 import { Comparison } from "./comparison";
+import { curves } from "./curves";
 import { Model, read } from "./data";
 import { Detail } from "./detail";
 import { h } from "./dom";
@@ -10,6 +11,7 @@ import { groups } from "./groups";
 import { help } from "./help";
 import { keys } from "./keys";
 import { made } from "./made";
+import { prediction } from "./prediction";
 import { OverTime } from "./overtime";
 import { Spread } from "./spread";
 import { State } from "./state";
@@ -17,10 +19,11 @@ import { Timeline } from "./timeline";
 
 async function main(): Promise<void> {
   const doc = await read(), model = new Model(doc), state = new State(doc.end);
-  state.policy = model.ran[0] ?? 0;
+  state.policy = firstShown(model);
   state.rows = doc.with_bars && model.nSlots <= 2000 && model.ran.length > 0 && doc.policies.some((policy) => policy.ran?.bars?.start.length) ? "slots"
     : model.nJobs > model.nFlows || model.nFlows > 200 ? "jobs" : "flows";
-  state.colour = state.rows !== "slots" && doc.workload.flows.deadline.some((at) => at >= 0) ? "fate" : "flow";
+  const anyDeadline = doc.workload.flows.deadline.some((at) => at >= 0);
+  state.colour = state.rows === "slots" || model.nFlows <= 11 ? "flow" : anyDeadline ? "fate" : state.rows === "jobs" ? "kind" : "flow";
   const page = document.getElementById("page")!;
   const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
   const say = (event: MouseEvent, lines: string[] | null) => {
@@ -36,9 +39,11 @@ async function main(): Promise<void> {
   const drawn = model.ran.length > 0, guide = help();
   const section = (id: string, title: string, ...parts: (Node | null)[]) =>
     h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...parts);
-  const byGroup = groups(model);
+  const byGroup = groups(model), foretold = prediction(model);
   const sections = [
     section("comparison", model.doc.policies.length > 1 ? "Comparison" : "Result", comparison.element),
+    doc.extras.curves.length > 0 ? section("curves", "Curves", curves(model, say)) : null,
+    foretold ? section("prediction", "Prediction", foretold) : null,
     drawn ? section("timeline", "Timeline", timeline.element, detail.element) : null,
     drawn ? section("load", "Load over time", time.element) : null,
     drawn ? section("flows", "Flows", flows.element) : null,
@@ -76,6 +81,14 @@ async function main(): Promise<void> {
   printed(all);
   keys(model, state, { turn, help: () => guide.showModal() });
   document.documentElement.dataset.ready = "yes";
+}
+
+/** The policy that costs least, of those that ran; of a run what happened. */
+function firstShown(model: Model): number {
+  const cost = model.doc.table.columns.find((column) => column.name === "cost");
+  const known = model.ran.filter((k) => cost && cost.values[k] !== null);
+  if (known.length === 0 || model.doc.made.verb === "run") return model.ran[0] ?? 0;
+  return known.reduce((a, b) => cost!.values[b]! < cost!.values[a]! ? b : a);
 }
 
 /** Paper is light, whatever the screen is. */

@@ -2,7 +2,7 @@
 import { chart, legend, type Frame, type Line } from "./charts";
 import type { Model, Ran } from "./data";
 import { asTable, h, plainTable } from "./dom";
-import { instant, number, percent, timeMarks } from "./format";
+import { instant, percent, short, timeMarks } from "./format";
 import { GUTTER, RIGHT, meanOf } from "./gantt";
 import type { State } from "./state";
 
@@ -30,7 +30,7 @@ export class OverTime {
       of: (policy, from, to) => lane.slots ? meanOf(model.doc.policies[policy].ran!.lanes[k], from, to) / lane.slots : 0,
     }));
     this.measures = [...lanes, {
-      title: "Backlog", unit: "flows released and not done", most: null, text: number,
+      title: "Backlog", unit: "flows released and not done", most: null, text: (value) => short(Math.round(value)),
       of: (policy, from, to) => backlog[policy]!((from + to) / 2),
     }];
     this.element = h("div", {}, this.legends, ...this.measures.map((measure, k) => {

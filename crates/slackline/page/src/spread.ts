@@ -2,11 +2,11 @@
 import { chart, legend, type Frame, type Line } from "./charts";
 import type { Model, Ran } from "./data";
 import { asTable, h, plainTable } from "./dom";
-import { duration, number, percent } from "./format";
+import { duration, number, percent, short } from "./format";
 import { upTo } from "./overtime";
 import type { State } from "./state";
 
-interface Quantity { title: string; unit: string; of: (ran: Ran, flow: number) => number | null; text: (value: number) => string }
+interface Quantity { title: string; unit: string; isTime: boolean; of: (ran: Ran, flow: number) => number | null; text: (value: number) => string }
 
 export class Spread {
   readonly element: HTMLElement;
@@ -20,9 +20,9 @@ export class Spread {
     const { doc } = model, { alone } = doc.workload.flows;
     const ifDone = (ran: Ran, flow: number, value: number) => ran.took[flow] < 0 ? null : value;
     this.quantities = [
-      { title: "Response", unit: "completion − release", text: duration, of: (ran, flow) => ifDone(ran, flow, ran.took[flow] * doc.tick) },
-      { title: "Wait", unit: "first start − release", text: duration, of: (ran, flow) => ran.wait[flow] < 0 ? null : ifDone(ran, flow, ran.wait[flow] * doc.tick) },
-      { title: "Slowdown", unit: "response / time alone on the cluster", text: number, of: (ran, flow) => alone[flow] > 0 ? ifDone(ran, flow, ran.took[flow] * doc.tick / alone[flow]) : null },
+      { title: "Response", unit: "completion − release", isTime: true, text: duration, of: (ran, flow) => ifDone(ran, flow, ran.took[flow] * doc.tick) },
+      { title: "Wait", unit: "first start − release", isTime: true, text: duration, of: (ran, flow) => ran.wait[flow] < 0 ? null : ifDone(ran, flow, ran.wait[flow] * doc.tick) },
+      { title: "Slowdown", unit: "response / time alone on the cluster", isTime: false, text: number, of: (ran, flow) => alone[flow] > 0 ? ifDone(ran, flow, ran.took[flow] * doc.tick / alone[flow]) : null },
     ];
     const figures = this.quantities.map((quantity, k) => {
       const holder = this.holders[k] = h("div", { class: "chart" });
@@ -54,7 +54,7 @@ export class Spread {
     });
     if (positive.length === 0) return { low: 0.1, high: 1 };
     const high = Math.max(...positive), low = Math.max(Math.min(...positive), high / 1e6);
-    return { low: 10 ** Math.floor(Math.log10(low)), high: Math.max(high * 1.02, low * 2) };
+    return { low: quantity.isTime ? low : 10 ** Math.floor(Math.log10(low)), high: Math.max(high * 1.02, low * 2) };
   }
 
   draw(): void {
@@ -68,7 +68,7 @@ export class Spread {
       const lines = names.map((line): Line => ({ ...line, points: steps(this.values(quantity, line.policy), low, high) }));
       const frame: Frame = {
         width, height: 210, left, right, top: 18, bottom: 22, x, most: 1, yLabel: (value) => `${Math.round(value * 100)}`,
-        yTitle: "% of flows", xTitle: "", xMarks: powers(low, high, quantity.text, (width - left) / 60),
+        yTitle: "% of flows", xTitle: "", xMarks: quantity.isTime ? times(low, high, (width - left) / 56) : powers(low, high, (width - left) / 56),
         label: `Distribution of ${quantity.title.toLowerCase()}: ${names.map(({ name, policy }) => `${name} half of all flows up to ${quantity.text(quantile(this.values(quantity, policy), 0.5) ?? 0)}`).join("; ")}`,
       };
       this.holders[k].replaceChildren(chart(frame, lines));
@@ -119,10 +119,20 @@ function steps(sorted: number[], low: number, high: number): [number, number][] 
   return points;
 }
 
-function powers(low: number, high: number, text: (value: number) => string, most: number): { at: number; label: string }[] {
+/** Round times of a logarithmic axis. */
+function times(low: number, high: number, most: number): { at: number; label: string }[] {
+  const round: [number, string][] = [
+    [0.001, "1 ms"], [0.01, "10 ms"], [0.1, "0.1 s"], [1, "1 s"], [3, "3 s"], [10, "10 s"], [30, "30 s"], [60, "1 min"], [180, "3 min"], [600, "10 min"],
+    [1800, "30 min"], [3600, "1 h"], [10800, "3 h"], [36000, "10 h"], [86400, "1 d"], [259200, "3 d"], [864000, "10 d"], [2592000, "30 d"],
+  ];
+  const found = round.filter(([at]) => at >= low && at <= high), every = Math.ceil(found.length / Math.max(2, most));
+  return found.filter((_, k) => k % every === 0).map(([at, label]) => ({ at, label }));
+}
+
+function powers(low: number, high: number, most: number): { at: number; label: string }[] {
   const found: number[] = [];
   for (let power = low; power <= high; power *= 10) found.push(power);
   if (found.length < 3) found.push(...found.flatMap((power) => [2 * power, 5 * power]).filter((value) => value <= high));
   const every = Math.ceil(found.length / Math.max(2, most));
-  return found.sort((a, b) => a - b).filter((_, k) => k % every === 0).map((at) => ({ at, label: text(at).replace(/\.0+(?=\D|$)/, "") }));
+  return found.sort((a, b) => a - b).filter((_, k) => k % every === 0).map((at) => ({ at, label: short(at) }));
 }

@@ -10,7 +10,7 @@ export class State {
   from = 0;
   to = 1;
   rows: "slots" | "flows" | "jobs" | "shares" = "flows";
-  colour: "flow" | "fate" = "flow";
+  colour: "flow" | "fate" | "kind" = "flow";
   /** Heights of rows, as a multiple of that at which all fit. */
   tall = 1;
   selected: Selection | null = null;
@@ -42,6 +42,8 @@ export class State {
     const least = this.whole / 1e6, length = Math.min(this.whole, Math.max(least, to - from));
     const middle = (from + to) / 2;
     this.from = Math.max(0, Math.min(this.whole - length, to - from < least ? middle - length / 2 : from));
+    // What is left by rounding is no time.
+    if (this.from < least) this.from = 0;
     this.to = this.from + length;
     this.changed("window");
   }

@@ -1,5 +1,5 @@
 // The timeline with what chooses its policy, its rows and its colours.
-import { FATES, FATE_WORDS, policyColour, shareColour } from "./colour";
+import { FATES, FATE_WORDS, KINDS, policyColour, shareColour } from "./colour";
 import type { Model } from "./data";
 import { lateness, told } from "./detail";
 import { asTable, h, plainTable } from "./dom";
@@ -46,7 +46,8 @@ export class Timeline {
     const names = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((name) => name !== "slots" || doc.with_bars && doc.policies.some((policy) => policy.ran?.bars?.start.length));
     const rows = h("select", { id: "rows" }, ...names.map((name) => h("option", { value: name, selected: name === state.rows }, WORDS[name])));
     rows.addEventListener("change", () => { state.rows = rows.value as State["rows"]; state.tall = 1; state.changed("view"); });
-    const colour = h("select", {}, h("option", { value: "flow", selected: state.colour === "flow" }, "flow"), h("option", { value: "fate", selected: state.colour === "fate" }, "deadline"));
+    const colour = h("select", {}, h("option", { value: "flow", selected: state.colour === "flow" }, "flow"), h("option", { value: "fate", selected: state.colour === "fate" }, "deadline"),
+      h("option", { value: "kind", selected: state.colour === "kind" }, "map or reduce"));
     colour.addEventListener("change", () => { state.colour = colour.value as State["colour"]; state.changed("view"); });
     const beside = h("select", {}, h("option", { value: -1 }, "none"), ...model.ran.map((k) => h("option", { value: k }, doc.policies[k].name)));
     beside.addEventListener("change", () => { state.beside = Number(beside.value); state.changed("view"); });
@@ -133,6 +134,9 @@ export class Timeline {
     };
     if (state.colour === "fate" && state.rows !== "shares") {
       return (Object.keys(FATES) as (keyof typeof FATES)[]).map((fate) => key(FATES[fate], FATE_WORDS[fate], null));
+    }
+    if (state.colour === "kind" && state.rows !== "shares") {
+      return [key(KINDS.map, "maps", null), key(KINDS.reduce, "reduces", null), ...(state.rows === "slots" ? [] : [key(shareColour(99), "waits for its first slot", null)])];
     }
     const keys = largest.map((flow, k) => key(shareColour(k), model.flowName(flow), flow));
     return model.nFlows > largest.length ? [...keys, key(shareColour(99), "all other flows", null)] : keys;

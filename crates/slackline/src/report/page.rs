@@ -13,7 +13,9 @@ mod collect;
 mod columns;
 mod document;
 mod explained;
+mod extras;
 mod series;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -27,11 +29,13 @@ use flate2::write::GzEncoder;
 use slackline_model::Instance;
 
 pub use collect::{Collector, Drawn};
+pub use extras::is_alike;
 
 use crate::import::RecordedOptions;
 use crate::report::comparison::{Row, marked_columns};
 use crate::report::headline;
 use document::{Document, Made, Policy};
+use extras::Extras;
 
 /// Bars that are drawn of a policy; where one has more, jobs are drawn instead of tasks. A bar is a row of the schedule on
 /// neighbouring slots.
@@ -65,12 +69,13 @@ pub struct Page<'a> {
     about: About,
     rows: Vec<Row>,
     drawn: Vec<Option<Drawn>>,
+    extras: Extras,
 }
 
 impl<'a> Page<'a> {
     /// A page about a workload, without policies yet.
     pub fn new(instance: &'a Instance, about: About) -> Self {
-        Self { instance, about, rows: Vec::new(), drawn: Vec::new() }
+        Self { instance, about, rows: Vec::new(), drawn: Vec::new(), extras: Extras::default() }
     }
 
     /// With a policy: its figures, or why there are none; and what it did, if there is anything to draw.
@@ -126,6 +131,7 @@ impl<'a> Page<'a> {
             workload: workload::Workload::of(self.instance, scale),
             table: document::Table::of(marked_columns(&self.rows)),
             groups: document::groups(&self.rows),
+            extras: &self.extras,
             with_bars,
             policies: policies
                 .map(|(row, drawn)| Policy::of(self.instance, row, drawn.as_ref(), scale, with_bars))

@@ -233,6 +233,11 @@ impl Table {
         Self { columns }
     }
 
+    /// Its columns.
+    pub(crate) fn into_columns(self) -> Vec<Column> {
+        self.columns
+    }
+
     /// A table with these headings, to be filled row by row; later columns are left out first, but a column of remarks,
     /// which needs no heading, last.
     pub fn new(columns: &[(&str, Align)]) -> Self {

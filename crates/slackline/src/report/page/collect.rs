@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use slackline_judge::FlowFacts;
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
 use slackline_model::{FlowId, Instance, Lane, PhaseId, Schedule, SlotRange};
@@ -11,7 +10,9 @@ use slackline_policy::Choice;
 use super::columns::micros;
 use super::explained::{self, Explained};
 use super::series::Series;
+use super::sums::Sums;
 use super::{BARS_MAX, document};
+use crate::explain::Explainer;
 use crate::simulate::{Left, Simulated};
 
 /// Flows whose slots over time are drawn apart from those of all others.
@@ -24,8 +25,7 @@ const ROWS_MAX: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Collector<'a> {
     instance: &'a Instance,
-    /// All rows, until there are too many.
-    rows: Option<TaskRows>,
+    kept: Kept,
     /// Ranges of slots so far.
     bars: usize,
     masters: Vec<MasterRow>,
@@ -37,6 +37,15 @@ pub struct Collector<'a> {
     shares: Vec<Series>,
     /// Which of them a flow belongs to.
     share_of: TiVec<FlowId, u8>,
+}
+
+/// What flows are explained from.
+#[derive(Debug)]
+enum Kept {
+    /// All rows, until there are too many.
+    Rows(TaskRows),
+    /// What they held, summed up.
+    Sums(Sums),
 }
 
 /// What is drawn of a policy.
@@ -66,6 +75,35 @@ fn largest(instance: &Instance) -> Vec<FlowId> {
     flows
 }
 
+/// A schedule without its rows.
+fn head(schedule: &Schedule) -> Schedule {
+    Schedule {
+        policy: schedule.policy.clone(),
+        minima: schedule.minima,
+        clock: schedule.clock,
+        slowstart: schedule.slowstart,
+        profile: schedule.profile.clone(),
+        objective: schedule.objective,
+        cost: schedule.cost,
+        lower_bound: schedule.lower_bound,
+        gap: schedule.gap,
+        metrics: Vec::new(),
+        flows: schedule.flows.clone(),
+        tasks: TaskRows::new(),
+        masters: Vec::new(),
+        allocations: schedule.allocations.clone(),
+    }
+}
+
+impl Drawn {
+    /// What is drawn of a judged schedule. `is_plan` says whether all of it is still to come.
+    pub fn of_schedule(instance: &Instance, schedule: &Schedule, is_plan: bool) -> Self {
+        let mut collector = Collector::new(instance);
+        collector.take_schedule(schedule);
+        collector.finish(schedule, &[], is_plan)
+    }
+}
+
 impl<'a> Collector<'a> {
     /// One that has heard of nothing yet.
     pub fn new(instance: &'a Instance) -> Self {
@@ -76,7 +114,7 @@ impl<'a> Collector<'a> {
         let lanes = instance.cluster().lanes().len();
         Self {
             instance,
-            rows: Some(TaskRows::new()),
+            kept: Kept::Rows(TaskRows::new()),
             bars: 0,
             masters: Vec::new(),
             extents: vec![None; instance.phases().len()].into(),
@@ -112,11 +150,15 @@ impl<'a> Collector<'a> {
     fn row(&mut self, row: &NewRow, places: &[SlotRange]) {
         self.extend(row.phase, row.start.0, row.end.0, f64::from(row.count));
         self.bars += places.len();
-        if let Some(rows) = &mut self.rows {
-            rows.push(*row, places);
-            if rows.len() > ROWS_MAX {
-                self.rows = None;
+        match &mut self.kept {
+            Kept::Rows(rows) => {
+                rows.push(*row, places);
+                if rows.len() > ROWS_MAX {
+                    let sums = Sums::of(self.instance, rows);
+                    self.kept = Kept::Sums(sums);
+                }
             }
+            Kept::Sums(sums) => sums.add(row.phase, row.start.0, row.end.0, row.count),
         }
     }
 
@@ -138,23 +180,23 @@ impl<'a> Collector<'a> {
 
     /// What is drawn of a simulation whose rows were all heard of.
     pub fn finish_simulation(self, simulated: &Simulated) -> Drawn {
-        self.finish(&simulated.schedule, &simulated.flows, &simulated.choices, false)
+        self.finish(&simulated.schedule, &simulated.choices, false)
     }
 
-    /// What is drawn of a schedule whose rows were all heard of, and of which the judge found these facts. `is_plan` says
-    /// whether all of it is still to come.
-    pub fn finish(
-        mut self,
-        schedule: &Schedule,
-        facts: &TiVec<FlowId, FlowFacts>,
-        choices: &[Choice],
-        is_plan: bool,
-    ) -> Drawn {
-        let rows = self.rows.take();
-        let explained = rows.as_ref().map_or_else(Vec::new, |rows| {
-            let whole = Schedule { tasks: rows.clone(), masters: self.masters.clone(), ..schedule.clone() };
-            explained::costliest(self.instance, &whole, is_plan)
-        });
+    /// What is drawn of a judged schedule whose rows were all heard of. `is_plan` says whether all of it is still to come.
+    pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
+        let (rows, explained) = match self.kept {
+            Kept::Rows(rows) => {
+                let whole = Schedule { tasks: rows, masters: self.masters.clone(), ..head(schedule) };
+                let explained = explained::costliest(&Explainer::new(self.instance, &whole), &whole, is_plan);
+                (Some(whole.tasks), explained)
+            }
+            Kept::Sums(sums) => {
+                let whole = Schedule { masters: self.masters.clone(), ..head(schedule) };
+                let explainer = Explainer::of_sums(self.instance, &whole, sums.into_held());
+                (None, explained::costliest(&explainer, &whole, is_plan))
+            }
+        };
         let is_few = self.bars <= BARS_MAX;
         Drawn {
             rows: rows.filter(|_| is_few),
@@ -164,7 +206,7 @@ impl<'a> Collector<'a> {
             held: self.held,
             shares: self.shares,
             largest: largest(self.instance),
-            flows: document::times(self.instance, schedule, facts),
+            flows: document::times(self.instance, schedule),
             choices: choices.to_vec(),
             explained,
         }

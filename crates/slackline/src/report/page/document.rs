@@ -1,17 +1,16 @@
 //! The document that a page draws from. Times are ticks from the start of the workload, −1 for none.
 
 use serde::Serialize;
-use slackline_judge::FlowFacts;
 use slackline_model::cluster::Slots;
-use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowStatus, MasterRow, Outcome, Schedule, TaskRow, TaskRows};
-use slackline_model::{FlowId, Instance, Lane, SlotRange};
+use slackline_model::{Instance, Lane, SlotRange};
 
 use super::About;
 use super::clock::Clock;
 use super::collect::Drawn;
 use super::columns::{NONE, Scale, deltas, micros};
 use super::explained::Explained;
+use super::extras::Extras;
 use super::series::Series;
 use super::workload::Workload;
 use crate::import::RecordedOptions;
@@ -37,6 +36,7 @@ pub(super) struct Document<'a> {
     pub(super) workload: Workload<'a>,
     pub(super) table: Table,
     pub(super) groups: Vec<GroupTable>,
+    pub(super) extras: &'a Extras,
     /// Whether rows of schedules are there to be drawn.
     pub(super) with_bars: bool,
     pub(super) policies: Vec<Policy<'a>>,
@@ -118,12 +118,12 @@ impl Cluster {
 }
 
 /// A table as the program shows it.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Table {
     columns: Vec<TableColumn>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct TableColumn {
     name: String,
     heading: String,
@@ -196,22 +196,17 @@ pub(super) struct Times {
     cost: Option<f64>,
 }
 
-/// When each flow ran, as the judge found.
-pub(super) fn times(
-    instance: &Instance,
-    schedule: &Schedule,
-    facts: &TiVec<FlowId, FlowFacts>,
-) -> Vec<Times> {
-    let of = |fact: &FlowFacts| Times {
-        start: fact.start.map(micros),
-        completion: fact.completion.map(micros),
-        cost: None,
-    };
-    let mut times: Vec<Times> = facts.iter().map(of).collect();
-    times.resize(instance.flows().len(), Times::default());
+/// When each flow ran, as the schedule has it, which was judged.
+pub(super) fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
+    let mut times = vec![Times::default(); instance.flows().len()];
     for row in &schedule.flows {
         if let Some(of) = times.get_mut(usize::from(row.flow)) {
-            of.cost = row.cost.filter(|_| row.status == FlowStatus::Done);
+            let is_done = row.status == FlowStatus::Done;
+            *of = Times {
+                start: row.start.map(micros),
+                completion: row.completion.filter(|_| is_done).map(micros),
+                cost: row.cost.filter(|_| is_done),
+            };
         }
     }
     times
