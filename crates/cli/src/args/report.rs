@@ -36,11 +36,6 @@ fn page_file(text: &str) -> Result<PathBuf, String> {
 }
 
 impl ReportArgs {
-    /// The file, if a page is asked for.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.report.as_deref()
-    }
-
     /// Whether a page is asked for.
     pub(crate) fn is_asked(&self) -> bool {
         self.report.is_some()

@@ -4,7 +4,7 @@
 // /usr/bin/chromium. With --keep DIR the reports and pictures of them stay there.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync, mkdirSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -202,7 +202,9 @@ async function hostile() {
 
 /** The verbs with parts of their own. */
 async function others() {
-  const schedule = join(dir, "edf.json"), nightly = "examples/nightly.toml";
+  const schedule = join(dir, "edf.json"), nightly = "examples/nightly.toml", flows = join(dir, "run.toml");
+  const example = readFileSync(join(root, "examples/first-run.toml"), "utf8");
+  writeFileSync(flows, example.replaceAll("target/first-run", join(dir, "outputs")));
   const all = {
     simulate: ["simulate", nightly, "-p", "edf", "-o", schedule],
     check: ["check", nightly, schedule],
@@ -211,7 +213,7 @@ async function others() {
     capacity: ["tune", nightly, "--machines", "1..24", "--until", "missed:0", "-p", "edf"],
     sizes: ["compare", nightly, "-p", "fair,edf", "--machines", "6,8,10"],
     seeds: ["compare", nightly, "-p", "fair,edf", "--jitter", "0.3", "--seeds", "3"],
-    run: ["run", "examples/first-run.toml", "--again", "--quiet", "--state", join(dir, "state")],
+    run: ["run", flows, "--again", "--quiet", "--state", join(dir, "state")],
   };
   for (const [name, args] of Object.entries(all)) {
     const file = join(dir, `${name}.html`);
