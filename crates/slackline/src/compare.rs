@@ -23,6 +23,9 @@ pub struct Compared {
     pub result: Result<Simulated, SimulateError>,
 }
 
+/// Hears a row of the policy at that place.
+pub type HearLeft<'a> = &'a (dyn Fn(usize, Left<'_>) + Sync);
+
 /// How several simulations run at a time. Policies are told by their place in the list.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
@@ -40,7 +43,7 @@ pub struct SideBySide<'a> {
     /// What a log says really happened: the policy `recorded`.
     pub recorded: Option<&'a Recorded>,
     /// Hears every row that leaves the run of a policy, whether or not schedules have their rows.
-    pub left: Option<&'a (dyn Fn(usize, Left<'_>) + Sync)>,
+    pub left: Option<HearLeft<'a>>,
 }
 
 impl<'a> SideBySide<'a> {
@@ -88,7 +91,7 @@ impl<'a> SideBySide<'a> {
 
     /// With a function that hears every row of every policy, if there is one.
     #[must_use]
-    pub fn with_left(mut self, left: Option<&'a (dyn Fn(usize, Left<'_>) + Sync)>) -> Self {
+    pub fn with_left(mut self, left: Option<HearLeft<'a>>) -> Self {
         self.left = left;
         self
     }

@@ -129,7 +129,7 @@ export class Comparison {
 function given(title: string, columns: TableColumn[]): HTMLElement {
   const shown = columns.filter((column) => column.shown), rows = (columns[0]?.texts ?? []).map((_, k) => k);
   const made = shown.map((column, k): Column<number> => ({
-    heading: column.heading || "what", words: k === 0, text: (row) => column.texts[row], best: (row) => column.best[row],
+    heading: column.heading || "what", words: k === 0 || column.values.every((value) => value === null), text: (row) => column.texts[row], best: (row) => column.best[row],
     value: (row) => column.values[row] ?? column.texts[row],
   }));
   return new SortedTable(made, rows, { caption: title, page: 60 }).element;

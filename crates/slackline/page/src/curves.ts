@@ -1,6 +1,7 @@
 // Curves over something that was varied: machines, slots, splits, settings.
 import { chart, legend, type Frame, type Line } from "./charts";
 import type { Curves, Model } from "./data";
+import { policyColour } from "./colour";
 import { asTable, h, plainTable, svg } from "./dom";
 import { duration, niceStep, number, percent, short } from "./format";
 
@@ -21,10 +22,14 @@ function figure(one: Curves, say: (at: MouseEvent, lines: string[] | null) => vo
     policy, name: line.name, strong: one.lines.length === 1,
     points: one.x.flatMap((at, k) => line.values[k] === null ? [] : [[at, line.values[k]] as [number, number]]),
   }));
+  const dots = one.x.length > 40 ? [] : lines.flatMap((line) => line.points.map(([at, value]) => ({ at, value, policy: line.policy })));
+  const highest = Math.max(...values, 0) * 1.05, least = Math.min(...values);
+  // Where a few values dwarf all others, the others are what is looked for.
+  const most = one.marked !== null && least > 0 ? Math.min(highest, least * 8) : highest;
   const step = niceStep(span / 5), first = Math.ceil(low / step);
   const xMarks = Array.from({ length: Math.floor(high / step) - first + 1 }, (_, k) => ({ at: (first + k) * step, label: short(Number(((first + k) * step).toPrecision(6))) }));
   const frame: Frame = {
-    width: WIDTH, height: HEIGHT, left: LEFT, right: 16, top: 18, bottom: 34, x, most: Math.max(...values, 0) * 1.05,
+    width: WIDTH, height: HEIGHT, left: LEFT, right: 16, top: 18, bottom: 34, x, most,
     xMarks, yLabel: one.unit === "number" || one.unit === "count" ? short : text, xTitle: one.x_title, yTitle: "",
     label: `${one.title} over ${one.x_title}${one.marked === null ? "" : `; the answer is ${one.marked}`}`,
   };
@@ -32,7 +37,8 @@ function figure(one: Curves, say: (at: MouseEvent, lines: string[] | null) => vo
     svg("line", { class: "bound", x1: x(one.marked), x2: x(one.marked), y1: 18, y2: HEIGHT - 34 }),
     svg("text", { class: "name strong", x: x(one.marked) + (x(one.marked) > WIDTH * 0.7 ? -6 : 6), y: 28, "text-anchor": x(one.marked) > WIDTH * 0.7 ? "end" : "start" }, `${short(one.marked)} ${one.x_title}`),
   ];
-  const holder = h("div", { class: "chart" }, chart(frame, lines, answer) as unknown as Node as HTMLElement);
+  const holder = h("div", { class: "chart" }, chart(frame, lines, [...answer, ...dots.map(({ at, value, policy }) => svg("circle", {
+    cx: x(at), cy: 18 + (HEIGHT - 52) * (1 - Math.min(value, most) / (most || 1)), r: 3, fill: policyColour(policy) }))]) as unknown as Node as HTMLElement);
   holder.addEventListener("mousemove", (event) => {
     const at = low + (event.clientX - holder.getBoundingClientRect().left - LEFT) / (WIDTH - LEFT - 16) * span;
     const near = one.x.reduce((best, value, k) => Math.abs(value - at) < Math.abs(one.x[best] - at) ? k : best, 0);

@@ -23,7 +23,7 @@ export interface Ran {
   start: number[]; held: number[];
   lanes: Curve[]; largest: number[]; shares: Curve[];
   bars: Bars | null; masters: Master[]; choices: Choice[];
-  explained: Explained[];
+  explained: Explained[]; spans: number | null;
 }
 
 /** What explain says of a flow, and who held the slots that it wanted. */

@@ -22,6 +22,7 @@ export function count(value: number, noun: string): string {
 
 export function percent(share: number): string {
   const value = share * 100;
+  if (value === 0) return "0 %";
   return `${value.toFixed(Math.abs(value) < 10 ? 1 : 0)} %`;
 }
 

@@ -61,6 +61,8 @@ pub struct Drawn {
     pub(super) flows: Vec<document::Times>,
     pub(super) choices: Vec<Choice>,
     pub(super) explained: Vec<Explained>,
+    /// Where rows were summed up: in spans of so many seconds.
+    pub(super) spans: Option<f64>,
 }
 
 /// The flows with the most work, those with the most first.
@@ -185,16 +187,17 @@ impl<'a> Collector<'a> {
 
     /// What is drawn of a judged schedule whose rows were all heard of. `is_plan` says whether all of it is still to come.
     pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
-        let (rows, explained) = match self.kept {
+        let (rows, explained, spans) = match self.kept {
             Kept::Rows(rows) => {
                 let whole = Schedule { tasks: rows, masters: self.masters.clone(), ..head(schedule) };
                 let explained = explained::costliest(&Explainer::new(self.instance, &whole), &whole, is_plan);
-                (Some(whole.tasks), explained)
+                (Some(whole.tasks), explained, None)
             }
             Kept::Sums(sums) => {
                 let whole = Schedule { masters: self.masters.clone(), ..head(schedule) };
+                let spans = sums.seconds();
                 let explainer = Explainer::of_sums(self.instance, &whole, sums.into_held());
-                (None, explained::costliest(&explainer, &whole, is_plan))
+                (None, explained::costliest(&explainer, &whole, is_plan), Some(spans))
             }
         };
         let is_few = self.bars <= BARS_MAX;
@@ -209,6 +212,7 @@ impl<'a> Collector<'a> {
             flows: document::times(self.instance, schedule),
             choices: choices.to_vec(),
             explained,
+            spans,
         }
     }
 }

@@ -24,7 +24,7 @@ impl Scale {
 
     /// Microseconds as ticks, to the nearest.
     pub(super) fn ticks(self, micros: u64) -> i64 {
-        (micros.saturating_add(self.0 / 2) / self.0) as i64
+        (micros.saturating_add(self.0 / 2) / self.0).cast_signed()
     }
 
     /// From one to another, both to the nearest tick, so that what meets in time meets on the page.
@@ -42,7 +42,8 @@ pub(super) fn micros(seconds: f64) -> u64 {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Names<'a> {
     /// Each once, in the order in which they came.
-    names: Vec<&'a str>,
+    #[serde(rename = "names")]
+    words: Vec<&'a str>,
     /// Which one stands where; [`NONE`] for none.
     at: Vec<i64>,
     #[serde(skip)]
@@ -60,10 +61,10 @@ impl<'a> Names<'a> {
     }
 
     fn place(&mut self, word: &'a str) -> i64 {
-        let next = self.names.len() as i64;
+        let next = self.words.len().cast_signed() as i64;
         let at = *self.known.entry(word).or_insert(next);
         if at == next {
-            self.names.push(word);
+            self.words.push(word);
         }
         at
     }

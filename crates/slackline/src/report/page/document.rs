@@ -158,8 +158,11 @@ pub(super) struct GroupTable {
     name: String,
     flows: usize,
     /// By policy, then by metric as [`GROUP_METRICS`]; none where a policy did not run.
-    values: Vec<Option<Vec<(Option<f64>, String)>>>,
+    values: Vec<Option<Vec<Cell>>>,
 }
+
+/// A number, if there is one, and how it is written.
+type Cell = (Option<f64>, String);
 
 /// What is shown of groups.
 const GROUP_METRICS: [&str; 6] =
@@ -246,6 +249,8 @@ struct Ran<'a> {
     masters: Vec<Master>,
     choices: Vec<Choice<'a>>,
     explained: &'a [Explained],
+    /// Where flows are explained from sums: over spans of so many seconds.
+    spans: Option<f64>,
 }
 
 /// A mean for each span of a width.
@@ -351,6 +356,7 @@ impl<'a> Ran<'a> {
                 })
                 .collect(),
             explained: &drawn.explained,
+            spans: drawn.spans,
         }
     }
 }
@@ -374,7 +380,7 @@ fn bars(rows: &TaskRows, scale: Scale) -> Bars {
     for row in order {
         let mut task = row.first;
         for &SlotRange { first, len } in rows.places(row) {
-            bars.phase.push(usize::from(row.phase) as i64);
+            bars.phase.push(i64::from(row.phase.0));
             bars.task.push(task);
             bars.slot.push(first);
             bars.slots.push(len);

@@ -114,23 +114,21 @@ impl Page<'_> {
     #[must_use]
     pub fn with_tuning(mut self, request: &Request, tuned: &Tuned, curve: &[Choice]) -> Self {
         self.table("Splits that are compared", compared_columns(request, tuned));
-        let seconds = |choice: &Choice| (choice.makespan.seconds(), choice.total_completion as f64 / 1e6);
-        let lines: [(&str, fn((f64, f64)) -> f64); 2] =
-            [("makespan", |both| both.0), ("total completion", |both| both.1)];
-        for (title, value) in lines {
+        let [makespans, totals]: [Vec<Option<f64>>; 2] = [
+            curve.iter().map(|choice| Some(choice.makespan.seconds())).collect(),
+            curve.iter().map(|choice| Some(choice.total_completion as f64 / 1e6)).collect(),
+        ];
+        for (title, values) in [("makespan", makespans), ("total completion", totals)] {
             self.extras.curves.push(Curves {
                 title: title.to_owned(),
                 x_title: "map slots".to_owned(),
                 unit: "seconds",
                 x: curve.iter().map(|choice| choice.split.map().into()).collect(),
                 marked: Some(tuned.best.split.map().into()),
-                lines: vec![CurveLine {
-                    name: request.method.name().to_owned(),
-                    values: curve.iter().map(|choice| Some(value(seconds(choice)))).collect(),
-                }],
+                lines: vec![CurveLine { name: request.method.name().to_owned(), values }],
             });
         }
-        gains(tuned).lines().fold(self, |page, line| page.with_note(line))
+        gains(tuned).lines().fold(self, Page::with_note)
     }
 
     /// With the sizes or settings that were tried, and the answer.

@@ -54,6 +54,11 @@ impl Sums {
         self.phases[phase].add(self.width, start, end, f64::from(slots));
     }
 
+    /// The width of a span, seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        self.width as f64 / 1e6
+    }
+
     /// Rows that hold the same in every span: as many slots as were held throughout, and one for the part of the time that is
     /// left over. A phase begins and ends when it did.
     pub(super) fn into_held(self) -> Vec<SummedRow> {

@@ -1,5 +1,6 @@
 //! What lies in a page: the same as in the texts, as data, and no more than can be drawn.
 
+use std::fmt::Write as _;
 use std::io::Read;
 
 use base64::Engine;
@@ -205,16 +206,13 @@ fn flows_are_explained_as_by_explain() {
 
 #[test]
 fn sums_explain_nearly_what_rows_do() {
-    let flows: String = (0..12)
-        .map(|k| {
-            format!(
-                "[[flows]]\nid = \"f{k}\"\nrelease = {}.0\njobs = [{{ id = \"j\", map = {{ tasks = {}, seconds = {}.0 }}, reduce = {{ tasks = 4, seconds = 30.0 }} }}]\n",
-                k * 20,
-                20 + 7 * k % 40,
-                10 + 3 * k % 17
-            )
-        })
-        .collect();
+    let mut flows = String::new();
+    for k in 0..12 {
+        let (release, tasks, seconds) = (k * 20, 20 + 7 * k % 40, 10 + 3 * k % 17);
+        let map = format!("map = {{ tasks = {tasks}, seconds = {seconds}.0 }}");
+        let job = format!("{{ id = \"j\", {map}, reduce = {{ tasks = 4, seconds = 30.0 }} }}");
+        let _ = write!(flows, "[[flows]]\nid = \"f{k}\"\nrelease = {release}.0\njobs = [{job}]\n");
+    }
     let cluster = "slackline = 1\n[cluster]\nmachines = [{ name = \"n\", count = 4, slots = { map = 2, reduce = 1 } }]\n";
     let instance = instance(&format!("{cluster}{flows}"));
     let simulated = simulated(&instance, "fair");
