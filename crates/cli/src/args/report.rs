@@ -13,7 +13,7 @@ use crate::out;
 /// `--report`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
-    /// Write a page with charts of all of it to FILE.html, for a browser
+    /// Write a page with charts, for a browser
     ///
     /// One file that needs no network: the timeline of slots, flows with their deadlines and why they waited, load, backlog and
     /// distributions over time, policy by policy. Written as a whole or not at all. docs/reports.md says how to read it.

@@ -42,7 +42,8 @@ export function duration(seconds: number): string {
 
 /** Seconds of the local clock at a second of the workload, as if it were UTC; null without a clock. */
 function local(doc: Doc, seconds: number): number | null {
-  if (!doc.clock) return null;
+  // What takes seconds is told in seconds: the clock would hide them.
+  if (!doc.clock || doc.end * doc.tick < 100) return null;
   let ahead = 0;
   for (const [at, shift] of doc.clock.shifts) if (seconds >= at) ahead = shift;
   return Date.parse(`${doc.clock.local.slice(0, 23)}Z`) / 1000 + seconds + ahead;
@@ -68,7 +69,7 @@ const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10
 export function timeMarks(doc: Doc, from: number, to: number, most: number): { at: number; label: string }[] {
   const a = from * doc.tick, b = to * doc.tick, least = (b - a) / Math.max(1, most);
   const step = least < 1 ? niceStep(least) : STEPS.find((step) => step >= least) ?? Math.ceil(least / 604800) * 604800;
-  const shift = doc.clock ? local(doc, 0)! % 86400 : 0;
+  const shift = (local(doc, 0) ?? 0) % 86400;
   const marks = [];
   for (let k = Math.ceil((a + shift) / step); k * step - shift <= b; k++) {
     const at = k * step - shift;

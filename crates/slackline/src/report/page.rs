@@ -114,7 +114,7 @@ impl<'a> Page<'a> {
 
     fn document(&self) -> Document<'_> {
         let drawn = || self.drawn.iter().flatten();
-        let horizon = drawn().map(Drawn::end).chain(workload::horizon(self.instance)).max().unwrap_or(0);
+        let horizon = workload::horizon(self.instance, drawn().map(Drawn::end).max().unwrap_or(0));
         let scale = columns::Scale::of(horizon);
         let with_bars = drawn().all(Drawn::is_few);
         let policies = self.rows.iter().zip(&self.drawn);

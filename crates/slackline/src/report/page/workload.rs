@@ -42,9 +42,12 @@ struct Phases {
     tasks: Vec<u32>,
 }
 
-/// The latest time that the workload itself speaks of, in microseconds.
-pub(super) fn horizon(instance: &Instance) -> Option<u64> {
-    instance.flows().iter().map(|flow| flow.release.max(flow.deadline.unwrap_or_default()).0).max()
+/// Until when there is something to be seen, in microseconds, if the last of all that ran ends then: deadlines long after it
+/// would leave the rest no room.
+pub(super) fn horizon(instance: &Instance, last: u64) -> u64 {
+    let last = instance.flows().iter().map(|flow| flow.release.0).fold(last, u64::max);
+    let deadlines = instance.flows().iter().filter_map(|flow| flow.deadline);
+    deadlines.map(|deadline| deadline.0).filter(|&deadline| deadline <= last / 4 * 5).fold(last, u64::max)
 }
 
 impl<'a> Workload<'a> {
