@@ -8,7 +8,7 @@ use slackline_model::schedule::TaskRows;
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::recorded::{self, Recorded};
-use crate::simulate::{Leave, NotWritten, Options, SimulateError, Simulated, Watch, simulate_watched};
+use crate::simulate::{Leave, Left, NotWritten, Options, SimulateError, Simulated, Watch, simulate_watched};
 
 /// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that needs no
 /// memory to speak of, and sums over rows are the same to the last digit as where schedules are asked for.
@@ -22,6 +22,9 @@ pub struct Compared {
     /// Its judged simulation, or why there is none.
     pub result: Result<Simulated, SimulateError>,
 }
+
+/// Hears a row of the policy at that place.
+pub type HearLeft<'a> = &'a (dyn Fn(usize, Left<'_>) + Sync);
 
 /// How several simulations run at a time. Policies are told by their place in the list.
 #[derive(Clone, Copy)]
@@ -39,6 +42,8 @@ pub struct SideBySide<'a> {
     pub ended: &'a (dyn Fn(usize, &mut Compared) + Sync),
     /// What a log says really happened: the policy `recorded`.
     pub recorded: Option<&'a Recorded>,
+    /// Hears every row that leaves the run of a policy, whether or not schedules have their rows.
+    pub left: Option<HearLeft<'a>>,
 }
 
 impl<'a> SideBySide<'a> {
@@ -83,6 +88,13 @@ impl<'a> SideBySide<'a> {
         self.recorded = recorded;
         self
     }
+
+    /// With a function that hears every row of every policy, if there is one.
+    #[must_use]
+    pub fn with_left(mut self, left: Option<HearLeft<'a>>) -> Self {
+        self.left = left;
+        self
+    }
 }
 
 impl Default for SideBySide<'_> {
@@ -95,6 +107,7 @@ impl Default for SideBySide<'_> {
             cancel: &|_| false,
             ended: &|_, _| {},
             recorded: None,
+            left: None,
         }
     }
 }
@@ -111,13 +124,19 @@ pub fn compare(
     let one = |k: usize| {
         let mut told = |done| (how.progress)(k, done);
         let cancel = || (how.cancel)(k);
-        let watch = Watch::default().with_progress(Some(&mut told)).with_cancel(&cancel);
+        let mut heard = |row: Left<'_>| how.left.into_iter().for_each(|left| left(k, row));
+        let left = how.left.is_some().then_some(&mut heard as &mut dyn FnMut(Left<'_>));
+        let watch = Watch::default().with_progress(Some(&mut told)).with_cancel(&cancel).with_left(left);
         let is_whole = how.schedules || instance.n_tasks() <= FEW_TASKS;
         let leave = if is_whole { Leave::Kept } else { Leave::Dropped };
         let policy = policies[k].clone();
         let mut result = if policy.name() == recorded::NAME {
             let happened = how.recorded.ok_or_else(recorded::nothing);
-            happened.and_then(|recorded| recorded.replay(instance)).map_err(NotWritten::from)
+            let happened = happened.and_then(|recorded| recorded.replay(instance)).map_err(NotWritten::from);
+            if let (Ok(happened), Some(left)) = (&happened, how.left) {
+                Left::of_schedule(&happened.schedule, &mut |row| left(k, row));
+            }
+            happened
         } else {
             simulate_watched(instance, &policy, options, bound, watch, leave)
         };

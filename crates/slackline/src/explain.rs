@@ -24,7 +24,7 @@ use slackline_model::schedule::{FlowStatus, Outcome, TaskRow};
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
 pub use deadline::{Deadline, LaneNeed, Verdict};
-use held::{Extent, Rows};
+use held::{Extent, Held, Rows};
 pub use phase::{Blocked, Blocker, PhaseStory, Waits};
 
 /// What a schedule made of a flow, or of one of its jobs. Times are seconds since the start of the workload.
@@ -130,54 +130,106 @@ pub struct FlowTimes {
 /// # Panics
 /// If `job` is not a job of `flow`.
 pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Explanation {
-    assert!(job.is_none_or(|job| instance.job(job).flow == flow), "a job of another flow");
-    let facts = Facts::new(instance, schedule);
-    let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
-    let chain = facts.chain(&jobs);
-    let on_chain: BTreeSet<PhaseId> = chain.iter().copied().collect();
-    let is_of = |phase: PhaseId| job.is_none_or(|job| job == instance.phase(phase).job);
-    let wanted = |&phase: &PhaseId| is_of(phase) || on_chain.contains(&phase);
-    let all = instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases());
-    let phases: Vec<PhaseStory> = all.filter(wanted).map(|phase| facts.story(phase)).collect();
-    let released = instance.flow(flow).release.seconds();
-    let of_flow = facts.flows[flow];
-    let started = facts.rank(flow, |times| times.started);
-    let mut explanation = Explanation {
-        flow,
-        job,
-        released,
-        started: of_flow.started,
-        completed: of_flow.completed,
-        until: chain.last().map_or(released, |&last| facts.extents[last].end.unwrap_or(released)),
-        decides: true,
-        failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
-        order: Order { started, completed: of_flow.place, of: instance.flows().len() },
-        chain,
-        phases,
-        waits: Waits::default(),
-        blocked: Blocked::default(),
-        deadline: None,
-        failures: failures(instance, schedule, flow, job),
-        losses: losses(instance, schedule, flow, job),
-    };
-    let steps: Vec<&PhaseStory> = explanation.steps().collect();
-    let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
-    let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));
-    (explanation.waits, explanation.blocked) = (waits, blocked);
-    if let Some(job) = job {
-        // Of a deadline the whole flow decides.
-        let whole = explain(instance, schedule, flow, None);
-        explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
-        explanation.deadline = whole.deadline;
-    } else {
-        explanation.deadline = deadline::judge(&facts, &explanation);
-    }
-    explanation
+    Explainer::new(instance, schedule).explain(flow, job)
 }
 
 /// When each flow of a schedule started and was done, and its place. O(r + f log f).
 pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, FlowTimes> {
     Facts::new(instance, schedule).flows
+}
+
+/// Explains flows of one schedule: what they have in common is looked up once.
+pub struct Explainer<'a> {
+    schedule: &'a Schedule,
+    facts: Facts<'a>,
+}
+
+/// What a phase held of slots in a span of time, of a schedule whose rows were summed up. Times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SummedRow {
+    /// The phase.
+    pub phase: PhaseId,
+    /// From.
+    pub start: f64,
+    /// To.
+    pub end: f64,
+    /// How many slots.
+    pub slots: u32,
+    /// When the phase took slots for the last time: from then on nothing was left to start.
+    pub last_start: f64,
+}
+
+impl<'a> Explainer<'a> {
+    /// The same of a schedule whose rows are only known as sums; its flows say which of them are done. Shares of slots are
+    /// as exact as the sums, and what was tried again is not told. O(r log r) for r sums.
+    pub fn of_sums(instance: &'a Instance, schedule: &'a Schedule, sums: Vec<SummedRow>) -> Self {
+        Self { schedule, facts: Facts::of_sums(instance, schedule, sums) }
+    }
+
+    /// Looks up what explanations are made of. O(r log r) for r rows.
+    pub fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
+        Self { schedule, facts: Facts::new(instance, schedule) }
+    }
+
+    /// The workload.
+    pub fn instance(&self) -> &'a Instance {
+        self.facts.instance
+    }
+
+    /// When each flow started and was done, and its place.
+    pub fn flow_times(&self) -> &TiVec<FlowId, FlowTimes> {
+        &self.facts.flows
+    }
+
+    /// As [`explain`]. O(r + p·r·log r) for r rows and the p phases of the flow.
+    ///
+    /// # Panics
+    /// If `job` is not a job of `flow`.
+    pub fn explain(&self, flow: FlowId, job: Option<JobId>) -> Explanation {
+        let (instance, schedule, facts) = (self.facts.instance, self.schedule, &self.facts);
+        assert!(job.is_none_or(|job| instance.job(job).flow == flow), "a job of another flow");
+        let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
+        let chain = facts.chain(&jobs);
+        let on_chain: BTreeSet<PhaseId> = chain.iter().copied().collect();
+        let is_of = |phase: PhaseId| job.is_none_or(|job| job == instance.phase(phase).job);
+        let wanted = |&phase: &PhaseId| is_of(phase) || on_chain.contains(&phase);
+        let all = instance.topological_of(flow).iter().flat_map(|&job| instance.job(job).phases());
+        let phases: Vec<PhaseStory> = all.filter(wanted).map(|phase| facts.story(phase)).collect();
+        let released = instance.flow(flow).release.seconds();
+        let of_flow = facts.flows[flow];
+        let started = facts.rank(flow, |times| times.started);
+        let mut explanation = Explanation {
+            flow,
+            job,
+            released,
+            started: of_flow.started,
+            completed: of_flow.completed,
+            until: chain.last().map_or(released, |&last| facts.extents[last].end.unwrap_or(released)),
+            decides: true,
+            failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
+            order: Order { started, completed: of_flow.place, of: instance.flows().len() },
+            chain,
+            phases,
+            waits: Waits::default(),
+            blocked: Blocked::default(),
+            deadline: None,
+            failures: failures(instance, schedule, flow, job),
+            losses: losses(instance, schedule, flow, job),
+        };
+        let steps: Vec<&PhaseStory> = explanation.steps().collect();
+        let waits = steps.iter().fold(Waits::default(), |sum, story| sum + story.waits);
+        let blocked = Blocked::sum(steps.iter().map(|story| &story.blocked));
+        (explanation.waits, explanation.blocked) = (waits, blocked);
+        if let Some(job) = job {
+            // Of a deadline the whole flow decides.
+            let whole = self.explain(flow, None);
+            explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
+            explanation.deadline = whole.deadline;
+        } else {
+            explanation.deadline = deadline::judge(facts, &explanation);
+        }
+        explanation
+    }
 }
 
 /// What is looked up in a schedule, made once.
@@ -190,17 +242,45 @@ struct Facts<'a> {
     is_plan: bool,
     extents: TiVec<PhaseId, Extent>,
     flows: TiVec<FlowId, FlowTimes>,
+    /// By phase, when it took slots for the last time, if rows do not tell.
+    last_starts: BTreeMap<PhaseId, f64>,
 }
 
 impl<'a> Facts<'a> {
     fn new(instance: &'a Instance, schedule: &Schedule) -> Self {
         let held = held::of(instance, schedule);
-        let extents = held::extents(instance, &held);
+        let extents = held::extents(instance, &held, &|_| false);
+        Self::of_held(instance, schedule, held, extents)
+    }
+
+    fn of_sums(instance: &'a Instance, schedule: &Schedule, sums: Vec<SummedRow>) -> Self {
+        let last_starts = sums.iter().map(|row| (row.phase, row.last_start)).collect();
+        let held = |row: SummedRow| {
+            let SummedRow { phase, start, end, slots, .. } = row;
+            Held { phase, start, end, slots, outcome: None }
+        };
+        let held: Vec<Held> = sums.into_iter().map(held).collect();
+        let mut is_done: TiVec<FlowId, bool> = vec![false; instance.flows().len()].into();
+        for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Done) {
+            is_done[row.flow] = true;
+        }
+        let extents = held::extents(instance, &held, &|phase| is_done[instance.flow_of(phase)]);
+        Self { last_starts, ..Self::of_held(instance, schedule, held, extents) }
+    }
+
+    fn of_held(
+        instance: &'a Instance,
+        schedule: &Schedule,
+        held: Vec<Held>,
+        extents: TiVec<PhaseId, Extent>,
+    ) -> Self {
         let flows = instance.flows().keys().map(|flow| times(instance, &extents, flow)).collect();
         let is_plan = held::is_plan(&held);
         let on_slots = schedule.masters.iter().filter(|row| row.slot.is_some());
         let masters = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
-        let mut facts = Self { instance, held: Rows::new(held), masters, is_plan, extents, flows };
+        let last_starts = BTreeMap::new();
+        let mut facts =
+            Self { instance, held: Rows::new(held), masters, is_plan, extents, flows, last_starts };
         for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed) {
             if let Some(times) = facts.flows.get_mut(row.flow) {
                 times.completed = None;

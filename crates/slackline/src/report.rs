@@ -1,4 +1,4 @@
-//! Results to tables, JSON and CSV.
+//! Results to tables, JSON, CSV and pages.
 //!
 //! In reading order:
 //! - [`number`]: numbers for people: how many digits, what stands for nothing;
@@ -12,7 +12,8 @@
 //! - [`verdict`]: whether a schedule is feasible;
 //! - [`certificates`](mod@certificates): what was certain at each decision of a run;
 //! - [`bounds`], [`tuning`], [`capacity`]: lower bounds, splits of slots, sizes of clusters;
-//! - [`policies`]: what is said of policies.
+//! - [`policies`]: what is said of policies;
+//! - [`page`]: all of that and charts, as one page for a browser.
 //!
 //! Everything here is a pure function from results to text. **Never knows**: scheduling.
 
@@ -25,6 +26,7 @@ pub mod flows;
 pub mod headline;
 mod lines;
 pub mod number;
+pub mod page;
 pub mod plan_remarks;
 pub mod policies;
 pub mod requirements;

@@ -1,5 +1,6 @@
 //! Runs one policy on the simulator and has the result judged.
 
+mod left;
 mod streaming;
 mod writing;
 
@@ -16,6 +17,7 @@ use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
 
+pub use left::Left;
 pub use streaming::{NotStreamed, Nowhere, Streamed, needs_whole, simulate_stream};
 pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
@@ -209,6 +211,8 @@ pub struct Watch<'a> {
     pub cancel: Option<&'a dyn Fn() -> bool>,
     /// Hears when each flow ran that completed or failed, as soon as it has.
     pub ended: Option<&'a dyn Fn(FlowId, FlowTimes)>,
+    /// Hears every row that leaves the run, whatever else becomes of it.
+    pub left: Option<&'a mut dyn FnMut(Left<'_>)>,
 }
 
 impl<'a> Watch<'a> {
@@ -230,6 +234,13 @@ impl<'a> Watch<'a> {
     #[must_use]
     pub fn with_ended(mut self, ended: &'a dyn Fn(FlowId, FlowTimes)) -> Self {
         self.ended = Some(ended);
+        self
+    }
+
+    /// With a function that hears every row, if there is one.
+    #[must_use]
+    pub fn with_left(mut self, left: Option<&'a mut dyn FnMut(Left<'_>)>) -> Self {
+        self.left = left;
         self
     }
 }

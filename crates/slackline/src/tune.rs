@@ -168,6 +168,18 @@ pub fn tune_told(
     })
 }
 
+/// What splits give under the order of the method's rule, at most about `most` of them, evenly spread: how much depends on
+/// the split.
+///
+/// # Errors
+/// As [`tune`], but of too many jobs.
+pub fn curve(instance: &Instance, request: &Request, most: u32) -> Result<Vec<Choice>, TuneError> {
+    let workload = Workload::from_instance(instance)?;
+    let every = request.splits.count().div_ceil(most.max(1)).max(1) as usize;
+    let splits = request.splits.iter().step_by(every);
+    Ok(splits.map(|split| at_split(&workload, split, request.method.rule(), request.config)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use slackline_model::cluster::Slots;

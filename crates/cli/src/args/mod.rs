@@ -10,6 +10,7 @@
 //! - [`plan`]: how a plan is searched for;
 //! - [`listed`]: values that a table has by name;
 //! - [`state`]: which run is meant;
+//! - [`report`]: the page beside the result;
 //! - [`output`]: in which form, where to, and how tables look;
 //! - [`value`]: values and what is said when they are wrong.
 
@@ -22,6 +23,7 @@ pub(crate) mod output;
 pub(crate) mod parameters;
 pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod report;
 pub(crate) mod shape;
 pub(crate) mod simulation;
 pub(crate) mod state;
@@ -32,5 +34,6 @@ pub(crate) use output::{OutputArgs, TableArgs};
 pub(crate) use parameters::ParameterFlags;
 pub(crate) use plan::PlanArgs;
 pub(crate) use policy::PolicyTimeout;
+pub(crate) use report::ReportArgs;
 pub(crate) use shape::Shape;
 pub(crate) use simulation::SimulationArgs;

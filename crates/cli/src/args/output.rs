@@ -265,7 +265,7 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
 }
 
 /// Refuses the name of a file in a directory that there is not.
-fn in_a_directory(file: &Path) -> Result<(), String> {
+pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
     match file.parent() {
         Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
             Err(format!("found {}, expected a file in a directory that there is", file.display()))

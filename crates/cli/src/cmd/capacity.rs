@@ -10,13 +10,15 @@ use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
 use slackline::report::capacity as report;
 use slackline::report::headline;
 use slackline::report::number::counted;
+use slackline::report::page::Page;
 use slackline::report::table::fitted;
 use slackline_trace::Importers;
 
 use super::Answer;
 use crate::args::output::Form;
+use crate::args::report::about;
 use crate::args::value::Machines;
-use crate::args::{OutputArgs, Shape, SimulationArgs, TableArgs};
+use crate::args::{OutputArgs, ReportArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
 use crate::input::{Source, tell, tell_of};
 use crate::out;
@@ -42,6 +44,7 @@ pub(super) struct Capacity<'a> {
     pub(super) table: &'a TableArgs,
     /// Whether to show every value that was tried.
     pub(super) all: bool,
+    pub(super) report: &'a ReportArgs,
 }
 
 impl Capacity<'_> {
@@ -146,6 +149,13 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         out::talk(head.trim_end());
     }
     out::text(asked.output.file(), &body)?;
+    if asked.report.is_asked() {
+        let mut recorded = loaded.options.clone();
+        asked.simulation.options().record(&mut recorded, past.sha256.as_deref());
+        let seeds = vec![asked.shape.root_seed()];
+        let about = about(source.short_name(), "tune", seeds, recorded, loaded.sha256.clone());
+        asked.report.write(&Page::new(&loaded.instance, about).with_capacity(&found, &question))?;
+    }
     Ok(if found.found.is_some() && !found.is_interrupted { Answer::Yes } else { Answer::No })
 }
 

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use slackline::import::{Opened, ScheduleDocument, Verdict, check, check_streams};
-use slackline::report::verdict;
+use slackline::report::page::{Drawn, Page};
+use slackline::report::{Figures, Row, comparison, verdict};
 use slackline::tune::Method;
 use slackline_trace::format::ending;
 
 use super::Answer;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, Shape, value};
-use crate::input;
+use crate::args::report::about;
+use crate::args::{OutputArgs, ReportArgs, Shape, value};
+use crate::input::{self, Source};
 use crate::out;
 use crate::tables::Tables;
 
@@ -40,6 +42,8 @@ pub(crate) struct Check {
     shape: Shape,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
@@ -71,7 +75,10 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     if [&args.workload, &args.schedule].iter().all(|path| path.as_os_str() == "-") {
         bail!("found - twice, expected only one of WORKLOAD and SCHEDULE from standard input");
     }
-    if let Some(verdict) = decide_by_stream(args, tables)? {
+    // A page shows the schedule as a whole.
+    if !args.report.is_asked()
+        && let Some(verdict) = decide_by_stream(args, tables)?
+    {
         return Ok(verdict);
     }
     let written = input::read(&args.schedule, args.output.file())?;
@@ -80,7 +87,40 @@ fn decide(args: &Check, tables: &Tables) -> anyhow::Result<Verdict> {
     if !document.names_workload() {
         out::warn(format_args!("{}: does not say which workload it was made for", written.name));
     }
-    Ok(check(&document, &workload, args.shape.options(&tables.importers)?, args.grain)?)
+    let verdict = check(&document, &workload, args.shape.options(&tables.importers)?, args.grain)?;
+    if args.report.is_asked() {
+        write_page(args, tables, &document, &workload, &verdict)?;
+    }
+    Ok(verdict)
+}
+
+/// Writes the page of `--report`: the schedule, or why it is none.
+fn write_page(
+    args: &Check,
+    tables: &Tables,
+    document: &ScheduleDocument<'_>,
+    workload: &Source,
+    verdict: &Verdict,
+) -> anyhow::Result<()> {
+    let loaded = document.load(workload, args.shape.options(&tables.importers)?, args.grain)?;
+    let instance = &loaded.instance;
+    let (seeds, options) = (vec![document.meta.seed], document.meta.options.clone());
+    let about = about(workload.short_name(), "check", seeds, options, loaded.sha256.clone());
+    let page = Page::new(instance, about).with_note(verdict::line(verdict).trim());
+    let page = match verdict {
+        Verdict::Feasible { schedule, report } => {
+            // Of lines only the flows are kept.
+            let is_whole = !schedule.tasks.is_empty() || !schedule.allocations.is_empty();
+            let read = if is_whole { None } else { Some(document.read(instance)?) };
+            let schedule = read.as_ref().unwrap_or(schedule);
+            let groups = comparison::groups(instance, &report.flows);
+            let figures = Figures { groups, ..Figures::of_schedule(schedule, &report.metrics) };
+            let row = Row { policy: schedule.policy.clone(), result: Ok(figures) };
+            page.with_policy(row, Some(Drawn::of_schedule(instance, schedule, false)))
+        }
+        _ => page,
+    };
+    args.report.write(&page)
 }
 
 /// The verdict on two documents in lines, if they are feasible as far as that can be told while they are read.

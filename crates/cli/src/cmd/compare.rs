@@ -1,5 +1,6 @@
 //! `compare`: several policies on one workload, side by side.
 
+mod drawing;
 mod written;
 
 use std::path::PathBuf;
@@ -16,16 +17,18 @@ use slackline::parallel::processors;
 use slackline::recorded::{self, Distance};
 use slackline::registry::ALL;
 use slackline::report::number::{Unit, number};
+use slackline::report::page::Drawn;
 use slackline::report::{Figures, Row, comparison, headline, write_schedule};
-use slackline::simulate::SimulateError;
+use slackline::simulate::{Left, SimulateError};
 use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
 
+use self::drawing::Drawing;
 use self::written::Written;
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy, value};
+use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::clock::Stopwatches;
 use crate::history::Past;
 use crate::input::{self, Source, tell, warn_of_load};
@@ -91,6 +94,8 @@ pub(crate) struct Compare {
     /// Each is written when its policy ends. Without, no schedule is kept, and memory follows what runs at a time.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     schedules: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 fn group() -> Listed<&'static str> {
@@ -124,6 +129,8 @@ struct Round {
     objective: Objective,
     options: RecordedOptions,
     sha256: String,
+    /// What is drawn of each policy, if this round is.
+    drawn: Vec<Option<Drawn>>,
 }
 
 pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
@@ -169,6 +176,8 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
     let mut progress = None;
     let mut sizes: Vec<Vec<Round>> = Vec::new();
+    // Of several sizes and seeds the first is drawn.
+    let mut first_loaded = None;
     for shape in &shapes {
         let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
         let mut rounds = Vec::new();
@@ -202,7 +211,11 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
                 is_shown: seeds.len() == 1 && !is_swept,
             };
             let base = (sizes.len() * seeds.len() + k) * policies.len();
-            rounds.push(round(&setting, &loaded, seed, base)?);
+            let is_drawn = args.report.is_asked() && first_loaded.is_none();
+            rounds.push(round(&setting, &loaded, seed, base, is_drawn)?);
+            if is_drawn {
+                first_loaded = Some(loaded);
+            }
         }
         sizes.push(rounds);
     }
@@ -218,6 +231,9 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     match sizes.as_slice() {
         [only] => written.write(only)?,
         several => written.write_sizes(several)?,
+    }
+    if let Some(loaded) = &first_loaded {
+        written.write_page(loaded, source.short_name(), &mut sizes)?;
     }
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();
@@ -262,12 +278,20 @@ fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
 }
 
 /// Runs all policies with one seed, which are those from `base` on of all runs.
-fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyhow::Result<Round> {
+fn round(
+    setting: &Setting<'_>,
+    loaded: &Loaded,
+    seed: u64,
+    base: usize,
+    is_drawn: bool,
+) -> anyhow::Result<Round> {
     let Setting { args, source, past, policies, progress, late, .. } = *setting;
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
     let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
+    let drawing = is_drawn.then(|| Drawing::new(instance, policies.len()));
+    let heard = |k: usize, row: Left<'_>| drawing.iter().for_each(|drawing| drawing.take(k, row));
     let stopwatches = Stopwatches::new(policies.len());
     let unwritten = OnceLock::new();
     let cancel = |k: usize| {
@@ -283,6 +307,9 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
         if setting.is_shown {
             progress.say(|| line(setting, &setting.row(instance, compared), stopwatches.seconds(k)));
         }
+        if let Some(drawing) = &drawing {
+            drawing.finish(k, compared);
+        }
         if let Err(error) = setting.keep(loaded, seed, compared) {
             // One is enough to say.
             let _ = unwritten.set(error);
@@ -293,6 +320,7 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
         .with_schedules(args.schedules.is_some())
         .with_cancel(&cancel)
         .with_ended(&ended)
+        .with_left(is_drawn.then_some(&heard))
         .with_recorded(loaded.recorded.as_ref());
     let told = |k: usize, done: u64| progress.at(base + k, done);
     let compared = compare(instance, policies, &options, bound, how.with_progress(&told));
@@ -311,6 +339,7 @@ fn round(setting: &Setting<'_>, loaded: &Loaded, seed: u64, base: usize) -> anyh
         objective: instance.objective(),
         options,
         sha256: loaded.sha256.clone(),
+        drawn: drawing.map_or_else(Vec::new, Drawing::into_drawn),
     })
 }
 

@@ -7,14 +7,16 @@ use clap::Args;
 use slackline::import::{Loaded, WorkloadOptions, add_budget};
 use slackline::plan::{self, Augmented, Options, Plan, PlanError, Planned, Requirements, Stopped};
 use slackline::report::number::counted;
+use slackline::report::page::{Drawn, Page};
 use slackline::report::table::fitted;
-use slackline::report::{Figures, flows, headline, plan_remarks, requirements, write_schedule};
+use slackline::report::{Figures, Row, flows, headline, plan_remarks, requirements, write_schedule};
 use slackline::{PlanForm, PolicySpec};
 use slackline_model::Instance;
 
 use super::Answer;
 use crate::args::output::Forms;
-use crate::args::{OutputArgs, PlanArgs, PolicyTimeout, Shape, TableArgs, policy, value};
+use crate::args::report::about;
+use crate::args::{OutputArgs, PlanArgs, PolicyTimeout, ReportArgs, Shape, TableArgs, policy, value};
 use crate::input::{self, Source, tell};
 use crate::out;
 use crate::tables::Tables;
@@ -60,6 +62,8 @@ pub(crate) struct PlanVerb {
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 /// The form of a plan.
@@ -117,6 +121,12 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     if args.output.form() == Form::Plan && policy.plan_form() != PlanForm::Progress {
         bail!(
             "--format: found plan with policy {}, expected a policy that plans progress (woha-…)",
+            policy.spec()
+        );
+    }
+    if policy.plan_form() == PlanForm::Progress && args.report.is_asked() {
+        bail!(
+            "--report: found policy {}, which plans progress and no times, expected one that plans a schedule",
             policy.spec()
         );
     }
@@ -180,6 +190,17 @@ fn write(
         meta.status.push_str(", search ended by the budget");
     }
     let summary = headline::lines(name, instance) + &headline::outcome(&schedule, &meta.status);
+    if args.report.is_asked() {
+        let seeds = vec![args.shape.root_seed()];
+        let about = about(name, "plan", seeds, meta.options.clone(), loaded.sha256.clone());
+        let row = Row { policy: schedule.policy.clone(), result: Ok(figures.clone()) };
+        let drawn = Drawn::of_schedule(instance, &schedule, true);
+        let mut page = Page::new(instance, about).with_policy(row, Some(drawn));
+        for (what, said) in &remarks {
+            page = page.with_note(format!("{what}: {said}"));
+        }
+        args.report.write(&page)?;
+    }
     match args.output.form() {
         Form::Table => {
             let most = if args.all { usize::MAX } else { SHOWN };

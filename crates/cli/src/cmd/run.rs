@@ -2,6 +2,7 @@
 
 mod choice;
 mod live;
+mod page;
 mod table;
 
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ use slackline_model::{Combine, Metric, Time};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::state::state_name;
-use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, policy, value};
+use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, policy, value};
 use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::tables::Tables;
@@ -130,6 +131,8 @@ pub(crate) struct Run {
     on_late: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 fn deadline(text: &str) -> Result<Deadline, String> {
@@ -156,6 +159,9 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
             bail!(
                 "--dry-run: found csv or json asked for, by --format or the name of a file, expected a table"
             );
+        }
+        if args.report.is_asked() {
+            bail!("--dry-run: found --report, which shows what ran, expected one of them");
         }
         let mut live = live::Live::new(&request, args.voice());
         let preview = slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(worded)?;
@@ -209,6 +215,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         }
         outcome => outcome.map_err(worded)?,
     };
+    args.write_page(&name, &run, &outcome)?;
     if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
         return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
     }

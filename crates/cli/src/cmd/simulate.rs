@@ -12,17 +12,21 @@ use slackline::certificates::{Certificates, certify};
 use slackline::PolicySpec;
 use slackline::import::{Loaded, RecordedOptions, bounds};
 use slackline::report::number::counted;
+use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
 use slackline::report::{
-    self, Figures, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
+    self, Figures, Row, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
 };
-use slackline::simulate::{NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures};
+use slackline::simulate::{
+    Left, NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures,
+};
 
 use slackline_model::Instance;
 
 use super::Answer;
 use crate::args::output::{Form, SimulationForm};
-use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy};
+use crate::args::report::about;
+use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::history::Past;
 use crate::input::{self, tell, warn_of_load};
 use crate::out;
@@ -79,6 +83,8 @@ pub(crate) struct Simulate {
     /// and one run for every rule. As dear as all of that.
     #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
     certificates: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
@@ -86,6 +92,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let past = Past::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     args.check_certificates()?;
+    args.check_report()?;
     input::tell_of(std::slice::from_ref(&args.policy));
     if let Some(answer) = stream::run(args, tables, &view, &past)? {
         return Ok(answer);
@@ -101,13 +108,15 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let progress = Progress::new(1, instance.n_tasks());
     let mut told = |done| progress.at(0, done);
     let policy = args.timeout.of(args.policy.clone());
+    let mut collector = args.report.is_asked().then(|| Collector::new(instance));
     let result = match args.output.form() {
         SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut told)?,
         SimulationForm::Of(form) if form == Form::Json || args.certificates => {
             simulate(instance, &policy, &options, bound, Some(&mut told))
         }
         SimulationForm::Of(_) => {
-            let watch = Watch::default().with_progress(Some(&mut told));
+            let mut heard = |row: Left<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
+            let watch = Watch::default().with_progress(Some(&mut told)).with_left(Some(&mut heard));
             simulate_figures(instance, &policy, &options, bound, watch)
         }
     };
@@ -123,12 +132,15 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let certificates = certificates(args, instance, &simulated, &options);
     let failed = comparison::failed(&simulated.schedule);
     let known = simulated.history.take();
+    let page =
+        collector.map(|collector| page(args, source.short_name(), &loaded, &past, &simulated, collector));
     // What was learned is worth keeping even if nobody reads the result.
     let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates.as_ref());
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
     }
     written?;
+    page.iter().try_for_each(|page| args.report.write(page))?;
     if failed == 0 {
         return Ok(Answer::Yes);
     }
@@ -137,6 +149,17 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
 }
 
 impl Simulate {
+    /// A page is made of rows that are heard of.
+    fn check_report(&self) -> anyhow::Result<()> {
+        if self.report.is_asked() && self.output.form() == SimulationForm::Lines {
+            bail!(
+                "--report: found a schedule that is written line by line, expected a table, CSV or JSON (check --report \
+                 makes the page of a schedule in lines)"
+            );
+        }
+        Ok(())
+    }
+
     /// Certificates are of exact durations, and of a schedule that is kept.
     fn check_certificates(&self) -> anyhow::Result<()> {
         if !self.certificates {
@@ -213,6 +236,28 @@ fn lines(
         Some(Err(problem)) => Ok(Err(problem)),
         found => written.and_then(|()| found.context("no schedule was made")),
     }
+}
+
+/// The page of a simulation.
+fn page<'a>(
+    args: &Simulate,
+    name: &str,
+    loaded: &'a Loaded,
+    past: &Past,
+    simulated: &Simulated,
+    mut collector: Collector<'a>,
+) -> Page<'a> {
+    if !simulated.schedule.tasks.is_empty() {
+        // It was kept as a whole, and nothing was heard.
+        collector.take_schedule(&simulated.schedule);
+    }
+    let instance = &loaded.instance;
+    let groups = comparison::groups(instance, &simulated.flows);
+    let figures = Figures { groups, ..Figures::of_simulation(simulated) };
+    let row = Row { policy: simulated.schedule.policy.clone(), result: Ok(figures) };
+    let seeds = vec![args.shape.root_seed()];
+    let about = about(name, "simulate", seeds, recorded(args, loaded, past), loaded.sha256.clone());
+    Page::new(instance, about).with_policy(row, Some(collector.finish_simulation(simulated)))
 }
 
 fn write(

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use slackline::capacity::{Axis, Condition, Knob, NoCondition};
-use slackline::import::{KnowledgeOption, RecordedOptions, SlotOptions, bounds};
+use slackline::import::{KnowledgeOption, Loaded, RecordedOptions, SlotOptions, bounds};
+use slackline::judge::metrics;
 use slackline::parallel::processors;
+use slackline::report::page::{Drawn, Page};
 use slackline::report::table::fitted;
-use slackline::report::tuning;
+use slackline::report::{Figures, Row, tuning};
 use slackline::tune::{
-    Candidates, Choice, Config, Method, Mode, Request, Splits, Times, in_order, tune_told,
+    Candidates, Config, Method, Mode, Request, Splits, Times, Tuned, curve, in_order, tune_told,
 };
 use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
@@ -19,11 +21,15 @@ use super::Answer;
 use super::capacity::{self, Capacity};
 use crate::args::listed::Listed;
 use crate::args::output::{Form, json_file};
-use crate::args::{OutputArgs, PolicyTimeout, Shape, SimulationArgs, TableArgs, policy, value};
+use crate::args::report::about;
+use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::input::{self, Source, tell};
 use crate::out;
 use crate::progress::Cells;
 use crate::tables::Tables;
+
+/// Splits that the curve of a page is drawn through.
+const CURVE: u32 = 96;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -127,6 +133,8 @@ pub(crate) struct Tune {
     /// Show the whole order, or every value that was tried
     #[arg(long, help_heading = "Output")]
     all: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -239,6 +247,7 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
             output: &args.output,
             table: &args.table,
             all: args.all,
+            report: &args.report,
         });
     }
     let view = args.table.view(&args.output, &tuning::COLUMNS)?;
@@ -252,7 +261,9 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
         let mut told = |done: u64, of: u64| cells.at(done as usize, of as usize);
         tune_told(&loaded.instance, &request, &mut told).with_context(|| source.name.clone())?
     };
-    write_schedule(args, tables, &source, &request, &tuned.best)?;
+    if args.schedule.is_some() || args.report.is_asked() {
+        write_best(args, tables, &source, &request, &loaded, &tuned)?;
+    }
     let head = tuning::headlines(source.short_name(), &loaded.instance, &request, &tuned);
     let instance = &loaded.instance;
     let body = match args.output.form() {
@@ -343,15 +354,16 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
     Ok(if args.front { request.with_front() } else { request })
 }
 
-/// Writes the best split and its order as a schedule on a cluster so divided, if that was asked for.
-fn write_schedule(
+/// Writes the best split and its order as a schedule on a cluster so divided, and as a page, where these were asked for.
+fn write_best(
     args: &Tune,
     tables: &Tables,
     source: &Source,
     request: &Request,
-    best: &Choice,
+    undivided: &Loaded,
+    tuned: &Tuned,
 ) -> anyhow::Result<()> {
-    let Some(file) = &args.schedule else { return Ok(()) };
+    let best = &tuned.best;
     let (nodes, split) = (request.splits.nodes(), best.split);
     let slots = SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes };
     let options = args.shape.options(&tables.importers)?.with_machines(nodes).with_slots(slots);
@@ -362,5 +374,19 @@ fn write_schedule(
     let mut schedule = plan.schedule(instance, request.method.name());
     schedule.claim_bound(bounds(instance).best);
     let meta = loaded.meta(loaded.options.clone(), args.shape.root_seed(), &schedule);
-    out::data(Some(file), |out| slackline_trace::write_schedule(out, instance, &schedule, &meta))
+    if let Some(file) = &args.schedule {
+        out::data(Some(file), |out| slackline_trace::write_schedule(out, instance, &schedule, &meta))?;
+    }
+    if args.report.is_asked() {
+        let about =
+            about(source.short_name(), "tune", vec![meta.seed], meta.options.clone(), meta.sha256.clone());
+        let name = format!("{} (best split)", schedule.policy);
+        let figures = Figures::of_schedule(&schedule, &metrics(instance, &schedule));
+        let drawn = Drawn::of_schedule(instance, &schedule, true);
+        let page =
+            Page::new(instance, about).with_policy(Row { policy: name, result: Ok(figures) }, Some(drawn));
+        let curve = curve(&undivided.instance, request, CURVE)?;
+        args.report.write(&page.with_tuning(request, tuned, &curve))?;
+    }
+    Ok(())
 }

@@ -30,6 +30,7 @@
 //! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the comparison
 //!   document follows its schema;
 //! - `times`: durations and clock times, from documents and options to tables;
+//! - `reports`: pages for a browser;
 //! - `trials`: what people who tried the program stumbled over;
 //! - `rubbish`: wrong use and wrong input end with exit code 2 and a message that names the place.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
@@ -57,6 +58,7 @@ mod processes;
 mod profiles;
 #[path = "../../../../testdata/real.rs"]
 mod real_data;
+mod reports;
 mod reuse;
 mod rubbish;
 mod runs;

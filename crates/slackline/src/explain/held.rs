@@ -117,8 +117,13 @@ pub(super) struct Extent {
     pub(super) done: bool,
 }
 
-/// The extents of all phases. O(rows + phases + edges).
-pub(super) fn extents(instance: &Instance, held: &[Held]) -> TiVec<PhaseId, Extent> {
+/// The extents of all phases; `known_done` says which of those that held slots are done whatever rows say. O(rows + phases +
+/// edges).
+pub(super) fn extents(
+    instance: &Instance,
+    held: &[Held],
+    known_done: &dyn Fn(PhaseId) -> bool,
+) -> TiVec<PhaseId, Extent> {
     let mut extents: TiVec<PhaseId, Extent> = vec![Extent::default(); instance.phases().len()].into();
     // Tasks done, or slot-seconds held.
     let mut done: TiVec<PhaseId, f64> = vec![0.0; instance.phases().len()].into();
@@ -145,6 +150,7 @@ pub(super) fn extents(instance: &Instance, held: &[Held]) -> TiVec<PhaseId, Exte
             let is_unseen = extent.start.is_none() && instance.phase(phase).is_without_length();
             extent.done = match &instance.phase(phase).amount {
                 _ if is_unseen => true,
+                _ if extent.start.is_some() && known_done(phase) => true,
                 Amount::Tasks(tasks) if !is_plan => done[phase] >= f64::from(tasks.count()),
                 amount => {
                     let work = match amount {

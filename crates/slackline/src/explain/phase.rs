@@ -166,6 +166,8 @@ impl Facts<'_> {
     /// Divides the time from ready to end by what the phase had; returns when it wanted more slots.
     fn divide(&self, story: &mut PhaseStory) -> Spans {
         let mut changes = self.changes(story.phase);
+        // Where rows do not say which tasks they are of, nothing is left from the last start on.
+        changes.extend(self.last_starts.get(&story.phase).map(|&last| (last, 0, i64::MAX)));
         changes.sort_by(|a, b| a.0.total_cmp(&b.0));
         // Plans are not cut into tasks: until its end there is always something to start.
         let tasks = self.instance.phase(story.phase).tasks().map(|tasks| i64::from(tasks.count()));

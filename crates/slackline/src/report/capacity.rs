@@ -135,7 +135,7 @@ fn short(value: f64) -> String {
 }
 
 /// The metrics of the conditions, each once.
-fn metrics(conditions: &[Condition]) -> impl Iterator<Item = &'static str> + '_ {
+pub(crate) fn metrics(conditions: &[Condition]) -> impl Iterator<Item = &'static str> + '_ {
     let all = move || conditions.iter().map(Condition::metric);
     all()
         .enumerate()
@@ -158,6 +158,18 @@ pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> Str
     let from = if is_whole { 0 } else { first_shown(found) };
     let shown = &found.tried[from..];
     let most = if all { usize::MAX } else { SHOWN };
+    let columns = tried_columns(shown, asked);
+    let behind = shown.len().saturating_sub(most);
+    let hidden = if from + behind == 0 {
+        String::new()
+    } else {
+        format!("({} of {} values; --all shows the others)\n", shown.len() - behind, found.tried.len())
+    };
+    Table::of(columns).render_first(view, most) + &hidden
+}
+
+/// The columns of values that were tried.
+pub(crate) fn tried_columns(shown: &[Tried], asked: &Asked<'_>) -> Vec<Column> {
     let mut columns =
         vec![axis_column(asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
     let figure = |of: &dyn Fn(&Figures) -> f64| -> Vec<Option<f64>> {
@@ -176,13 +188,7 @@ pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> Str
         let prices = figure(&|figures| price * figures.machine_hours);
         columns.push(Column::numbers("price", &prices, Unit::Measure).rank(2));
     }
-    let behind = shown.len().saturating_sub(most);
-    let hidden = if from + behind == 0 {
-        String::new()
-    } else {
-        format!("({} of {} values; --all shows the others)\n", shown.len() - behind, found.tried.len())
-    };
-    Table::of(columns).render_first(view, most) + &hidden
+    columns
 }
 
 fn axis_column(knob: Knob, tried: &[Tried]) -> Column {
@@ -191,7 +197,7 @@ fn axis_column(knob: Knob, tried: &[Tried]) -> Column {
     Column::numbers(knob.name(), &values, unit)
 }
 
-fn entry(figures: &Figures, metric: &str) -> f64 {
+pub(crate) fn entry(figures: &Figures, metric: &str) -> f64 {
     let entry = figures.metrics.entries().into_iter().find(|(name, _)| *name == metric);
     entry.expect("invariant: metrics are those there are").1
 }

@@ -263,6 +263,11 @@ fn by_group<'a>(by: &str, rows: &'a [Row]) -> (Vec<&'a Group>, Vec<Row>) {
     groups.filter(|(_, group)| group.by == by).map(row).unzip()
 }
 
+/// The columns of the table of policies, marked.
+pub(crate) fn marked_columns(rows: &[Row]) -> Vec<Column> {
+    metric_columns(rows, Spec::best)
+}
+
 fn columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Table {
     Table::of(metric_columns(rows, best))
 }

@@ -80,9 +80,7 @@ impl Spread {
 /// Two tables: means ± half the 95 % interval with the best means marked, and the paired differences to the first
 /// policy.
 pub fn table(all: &[Runs], view: &View) -> String {
-    let rows: Vec<&Runs> = all.iter().collect();
-    let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
-    let mut out = columns(&rows, own, |spec| (spec.unit, spec.best())).render(view);
+    let mut out = means(all).render(view);
     let first = all.iter().find_map(|runs| Some((&runs.policy, runs.result.as_deref().ok()?)));
     if let Some((name, base)) = first
         && all.len() > 1
@@ -100,6 +98,13 @@ pub fn table(all: &[Runs], view: &View) -> String {
     }
     out.extend(all.iter().filter_map(note));
     out
+}
+
+/// The means with their intervals, a row a policy.
+pub(crate) fn means(all: &[Runs]) -> Table {
+    let rows: Vec<&Runs> = all.iter().collect();
+    let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
+    columns(&rows, own, |spec| (spec.unit, spec.best()))
 }
 
 /// Why a policy has no row, or how often flows failed.

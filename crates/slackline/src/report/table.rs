@@ -165,6 +165,28 @@ impl Column {
         Self { best, ..self }
     }
 
+    /// Its name in the documents.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What stands above it, perhaps in several lines.
+    pub(crate) fn title(&self) -> &str {
+        &self.heading
+    }
+
+    /// Whether it says something about these rows.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.rank.is_some()
+    }
+
+    /// Its cells: text, number if it has one, and whether that is the best.
+    pub(crate) fn entries(&self) -> Vec<(&str, Option<f64>, bool)> {
+        let all: Vec<usize> = (0..self.cells.len()).collect();
+        let marks = self.marks(&all);
+        self.cells.iter().zip(marks).map(|(cell, mark)| (cell.text.as_str(), cell.value, mark)).collect()
+    }
+
     /// Widths of its heading and of its cells in these rows.
     fn width(&self, rows: &[usize]) -> usize {
         let cells = rows.iter().map(|&row| self.cells[row].text.width());
@@ -209,6 +231,11 @@ impl Table {
     pub fn of(columns: Vec<Column>) -> Self {
         debug_assert!(columns.windows(2).all(|two| two[0].cells.len() == two[1].cells.len()));
         Self { columns }
+    }
+
+    /// Its columns.
+    pub(crate) fn into_columns(self) -> Vec<Column> {
+        self.columns
     }
 
     /// A table with these headings, to be filled row by row; later columns are left out first, but a column of remarks,

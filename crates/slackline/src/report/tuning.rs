@@ -89,7 +89,7 @@ pub fn table(instance: &Instance, request: &Request, tuned: &Tuned, all: bool, v
 }
 
 /// What the best split gains over the usual one, and loses by the proportional rule.
-fn gains(tuned: &Tuned) -> String {
+pub(crate) fn gains(tuned: &Tuned) -> String {
     let percent =
         |of: f64, than: f64| number(if than > 0.0 { (than - of) / than } else { 0.0 }, Unit::Percent);
     let (makespan, total) = seconds(&tuned.best);
@@ -126,11 +126,24 @@ fn front(found: &Front, view: &View) -> String {
 }
 
 fn choices(rows: &Rows<'_>, view: &View) -> String {
+    choice_table(rows).render(view)
+}
+
+/// The splits that are compared, and the Pareto front if there is one.
+pub(crate) fn compared_columns(request: &Request, tuned: &Tuned) -> Vec<Column> {
+    let mut rows = compared(request, tuned);
+    if let Some(front) = &tuned.front {
+        rows.extend(front.choices.iter().map(|choice| ("on the Pareto front", choice, order_name(choice))));
+    }
+    choice_table(&rows).into_columns()
+}
+
+fn choice_table(rows: &Rows<'_>) -> Table {
     let numbers = |name: &str, unit, value: &dyn Fn(&Choice) -> f64| {
         let values: Vec<Option<f64>> = rows.iter().map(|(_, choice, _)| Some(value(choice))).collect();
         Column::numbers(name, &values, unit).heading(name.replace('_', "\n"))
     };
-    let table = Table::of(vec![
+    Table::of(vec![
         Column::words("", rows.iter().map(|&(name, ..)| name)),
         numbers("map_slots", Unit::Count, &|choice| choice.split.map().into()).rank(1),
         numbers("reduce_slots", Unit::Count, &|choice| choice.split.reduce().into()).rank(1),
@@ -139,8 +152,7 @@ fn choices(rows: &Rows<'_>, view: &View) -> String {
             .rank(1)
             .best(Some(Best::Least)),
         Column::words("order", rows.iter().map(|&(.., order)| order)).rank(2),
-    ]);
-    table.render(view)
+    ])
 }
 
 /// One row a split with all digits.

@@ -12,7 +12,7 @@ use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::{Options, SimulateError, Simulated, Watch};
+use super::{Left, Options, SimulateError, Simulated, Watch};
 use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
@@ -140,7 +140,9 @@ pub(crate) fn simulate_watched(
     let failed = OnceCell::new();
     let times = vec![None; instance.flows().len()].into();
     let ended = watch.ended;
-    let mut leaving = Leaving { instance, leave, judged, masters: Vec::new(), times, ended, failed: &failed };
+    let left = watch.left.map(|left| left as &mut dyn FnMut(Left<'_>));
+    let mut leaving =
+        Leaving { instance, leave, judged, masters: Vec::new(), times, ended, left, failed: &failed };
     let empty = instance.without_flows();
     let mut driver = Driver::new(empty, built.as_mut(), &mut engine, &mut leaving, config);
     while failed.get().is_none() {
@@ -213,6 +215,8 @@ struct Leaving<'a, 'o, 'f> {
     times: TiVec<FlowId, Option<FlowTimes>>,
     /// Hears of each of them.
     ended: Option<&'f dyn Fn(FlowId, FlowTimes)>,
+    /// Hears of each row.
+    left: Option<&'f mut dyn FnMut(Left<'_>)>,
     failed: &'f OnceCell<NotWritten>,
 }
 
@@ -233,6 +237,9 @@ impl Leaving<'_, '_, '_> {
         live: &Instance,
     ) -> Result<(), NotWritten> {
         let known = NewRow { phase: live.phase_in(self.instance, row.phase), ..*row };
+        if let Some(left) = &mut self.left {
+            left(Left::Row(&known, places));
+        }
         match &mut self.judged {
             Judged::AsTheyCome(stream) => stream.row(known, places).map_err(SimulateError::Infeasible)?,
             Judged::AtTheEnd(rows) => rows.set(id.into(), known, places),
@@ -244,7 +251,11 @@ impl Leaving<'_, '_, '_> {
     }
 
     fn take_master(&mut self, row: &MasterRow, live: &Instance) -> Result<(), NotWritten> {
-        self.masters.push(MasterRow { job: live.job_in(self.instance, row.job), ..*row });
+        let known = MasterRow { job: live.job_in(self.instance, row.job), ..*row };
+        if let Some(left) = &mut self.left {
+            left(Left::Master(&known));
+        }
+        self.masters.push(known);
         match &mut self.leave {
             Leave::To(out) => Ok(out.master(live, row)?),
             Leave::Kept | Leave::Dropped => Ok(()),

@@ -1,13 +1,16 @@
 //! What `compare` writes: a table, CSV or a document, of one cluster or of several sizes of it.
 
 use slackline::PolicySpec;
+use slackline::import::Loaded;
 use slackline::report::comparison::{About, OnSize};
 use slackline::report::number::counted;
+use slackline::report::page::Page;
 use slackline::report::table::fitted;
-use slackline::report::{Figures, View, comparison, headline, spread};
+use slackline::report::{Figures, Row, View, comparison, headline, spread};
 
 use super::{Compare, Round};
 use crate::args::output::Form;
+use crate::args::report::about;
 use crate::out;
 
 /// How results are written.
@@ -46,11 +49,7 @@ impl Written<'_> {
         let head = heads.collect::<String>() + &objective(&sizes[0]) + &self.remarks(&sizes[0]);
         let is_table = self.args.output.form() == Form::Table;
         let body = if self.seeds.len() == 1 {
-            let rows = |rounds: &Vec<Round>| OnSize {
-                machines: rounds[0].machines,
-                policies: rounds[0].rows.clone(),
-            };
-            let sizes: Vec<_> = sizes.iter().map(rows).collect();
+            let sizes = of_sizes(sizes);
             if is_table {
                 comparison::table_of_sizes(&sizes, self.view)
             } else {
@@ -69,6 +68,29 @@ impl Written<'_> {
             }
         };
         self.put(&head, &body)
+    }
+
+    /// Writes the page of `--report`: the first seed on the first cluster is drawn, whose workload this is.
+    pub(super) fn write_page(
+        &self,
+        loaded: &Loaded,
+        name: &str,
+        sizes: &mut [Vec<Round>],
+    ) -> anyhow::Result<()> {
+        let drawn = std::mem::take(&mut sizes[0][0].drawn);
+        let first = &sizes[0][0];
+        let about = about(name, "compare", self.seeds.to_vec(), first.options.clone(), first.sha256.clone());
+        let mut page = Page::new(&loaded.instance, about);
+        for (row, drawn) in first.rows.iter().zip(drawn) {
+            page = page.with_policy(row.clone(), drawn);
+        }
+        if self.seeds.len() > 1 {
+            page = page.with_seeds(&self.by_policy(&sizes[0]));
+        }
+        if sizes.len() > 1 {
+            page = page.with_sizes(&of_sizes(sizes));
+        }
+        self.args.report.write(&page)
     }
 
     fn put(&self, head: &str, body: &str) -> anyhow::Result<()> {
@@ -129,6 +151,13 @@ impl Written<'_> {
         }
         all
     }
+}
+
+/// The rows of the first seed on each cluster.
+fn of_sizes(sizes: &[Vec<Round>]) -> Vec<OnSize<Row>> {
+    let rows =
+        |rounds: &Vec<Round>| OnSize { machines: rounds[0].machines, policies: rounds[0].rows.clone() };
+    sizes.iter().map(rows).collect()
 }
 
 /// `sum of response, `: the end of the headlines.

@@ -75,6 +75,8 @@ fn is_in_lines(args: &Simulate) -> bool {
 fn unfit(args: &Simulate) -> Option<(&'static str, &'static str)> {
     if args.output.form() == SimulationForm::Of(Form::Json) {
         Some(("JSON, which has the schedule as a whole", "--format jsonl, csv or table"))
+    } else if args.report.is_asked() {
+        Some(("--report, which shows the workload as a whole", "none"))
     } else if args.simulation.known_releases {
         Some(("--known-releases, although flows are read as they come", "none"))
     } else if args.all {

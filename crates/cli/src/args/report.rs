@@ -1,0 +1,100 @@
+//! `--report`: the page that a verb writes beside its result.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use slackline::import::RecordedOptions;
+use slackline::report::page::{About, Page};
+use slackline_trace::format::ending;
+
+use super::output::in_a_directory;
+use crate::out;
+
+/// `--report`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReportArgs {
+    /// Write a page with charts, for a browser
+    ///
+    /// One file that needs no network: the timeline of slots, flows with their deadlines and why they waited, load, backlog and
+    /// distributions over time, policy by policy. Written as a whole or not at all. docs/reports.md says how to read it.
+    #[arg(long, value_name = "FILE.html", value_parser = page_file, help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Reads the name of a file that a page is written to: what cannot be written is better known before the work than after
+/// it.
+fn page_file(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    match ending(text).as_deref() {
+        Some("html" | "htm") => {}
+        _ => return Err(format!("found {text}, expected a name that ends in .html")),
+    }
+    if path.is_dir() {
+        return Err(format!("found {text}, which is a directory, expected a file"));
+    }
+    in_a_directory(path).map(|()| path.to_owned())
+}
+
+impl ReportArgs {
+    /// Whether a page is asked for.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Writes the page, if one is asked for.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn write(&self, page: &Page<'_>) -> anyhow::Result<()> {
+        let Some(file) = &self.report else { return Ok(()) };
+        out::data(Some(file), |out| page.write(out))?;
+        out::talk(format_args!("{}: the report, to be opened in a browser", file.display()));
+        Ok(())
+    }
+}
+
+/// What a page says of where its results come from: this command, and what it was about.
+pub(crate) fn about(
+    name: &str,
+    verb: &str,
+    seeds: Vec<u64>,
+    options: RecordedOptions,
+    sha256: String,
+) -> About {
+    About { name: name.to_owned(), verb: verb.to_owned(), command: command_line(), seeds, options, sha256 }
+}
+
+/// The command line as it could be typed again.
+fn command_line() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("slackline".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a POSIX shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+        let words = ["a.toml", "-p", "fair:by=flow", "two words", "it's", "", "$x"];
+        let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        assert_eq!(quoted, ["a.toml", "-p", "fair:by=flow", "'two words'", r"'it'\''s'", "''", "'$x'"]);
+    }
+
+    #[test]
+    fn a_page_is_called_html_and_lies_in_a_directory_that_there_is() {
+        assert!(page_file("a.html").is_ok() && page_file("./b.HTM").is_ok());
+        for name in ["a.json", "a", "nowhere/a.html", "/tmp"] {
+            assert!(page_file(name).is_err(), "{name}");
+        }
+    }
+}

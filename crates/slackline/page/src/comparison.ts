@@ -1,0 +1,138 @@
+// The policies against their figures, and what follows from them in words.
+import { policyColour } from "./colour";
+import type { Model, TableColumn } from "./data";
+import { lateness } from "./detail";
+import { h, svg } from "./dom";
+import { marks, number, percent, short } from "./format";
+import type { State } from "./state";
+import { SortedTable, type Column } from "./table";
+
+export class Comparison {
+  readonly element = h("div", {});
+  private readonly table: SortedTable<number>;
+  private readonly bars = h("div", { class: "chart" });
+  private readonly words = h("ul", { class: "glance" });
+  private all = false;
+
+  constructor(private readonly model: Model, private readonly state: State) {
+    const rows = model.doc.policies.map((_, k) => k);
+    this.table = new SortedTable(this.columns(), rows, {
+      caption: "Policies; the best of each column is marked", chosen: (k) => k === state.policy,
+      onChoose: (k) => { if (model.doc.policies[k].ran) { state.policy = k; state.changed("policy"); } },
+    });
+    this.table.element.hidden = rows.length === 0;
+    const refused = model.doc.policies.filter((policy) => policy.refused);
+    this.element.append(this.words, h("figure", {}, h("figcaption", {}, `Cost (${model.doc.objective}) and the lower bound`), this.bars),
+      this.table.element, ...refused.map((policy) => h("p", { class: "warning" }, `${policy.name}: ${policy.refused}`)),
+      rows.length > 0 ? this.more() : "", ...model.doc.extras.tables.map(({ title, table }) => given(title, table.columns)));
+  }
+
+  private more(): HTMLElement {
+    const box = h("input", { type: "checkbox" });
+    box.addEventListener("change", () => {
+      this.all = box.checked;
+      const table = new SortedTable(this.columns(), this.model.doc.policies.map((_, k) => k), { caption: "Policies, all figures" });
+      this.table.element.replaceChildren(...table.element.childNodes);
+    });
+    return h("label", { class: "no-print" }, box, " all figures");
+  }
+
+  private columns(): Column<number>[] {
+    const shown = this.model.doc.table.columns.filter((column) => column.shown || this.all && column.values.some((value) => value !== null));
+    return shown.map((column, k) => ({
+      heading: column.heading, words: k === 0, text: (row) => column.texts[row],
+      value: (row) => k === 0 ? column.texts[row] : column.values[row], best: (row) => column.best[row],
+    }));
+  }
+
+  private column(name: string): TableColumn | undefined {
+    return this.model.doc.table.columns.find((column) => column.name === name);
+  }
+
+  draw(): void {
+    this.table.draw();
+    this.words.replaceChildren(...this.glance().map((line) => h("li", {}, ...line)));
+    this.drawBars();
+  }
+
+  /** What a reader wants to know first. */
+  private glance(): (string | Node)[][] {
+    const lines: (string | Node)[][] = [], { doc } = this.model, cost = this.column("cost");
+    const known = this.model.ran.filter((k) => cost && cost.values[k] !== null);
+    if (cost && known.length > 0) {
+      const best = known.reduce((a, b) => cost.values[b]! < cost.values[a]! ? b : a), { gap, name } = doc.policies[best];
+      const others = known.filter((k) => k !== best && cost.values[k] !== cost.values[best]);
+      const next = others.length ? others.reduce((a, b) => cost.values[b]! < cost.values[a]! ? b : a) : null;
+      const than = next === null ? "" : `, ${percent(1 - cost.values[best]! / cost.values[next]!)} below ${doc.policies[next].name}`;
+      const bound = gap === null ? "" : gap <= 1e-9 ? "; nothing can cost less" : `; no schedule can be more than ${percent(gap / (1 + gap))} cheaper`;
+      lines.push([known.length > 1 ? "Least cost: " : "Cost: ", h("strong", {}, name), ` with ${cost.texts[best]} (${doc.objective})${than}${bound}.`]);
+    }
+    const missed = this.column("missed"), deadlines = this.column("deadlines");
+    if (missed && deadlines && deadlines.values.some((value) => value)) {
+      const said = this.model.ran.map((k) => `${doc.policies[k].name} ${missed.texts[k]}`);
+      lines.push([`Deadlines missed: ${said.join(", ")}.`, ...this.late()]);
+    }
+    lines.push(...doc.extras.notes.map((note) => [note]));
+    const failed = doc.policies.filter((policy) => policy.failed > 0).map((policy) => `${policy.failed} under ${policy.name}`);
+    if (failed.length) lines.push([`Flows that failed: ${failed.join(", ")}.`]);
+    return lines;
+  }
+
+  /** The flows that are late under the policy that is shown, the latest first. */
+  private late(): (string | Node)[] {
+    const { model } = this, policy = model.doc.policies[this.state.policy], ran = policy.ran;
+    if (!ran) return [];
+    const late: number[] = [];
+    for (let flow = 0; flow < model.nFlows; flow++) if (model.fate(ran, flow) === "late") late.push(flow);
+    if (late.length === 0) return [` Under ${policy.name} none is late.`];
+    late.sort((a, b) => model.lateness(ran, b)! - model.lateness(ran, a)! || a - b);
+    const parts: (string | Node)[] = [` Late under ${policy.name}: `];
+    late.slice(0, 5).forEach((flow, k) => {
+      if (k > 0) parts.push(", ");
+      const choose = () => this.state.select({ flow, bar: null, policy: this.state.policy });
+      parts.push(h("button", { type: "button", class: "link", click: choose }, model.flowName(flow)), ` (${lateness(model.doc.tick, model.lateness(ran, flow))})`);
+    });
+    parts.push(late.length > 5 ? `, and ${late.length - 5} more.` : ".");
+    return parts;
+  }
+
+  private drawBars(): void {
+    const { model } = this, cost = this.column("cost"), known = model.ran.filter((k) => cost && cost.values[k] !== null);
+    const figure = this.bars.parentElement!;
+    figure.hidden = known.length < 2;
+    if (!cost || known.length < 2) return;
+    const width = Math.max(320, this.bars.clientWidth), left = 116, right = 90, line = 24, height = known.length * line + 26;
+    const bound = Math.max(...known.map((k) => model.doc.policies[k].bound ?? 0)), most = Math.max(...known.map((k) => cost.values[k]!), bound);
+    if (!(most > 0)) { figure.hidden = true; return; }
+    const x = (value: number) => left + Math.max(0, value) / most * (width - left - right);
+    const label = `Cost of ${known.map((k) => `${model.doc.policies[k].name} ${cost.texts[k]}`).join(", ")}; lower bound ${number(bound)}`;
+    const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+    for (const value of marks(most, 5)) {
+      root.append(svg("line", { class: "grid", x1: x(value), x2: x(value), y1: 0, y2: height - 18 }));
+      root.append(svg("text", { class: "mark", x: x(value), y: height - 5, "text-anchor": "middle" }, short(value)));
+    }
+    known.forEach((k, row) => {
+      const y = row * line + 4;
+      root.append(svg("rect", { x: left, y, width: x(cost.values[k]!) - left, height: line - 8, fill: policyColour(k) }));
+      root.append(svg("text", { class: k === this.state.policy ? "name strong" : "name", x: left - 6, y: y + 12, "text-anchor": "end" }, brief(model.doc.policies[k].name)));
+      root.append(svg("text", { class: "name", x: x(cost.values[k]!) + 5, y: y + 12 }, cost.texts[k]));
+    });
+    if (bound > 0) {
+      root.append(svg("line", { class: "bound", x1: x(bound), x2: x(bound), y1: 0, y2: height - 18 }));
+      root.append(svg("title", {}, `lower bound ${number(bound)}`));
+    }
+    this.bars.replaceChildren(root, h("p", { class: "muted" }, bound > 0 ? `The dotted line is the lower bound, ${number(bound)}: no schedule costs less.` : ""));
+  }
+}
+
+/** A table that the program made. */
+function given(title: string, columns: TableColumn[]): HTMLElement {
+  const shown = columns.filter((column) => column.shown), rows = (columns[0]?.texts ?? []).map((_, k) => k);
+  const made = shown.map((column, k): Column<number> => ({
+    heading: column.heading || "what", words: k === 0 || column.values.every((value) => value === null), text: (row) => column.texts[row], best: (row) => column.best[row],
+    value: (row) => column.values[row] ?? column.texts[row],
+  }));
+  return new SortedTable(made, rows, { caption: title, page: 60 }).element;
+}
+
+function brief(name: string): string { return name.length > 17 ? `${name.slice(0, 16)}…` : name; }

@@ -1,0 +1,144 @@
+// What is known of the flow, or of the attempt, that was chosen.
+import { FATE_WORDS, shareColour } from "./colour";
+import type { Explained, Model, Ran } from "./data";
+import { h, plainTable } from "./dom";
+import { count, duration, instant, number, percent } from "./format";
+import type { State } from "./state";
+
+const OUTCOMES = ["done", "failed", "killed", "its output was lost"];
+const JOBS = 40;
+
+/** The lines of a tooltip. */
+export function told(model: Model, ran: Ran, hit: { flow: number; job: number | null; phase: number | null; bar: number | null }): string[] {
+  const { doc } = model, lines: string[] = [];
+  if (hit.bar !== null) lines.push(...attempt(model, ran, hit.bar));
+  else if (hit.phase !== null) {
+    const start = model.phaseStart(ran, hit.phase)!, end = start + ran.held[hit.phase];
+    lines.push(`${model.flowName(hit.flow)} / ${model.jobName(hit.job!)} / ${model.phaseName(hit.phase)}`);
+    lines.push(`${count(doc.workload.phases.tasks[hit.phase], "task")}, ${instant(doc, start)} – ${instant(doc, end)} (${duration(ran.held[hit.phase] * doc.tick)})`);
+  } else if (hit.job !== null) lines.push(`master of ${model.flowName(hit.flow)} / ${model.jobName(hit.job)}`);
+  else lines.push(model.flowName(hit.flow));
+  lines.push(...ofFlow(model, ran, hit.flow));
+  return lines;
+}
+
+function attempt(model: Model, ran: Ran, k: number): string[] {
+  const { doc } = model, bars = ran.bars!, phase = bars.phase[k], lane = model.laneOf(phase), n = bars.slots[k];
+  const tasks = n === 1 ? `task ${bars.task[k]}` : `tasks ${bars.task[k]}–${bars.task[k] + n - 1}`;
+  const first = model.machineOf(lane, bars.slot[k]), last = model.machineOf(lane, bars.slot[k] + n - 1);
+  const job = model.jobOfPhase[phase];
+  const startup = bars.startup[k] > 0 ? `, of which ${duration(bars.startup[k] * doc.tick)} to start` : "";
+  return [
+    `${model.flowName(model.flowOfJob[job])} / ${model.jobName(job)} / ${model.phaseName(phase)}, ${tasks}, attempt ${bars.attempt[k]}: ${OUTCOMES[bars.outcome[k]]}`,
+    `on ${first === last ? first : `${first} to ${last}`} (${count(n, "slot")})`,
+    `${instant(doc, bars.start[k])} – ${instant(doc, bars.start[k] + bars.length[k])}, ${duration(bars.length[k] * doc.tick)}${startup}`,
+  ];
+}
+
+function ofFlow(model: Model, ran: Ran, flow: number): string[] {
+  const { doc } = model, done = model.completed(ran, flow), late = model.lateness(ran, flow);
+  const waited = ran.wait[flow] < 0 ? "never started" : `waited ${duration(ran.wait[flow] * doc.tick)}`;
+  const lines = [`released ${instant(doc, model.release(flow))}, ${waited}, ${done === null ? "not done" : `done ${instant(doc, done)} (response ${duration(ran.took[flow] * doc.tick)})`}`];
+  if (model.deadline(flow) !== null) lines.push(`deadline ${instant(doc, model.deadline(flow)!)}: ${lateness(doc.tick, late)}`);
+  return lines;
+}
+
+/** `78 s late`, `3m 20s early`. */
+export function lateness(tick: number, ticks: number | null): string {
+  if (ticks === null) return "missed";
+  return `${duration(Math.abs(ticks) * tick)} ${ticks > 0 ? "late" : "early"}`;
+}
+
+export class Detail {
+  readonly element = h("section", { class: "detail", id: "detail", "aria-live": "polite", "aria-label": "The flow that was chosen" });
+
+  constructor(private readonly model: Model, private readonly state: State) {}
+
+  draw(): void {
+    const { selected } = this.state, { model } = this, policy = model.doc.policies[this.state.policy];
+    if (!selected || !policy.ran) {
+      this.element.replaceChildren(h("p", { class: "muted" },
+        "Choose a flow in the timeline or in the table of flows to see when it ran, under every policy, and why it waited."));
+      return;
+    }
+    const { flow } = selected, ran = policy.ran, close = () => this.state.select(null);
+    const parts: (HTMLElement | null)[] = [
+      h("header", {}, h("h3", {}, `Flow ${model.flowName(flow)} under ${policy.name}`),
+        h("button", { type: "button", click: close, "aria-label": "Close" }, "×")),
+      selected.bar !== null && selected.policy === this.state.policy && ran.bars ? list(attempt(model, ran, selected.bar)) : null,
+      this.policies(flow),
+      this.why(ran, flow),
+      this.jobs(ran, flow),
+    ];
+    this.element.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  private policies(flow: number): HTMLElement {
+    const { model } = this, { doc } = model;
+    const due = model.deadline(flow);
+    const facts = [
+      `released ${instant(doc, model.release(flow))}`,
+      due === null ? "no deadline" : `deadline ${instant(doc, due)}`,
+      `${number(doc.workload.flows.work[flow])} slot-seconds of work`,
+      `${duration(doc.workload.flows.alone[flow])} alone on the cluster`,
+      model.pool(flow) && `pool ${model.pool(flow)}`, model.user(flow) && `user ${model.user(flow)}`,
+    ].filter(Boolean).join(" · ");
+    const rows = model.ran.map((k) => {
+      const ran = doc.policies[k].ran!, done = model.completed(ran, flow), late = model.lateness(ran, flow);
+      const slowdown = done === null || !doc.workload.flows.alone[flow] ? "–" : number(ran.took[flow] * doc.tick / doc.workload.flows.alone[flow]);
+      return [
+        doc.policies[k].name, ran.wait[flow] < 0 ? "–" : duration(ran.wait[flow] * doc.tick),
+        done === null ? "–" : duration(ran.took[flow] * doc.tick), slowdown, done === null ? "failed" : instant(doc, done),
+        due === null ? FATE_WORDS.free : lateness(doc.tick, late),
+      ];
+    });
+    return h("div", {}, h("p", { class: "muted" }, facts), plainTable("Under every policy", ["policy", "wait", "response", "slowdown", "done", "deadline"], rows));
+  }
+
+  private why(ran: Ran, flow: number): HTMLElement {
+    const said = ran.explained.find((one) => one.flow === flow);
+    const text = said ? said.text.trimEnd() : ran.explained.length
+      ? "Only the flows that cost most are explained here; slackline explain tells of any."
+      : "Nothing is explained here of this policy; slackline explain tells of any flow.";
+    return h("div", {}, h("h4", {}, "Why it took so long"), said && this.held(said),
+      said && ran.spans !== null && h("p", { class: "muted" }, `The schedule has too many rows to be kept: slots are summed up in spans of ${duration(ran.spans)}, so that shares are not exact.`), said
+      ? h("pre", { tabindex: 0, "aria-label": "What explain says" }, text) : h("p", { class: "muted" }, text));
+  }
+
+  /** Who held the slots that it wanted, as a sentence and as bars. */
+  private held(said: Explained): HTMLElement | null {
+    if (said.holders.length === 0) return null;
+    const name = (flow: number) => flow === said.flow ? "itself" : this.model.flowName(flow);
+    const parts: [string, number][] = said.holders.map(([flow, share]) => [name(flow), share]);
+    const known = parts.reduce((sum, [, share]) => sum + share, 0) + said.idle;
+    if (said.idle >= 0.005) parts.push(["nobody", said.idle]);
+    if (known < 0.995) parts.push(["all others", 1 - known]);
+    return h("div", { class: "held" },
+      h("p", {}, `It wanted more slots for ${duration(said.wanted)}. Meanwhile they were held by ${parts.map(([who, share]) => `${who} (${percent(share)})`).join(", ")}.`),
+      h("div", { class: "strip", "aria-hidden": "true" }, ...parts.map(([who, share], k) => {
+        const part = h("span", { title: `${who}: ${percent(share)}` }, share > 0.08 ? who : "");
+        part.style.width = `${share * 100}%`;
+        part.style.background = who === "nobody" ? "transparent" : shareColour(who === "all others" ? 99 : k);
+        return part;
+      })));
+  }
+
+  private jobs(ran: Ran, flow: number): HTMLElement | null {
+    const { model } = this, { doc } = model, rows: string[][] = [];
+    const first = model.firstPhase[model.firstJob[flow]], end = model.firstPhase[model.firstJob[flow + 1]];
+    for (let phase = first; phase < end && rows.length < JOBS; phase++) {
+      const start = model.phaseStart(ran, phase);
+      rows.push([
+        `${model.jobName(model.jobOfPhase[phase])} ${model.phaseName(phase)}`, String(doc.workload.phases.tasks[phase] || "–"),
+        start === null ? "–" : instant(doc, start), start === null ? "–" : instant(doc, start + ran.held[phase]),
+        start === null ? "–" : duration(ran.held[phase] * doc.tick),
+      ]);
+    }
+    const caption = end - first > rows.length ? `The first ${rows.length} of ${end - first} phases` : "Its phases";
+    return plainTable(caption, ["phase", "tasks", "first start", "last end", "took"], rows);
+  }
+}
+
+function list(lines: string[]): HTMLElement {
+  return h("ul", { class: "attempt" }, ...lines.map((line) => h("li", {}, line)));
+}

@@ -1,0 +1,45 @@
+// Elements, made of text alone: nothing that users named is ever read as HTML.
+
+type Child = Node | string | null | undefined | false;
+type Props = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
+
+function fill<T extends Element>(element: T, props: Props, children: Child[]): T {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child || child === "") element.append(child as Node | string);
+  return element;
+}
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K, props: Props = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  return fill(document.createElement(tag), props, children);
+}
+
+export function svg(tag: string, props: Props = {}, ...children: Child[]): SVGElement {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+}
+
+let ids = 0;
+export function freshId(): string { return `i${ids++}`; }
+
+/** A chart's numbers as a table that is made when it is opened. */
+export function asTable(title: string, make: () => HTMLElement): HTMLDetailsElement {
+  const details = h("details", { class: "as-table" }, h("summary", {}, `As a table: ${title}`));
+  details.addEventListener("toggle", () => {
+    if (details.open && details.childElementCount === 1) details.append(make());
+  });
+  return details;
+}
+
+/** A plain table of texts. */
+export function plainTable(caption: string, head: string[], rows: string[][]): HTMLElement {
+  return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": caption },
+    h("table", {}, h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
+      h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((text, k) =>
+        k === 0 ? h("th", { scope: "row" }, text) : h("td", {}, text)))))));
+}

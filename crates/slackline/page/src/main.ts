@@ -1,0 +1,107 @@
+// The page: its parts, and what the mouse and the keyboard do.
+import { Choices } from "./choices";
+import { isDark } from "./colour";
+import { Comparison } from "./comparison";
+import { curves } from "./curves";
+import { Model, read } from "./data";
+import { Detail } from "./detail";
+import { h } from "./dom";
+import { Flows } from "./flows";
+import { groups } from "./groups";
+import { help } from "./help";
+import { keys } from "./keys";
+import { made } from "./made";
+import { prediction } from "./prediction";
+import { OverTime } from "./overtime";
+import { Spread } from "./spread";
+import { State } from "./state";
+import { Timeline } from "./timeline";
+
+async function main(): Promise<void> {
+  const doc = await read(), model = new Model(doc), state = new State(doc.end);
+  state.policy = firstShown(model);
+  state.rows = doc.with_bars && model.nSlots <= 2000 && model.ran.length > 0 && doc.policies.some((policy) => policy.ran?.bars?.start.length) ? "slots"
+    : model.nJobs > model.nFlows || model.nFlows > 200 ? "jobs" : "flows";
+  const anyDeadline = doc.workload.flows.deadline.some((at) => at >= 0);
+  state.colour = state.rows === "slots" || model.nFlows <= 11 ? "flow" : anyDeadline ? "fate" : state.rows === "jobs" ? "kind" : "flow";
+  const page = document.getElementById("page")!;
+  const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
+  const say = (event: MouseEvent, lines: string[] | null) => {
+    tip.hidden = lines === null;
+    if (!lines) return;
+    tip.replaceChildren(...lines.map((line) => h("div", {}, line)));
+    const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
+    const below = event.clientY + 16 + tip.offsetHeight < innerHeight;
+    tip.style.transform = `translate(${Math.max(4, left)}px, ${below ? event.clientY + 16 : event.clientY - tip.offsetHeight - 10}px)`;
+  };
+  const comparison = new Comparison(model, state), timeline = new Timeline(model, state, say), detail = new Detail(model, state);
+  const time = new OverTime(model, state, say), spread = new Spread(model, state, say), flows = new Flows(model, state), choices = new Choices(model, state);
+  const drawn = model.ran.length > 0, guide = help();
+  const section = (id: string, title: string, ...parts: (Node | null)[]) =>
+    h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...parts);
+  const byGroup = groups(model), foretold = prediction(model);
+  const sections = [
+    section("comparison", model.doc.policies.length > 1 ? "Comparison" : "Result", comparison.element),
+    doc.extras.curves.length > 0 ? section("curves", "Curves", curves(model, say)) : null,
+    foretold ? section("prediction", "Prediction", foretold) : null,
+    drawn ? section("timeline", "Timeline", timeline.element, detail.element) : null,
+    drawn ? section("load", "Load over time", time.element) : null,
+    drawn ? section("flows", "Flows", flows.element) : null,
+    drawn ? section("distributions", "Distributions", spread.element) : null,
+    byGroup ? section("groups", "Groups", byGroup) : null,
+    choices.isNeeded ? section("choices", "Decisions", choices.element) : null,
+    section("made", "How this was made", made(doc)),
+  ].filter((part) => part !== null);
+  const theme = h("button", { type: "button", click: () => turn() }, "Light / dark");
+  const turn = () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; state.changed("theme"); };
+  page.replaceChildren(
+    h("a", { class: "skip", href: "#comparison" }, "Skip to the result"),
+    h("header", { class: "top" },
+      h("div", {}, h("h1", {}, doc.title), h("p", { class: "muted" }, doc.head.trim().split("\n").map((line) => line.replace(`${doc.title}: `, "")).join(" · "))),
+      h("nav", { "aria-label": "Parts of the report", class: "no-print" },
+        ...sections.map((part) => h("a", { href: `#${part.id}` }, part.querySelector("h2")!.textContent!)),
+        theme, h("button", { type: "button", click: () => guide.showModal() }, "Keys (?)"))),
+    timeline.bar,
+    h("main", {}, ...sections), guide, tip);
+
+  const draw = { comparison: () => comparison.draw(), timeline: () => drawn && timeline.draw(), time: () => drawn && time.draw(),
+    spread: () => drawn && spread.draw(), flows: () => drawn && flows.draw(), detail: () => detail.draw(), choices: () => choices.isNeeded && choices.draw() };
+  const all = () => Object.values(draw).forEach((one) => one());
+  state.onChange((what) => {
+    if (what === "policy") all();
+    else if (what === "theme") { draw.timeline(); draw.comparison(); }
+    else if (what === "window") { draw.timeline(); draw.time(); draw.choices(); }
+    else if (what === "view") draw.timeline();
+    else { draw.timeline(); draw.detail(); flows.mark(); }
+  });
+  all();
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.changed("theme"));
+  printed(all);
+  keys(model, state, { turn, help: () => guide.showModal() });
+  document.documentElement.dataset.ready = "yes";
+}
+
+/** The policy that costs least, of those that ran; of a run what happened. */
+function firstShown(model: Model): number {
+  const cost = model.doc.table.columns.find((column) => column.name === "cost");
+  const known = model.ran.filter((k) => cost && cost.values[k] !== null);
+  if (known.length === 0 || model.doc.made.verb === "run") return model.ran[0] ?? 0;
+  return known.reduce((a, b) => cost!.values[b]! < cost!.values[a]! ? b : a);
+}
+
+/** Paper is light, whatever the screen is. */
+function printed(draw: () => void): void {
+  let before: string | undefined;
+  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; draw(); });
+  addEventListener("afterprint", () => {
+    if (before) document.documentElement.dataset.theme = before; else delete document.documentElement.dataset.theme;
+    draw();
+  });
+}
+
+main().catch((error: unknown) => {
+  document.getElementById("page")!.replaceChildren(h("p", { class: "warning" }, `This report cannot be shown: ${error}`));
+  throw error;
+});

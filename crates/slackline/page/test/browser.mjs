@@ -1,0 +1,241 @@
+// Opens reports in a browser and uses them as people do: node test/browser.mjs [PROGRAM]
+//
+// PROGRAM is slackline's (../../../target/release/slackline unless named); CHROMIUM names another browser than
+// /usr/bin/chromium. With --keep DIR the reports and pictures of them stay there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync, mkdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const here = dirname(fileURLToPath(import.meta.url)), root = resolve(here, "../../../..");
+const words = process.argv.slice(2), keep = words.indexOf("--keep");
+const kept = keep < 0 ? null : resolve(words.splice(keep, 2)[1]);
+const program = resolve(words[0] ?? join(root, "target/release/slackline"));
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const MEGABYTE = 1e6, OPENS_WITHIN = 2000;
+
+const dir = kept ?? mkdtempSync(join(tmpdir(), "slackline-page-"));
+mkdirSync(dir, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+try {
+  await small();
+  await large();
+  await hostile();
+  await others();
+} finally {
+  await browser.close();
+  if (!kept) rmSync(dir, { recursive: true });
+}
+console.log("reports: all well");
+
+function slackline(...args) {
+  // 1 means that deadlines are missed or the like, which is an answer.
+  try {
+    return execFileSync(program, args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    if (error.status === 1) return error.stdout;
+    throw error;
+  }
+}
+
+/** Opens a report; anything that its console has to say, and anything it asks the network for, is an error. */
+async function open(file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await context.newPage(), problems = [];
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) problems.push(message.text()); });
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("data:")) problems.push(`asks for ${request.url()}`); });
+  const begin = performance.now();
+  await page.goto(pathToFileURL(file).href);
+  await page.waitForSelector("html[data-ready]");
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  return { page, problems, took: performance.now() - begin, close: () => context.close() };
+}
+
+/** Findings of axe that are serious or worse. */
+async function serious(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html).join(" | ")}`);
+}
+
+function shown(page) { return page.locator(".policies [aria-pressed=true]").innerText(); }
+function pixels(page) { return page.evaluate(() => document.querySelector("canvas").toDataURL()); }
+function settled(page) { return page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))); }
+
+/** The place of the first point of the canvas that answers to the pointer. */
+async function something(page) {
+  const canvas = page.locator("canvas").first();
+  await canvas.scrollIntoViewIfNeeded();
+  const box = await canvas.boundingBox();
+  for (let y = box.y + 40; y < box.y + box.height; y += 17) {
+    for (let x = box.x + 140; x < box.x + box.width - 20; x += 41) {
+      await page.mouse.move(x, y);
+      if (await page.locator(".tip").isVisible()) return [x, y];
+    }
+  }
+  throw new Error("nothing in the timeline answers to the pointer");
+}
+
+async function uses(page) {
+  // Policies by key and by click; the time stays.
+  await page.keyboard.press("1");
+  await settled(page);
+  const first = await shown(page), before = await pixels(page);
+  await page.locator(".policies button").nth(1).click();
+  await settled(page);
+  assert.notEqual(await shown(page), first);
+  assert.ok(await pixels(page) !== before, "another policy looks the same");
+  // Pointing shows what is there, a click chooses it.
+  const [x, y] = await something(page);
+  assert.match(await page.locator(".tip").innerText(), /released .*(waited|never started)/s);
+  await page.mouse.click(x, y);
+  await page.locator("#detail h3").waitFor();
+  assert.match(await page.locator("#detail").innerText(), /Under every policy/);
+  // Zoom and keys.
+  for (const key of ["+", "ArrowRight", "ArrowLeft", "-", "+", "0", "]", "[", "n", "p"]) {
+    const was = await pixels(page);
+    await page.keyboard.press(key);
+    await settled(page);
+    if (["+", "ArrowRight", "0", "n"].includes(key)) assert.ok(await pixels(page) !== was, `nothing changes with ${key}`);
+  }
+  await page.mouse.move(x, y);
+  await page.keyboard.down("Control");
+  const was = await pixels(page);
+  await page.mouse.wheel(0, -240);
+  await page.keyboard.up("Control");
+  await settled(page);
+  assert.ok(await pixels(page) !== was, "the wheel does not zoom");
+  await page.keyboard.press("0");
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("dialog").isVisible());
+  await page.keyboard.press("Escape");
+  // Sorted tables.
+  await page.locator("#flows th button", { hasText: "wait" }).click();
+  assert.equal(await page.locator("#flows th", { hasText: "wait" }).getAttribute("aria-sort"), "descending");
+  // Every chart as a table.
+  for (const summary of await page.locator(".as-table > summary").all()) {
+    await summary.click();
+    await summary.locator("xpath=..").locator("tbody tr").first().waitFor();
+  }
+  for (const summary of await page.locator(".as-table > summary").all()) await summary.click();
+}
+
+async function small() {
+  const file = join(dir, "small.html");
+  const csv = slackline("compare", "examples/nightly.toml", "-p", "fifo,fair,edf,auto", "--format", "csv", "--report", file);
+  const { page, problems, close } = await open(file);
+  // The same numbers as the program's own table.
+  const rows = csv.trim().split("\n").map((line) => line.split(",")), cost = rows[0].indexOf("cost");
+  const costs = await page.locator("#comparison tbody tr td:nth-child(2)").allInnerTexts();
+  assert.equal(costs.length, rows.length - 1);
+  costs.forEach((text, k) => assert.ok(Math.abs(Number(text.replace(/,/g, "")) - Number(rows[k + 1][cost])) <= 0.5, text));
+  await uses(page);
+  assert.ok(await page.locator("#choices svg rect").count() > 0, "auto's decisions are shown");
+  await page.locator("#flows").getByRole("button", { name: "reindex" }).click();
+  assert.match(await page.locator("#detail pre").innerText(), /^reindex under /);
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "small");
+  await page.getByRole("button", { name: "Light / dark" }).click();
+  await settled(page);
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "dark");
+  await printed(page, "small");
+  assert.deepEqual(problems, []);
+  await close();
+  const narrow = await open(file, { viewport: { width: 390, height: 800 }, colorScheme: "dark" });
+  const wide = await narrow.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `the page is ${wide} px wider than a telephone`);
+  assert.deepEqual(narrow.problems, []);
+  await narrow.close();
+}
+
+async function large() {
+  const workload = join(dir, "day.json"), file = join(dir, "day.html");
+  slackline("generate", "facebook-day", "-o", workload);
+  slackline("compare", workload, "-p", "fifo,fair,edf", "--report", file);
+  const size = statSync(file).size;
+  assert.ok(size < 8 * MEGABYTE, `${size} bytes`);
+  const { page, problems, took, close } = await open(file);
+  assert.ok(took < OPENS_WITHIN, `opens in ${took} ms`);
+  await uses(page);
+  const frames = await page.evaluate(async () => {
+    const times = [], canvas = document.querySelector(".gantt");
+    for (let k = 0; k < 40; k++) {
+      const begin = performance.now();
+      const zoom = new KeyboardEvent("keydown", { key: k < 20 ? "+" : "-", bubbles: true });
+      canvas.dispatchEvent(zoom);
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      times.push(performance.now() - begin);
+    }
+    return times.sort((a, b) => a - b);
+  });
+  console.log(`day: ${(size / MEGABYTE).toFixed(2)} MB, opens in ${took.toFixed(0)} ms, a step of zoom takes ${frames[20].toFixed(0)} ms (most ${frames[39].toFixed(0)} ms)`);
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "day");
+  await printed(page, "day");
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+/** Names that would be HTML are text. */
+async function hostile() {
+  const file = join(dir, "hostile.html");
+  slackline("compare", "crates/slackline/page/test/hostile.json", "-p", "fifo,fair", "--report", file);
+  const { page, problems, close } = await open(file);
+  assert.equal(await page.evaluate(() => globalThis.wronged), undefined);
+  assert.equal(await page.locator("#page script, #page img").count(), 0);
+  assert.match(await page.locator("#flows").innerText(), /<\/script><script>wronged=1<\/script>/);
+  assert.match(await page.locator("#flows").innerText(), /日本語 ünïcödé "quoted" 'too'/);
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+/** The verbs with parts of their own. */
+async function others() {
+  const schedule = join(dir, "edf.json"), nightly = "examples/nightly.toml", flows = join(dir, "run.toml");
+  const example = readFileSync(join(root, "examples/first-run.toml"), "utf8");
+  writeFileSync(flows, example.replaceAll("target/first-run", join(dir, "outputs")));
+  const all = {
+    simulate: ["simulate", nightly, "-p", "edf", "-o", schedule],
+    check: ["check", nightly, schedule],
+    plan: ["plan", nightly, "-p", "fair"],
+    tune: ["tune", "examples/purdue-30.toml", "--total-slots", "80"],
+    capacity: ["tune", nightly, "--machines", "1..24", "--until", "missed:0", "-p", "edf"],
+    sizes: ["compare", nightly, "-p", "fair,edf", "--machines", "6,8,10"],
+    seeds: ["compare", nightly, "-p", "fair,edf", "--jitter", "0.3", "--seeds", "3"],
+    run: ["run", flows, "--again", "--quiet", "--state", join(dir, "state")],
+  };
+  for (const [name, args] of Object.entries(all)) {
+    const file = join(dir, `${name}.html`);
+    slackline(...args, "--report", file);
+    const { page, problems, close } = await open(file);
+    assert.deepEqual(await serious(page), [], name);
+    const needs = { tune: "#curves svg", capacity: "#curves svg", sizes: "#curves svg", run: "#prediction svg", plan: "#timeline canvas" }[name];
+    if (needs) assert.ok(await page.locator(needs).count() > 0, `${name} has no ${needs}`);
+    await picture(page, name);
+    assert.deepEqual(problems, [], name);
+    await close();
+  }
+}
+
+async function printed(page, name) {
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator("nav").first().isVisible(), false);
+  const pdf = await page.pdf({ format: "A4", printBackground: true, ...(kept ? { path: join(kept, `${name}.pdf`) } : {}) });
+  assert.ok(pdf.length > 10_000);
+  await page.emulateMedia({ media: "screen" });
+}
+
+async function picture(page, name) {
+  if (kept) await page.screenshot({ path: join(kept, `${name}.png`), fullPage: true });
+}

@@ -1,0 +1,232 @@
+//! What is kept of a run for its page while its rows go by.
+
+use std::cmp::Reverse;
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
+use slackline_model::{FlowId, Instance, Lane, PhaseId, Schedule, SlotRange};
+use slackline_policy::Choice;
+
+use super::columns::micros;
+use super::explained::{self, Explained};
+use super::series::Series;
+use super::sums::Sums;
+use super::{BARS_MAX, document};
+use crate::explain::Explainer;
+use crate::simulate::{Left, Simulated};
+
+/// Flows whose slots over time are drawn apart from those of all others.
+pub(super) const SHARES: usize = 11;
+
+/// Rows that are kept so that flows can be explained: 10 MB of them.
+const ROWS_MAX: usize = 1 << 18;
+
+/// Hears the rows of one policy and keeps what is drawn.
+#[derive(Debug)]
+pub struct Collector<'a> {
+    instance: &'a Instance,
+    kept: Kept,
+    /// Ranges of slots so far.
+    bars: usize,
+    masters: Vec<MasterRow>,
+    /// From when to when each phase held slots, microseconds.
+    extents: TiVec<PhaseId, Option<(u64, u64)>>,
+    /// Slots held over time, lane by lane.
+    held: Vec<Series>,
+    /// The same of the flows with the most work, and of all others.
+    shares: Vec<Series>,
+    /// Which of them a flow belongs to.
+    share_of: TiVec<FlowId, u8>,
+}
+
+/// What flows are explained from.
+#[derive(Debug)]
+enum Kept {
+    /// All rows, until there are too many.
+    Rows(TaskRows),
+    /// What they held, summed up.
+    Sums(Sums),
+}
+
+/// What is drawn of a policy.
+#[derive(Debug)]
+pub struct Drawn {
+    pub(super) rows: Option<TaskRows>,
+    pub(super) bars: usize,
+    pub(super) masters: Vec<MasterRow>,
+    pub(super) extents: TiVec<PhaseId, Option<(u64, u64)>>,
+    pub(super) held: Vec<Series>,
+    pub(super) shares: Vec<Series>,
+    pub(super) largest: Vec<FlowId>,
+    pub(super) flows: Vec<document::Times>,
+    pub(super) choices: Vec<Choice>,
+    pub(super) explained: Vec<Explained>,
+    /// Where rows were summed up: in spans of so many seconds.
+    pub(super) spans: Option<f64>,
+}
+
+/// The flows with the most work, those with the most first.
+fn largest(instance: &Instance) -> Vec<FlowId> {
+    let mut flows: Vec<FlowId> = instance.flows().keys().collect();
+    let by_work = |&flow: &FlowId| (Reverse(instance.flow(flow).work), flow);
+    if flows.len() > SHARES {
+        flows.select_nth_unstable_by_key(SHARES, by_work);
+        flows.truncate(SHARES);
+    }
+    flows.sort_by_key(by_work);
+    flows
+}
+
+/// A schedule without its rows.
+fn head(schedule: &Schedule) -> Schedule {
+    Schedule {
+        policy: schedule.policy.clone(),
+        minima: schedule.minima,
+        clock: schedule.clock,
+        slowstart: schedule.slowstart,
+        profile: schedule.profile.clone(),
+        objective: schedule.objective,
+        cost: schedule.cost,
+        lower_bound: schedule.lower_bound,
+        gap: schedule.gap,
+        metrics: Vec::new(),
+        flows: schedule.flows.clone(),
+        tasks: TaskRows::new(),
+        masters: Vec::new(),
+        allocations: schedule.allocations.clone(),
+    }
+}
+
+impl Drawn {
+    /// What is drawn of a judged schedule. `is_plan` says whether all of it is still to come.
+    pub fn of_schedule(instance: &Instance, schedule: &Schedule, is_plan: bool) -> Self {
+        let mut collector = Collector::new(instance);
+        collector.take_schedule(schedule);
+        collector.finish(schedule, &[], is_plan)
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// One that has heard of nothing yet.
+    pub fn new(instance: &'a Instance) -> Self {
+        let mut share_of: TiVec<FlowId, u8> = vec![SHARES as u8; instance.flows().len()].into();
+        for (flow, share) in largest(instance).into_iter().zip(0..) {
+            share_of[flow] = share;
+        }
+        let lanes = instance.cluster().lanes().len();
+        Self {
+            instance,
+            kept: Kept::Rows(TaskRows::new()),
+            bars: 0,
+            masters: Vec::new(),
+            extents: vec![None; instance.phases().len()].into(),
+            held: vec![Series::default(); lanes],
+            shares: vec![Series::default(); SHARES + 1],
+            share_of,
+        }
+    }
+
+    /// Takes note of a row. Amortised O(slot ranges).
+    pub fn take(&mut self, left: Left<'_>) {
+        match left {
+            Left::Row(row, places) => self.row(row, places),
+            Left::Master(master) => {
+                self.masters.push(*master);
+                if master.slot.is_some() {
+                    self.hold(Lane::Any, master.start.0, master.end.0, 1.0);
+                }
+            }
+        }
+    }
+
+    /// Takes note of all rows of a schedule, or of all its allocations.
+    pub fn take_schedule(&mut self, schedule: &Schedule) {
+        Left::of_schedule(schedule, &mut |left| self.take(left));
+        if schedule.tasks.is_empty() {
+            for row in schedule.allocations.iter().filter(|row| row.slots > 0) {
+                self.extend(row.phase, micros(row.start), micros(row.end), f64::from(row.slots));
+            }
+        }
+    }
+
+    fn row(&mut self, row: &NewRow, places: &[SlotRange]) {
+        self.extend(row.phase, row.start.0, row.end.0, f64::from(row.count));
+        self.bars += places.len();
+        match &mut self.kept {
+            Kept::Rows(rows) => {
+                rows.push(*row, places);
+                if rows.len() > ROWS_MAX {
+                    let sums = Sums::of(self.instance, rows);
+                    self.kept = Kept::Sums(sums);
+                }
+            }
+            Kept::Sums(sums) => sums.add(row.phase, row.start.0, row.end.0, row.count),
+        }
+    }
+
+    /// A phase held slots from `start` to `end`, microseconds.
+    fn extend(&mut self, phase: PhaseId, start: u64, end: u64, slots: f64) {
+        let Some(extent) = self.extents.get_mut(phase) else { return };
+        *extent = Some(extent.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
+        let flow = self.instance.flow_of(phase);
+        self.shares[usize::from(self.share_of[flow])].add(start, end, slots);
+        self.hold(self.instance.lane_of(phase), start, end, slots);
+    }
+
+    fn hold(&mut self, lane: Lane, start: u64, end: u64, slots: f64) {
+        let lanes = self.instance.cluster().lanes();
+        if let Some(k) = lanes.iter().position(|&known| known == lane) {
+            self.held[k].add(start, end, slots);
+        }
+    }
+
+    /// What is drawn of a simulation whose rows were all heard of.
+    pub fn finish_simulation(self, simulated: &Simulated) -> Drawn {
+        self.finish(&simulated.schedule, &simulated.choices, false)
+    }
+
+    /// What is drawn of a judged schedule whose rows were all heard of. `is_plan` says whether all of it is still to come.
+    pub fn finish(self, schedule: &Schedule, choices: &[Choice], is_plan: bool) -> Drawn {
+        let (rows, explained, spans) = match self.kept {
+            Kept::Rows(rows) => {
+                let whole = Schedule { tasks: rows, masters: self.masters.clone(), ..head(schedule) };
+                let explained = explained::costliest(&Explainer::new(self.instance, &whole), &whole, is_plan);
+                (Some(whole.tasks), explained, None)
+            }
+            Kept::Sums(sums) => {
+                let whole = Schedule { masters: self.masters.clone(), ..head(schedule) };
+                let spans = sums.seconds();
+                let explainer = Explainer::of_sums(self.instance, &whole, sums.into_held());
+                (None, explained::costliest(&explainer, &whole, is_plan), Some(spans))
+            }
+        };
+        let is_few = self.bars <= BARS_MAX;
+        Drawn {
+            rows: rows.filter(|_| is_few),
+            bars: self.bars,
+            masters: self.masters,
+            extents: self.extents,
+            held: self.held,
+            shares: self.shares,
+            largest: largest(self.instance),
+            flows: document::times(self.instance, schedule),
+            choices: choices.to_vec(),
+            explained,
+            spans,
+        }
+    }
+}
+
+impl Drawn {
+    /// Whether all its rows can be drawn.
+    pub(super) fn is_few(&self) -> bool {
+        self.bars <= BARS_MAX
+    }
+
+    /// When the last of it ended, microseconds.
+    pub(super) fn end(&self) -> u64 {
+        let phases = self.extents.iter().flatten().map(|&(_, last)| last);
+        let masters = self.masters.iter().map(|master| master.end.0);
+        phases.chain(masters).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,408 @@
+//! The document that a page draws from. Times are ticks from the start of the workload, −1 for none.
+
+use serde::Serialize;
+use slackline_model::cluster::Slots;
+use slackline_model::schedule::{FlowStatus, MasterRow, Outcome, Schedule, TaskRow, TaskRows};
+use slackline_model::{Instance, Lane, SlotRange};
+
+use super::About;
+use super::clock::Clock;
+use super::collect::Drawn;
+use super::columns::{NONE, Scale, deltas, micros};
+use super::explained::Explained;
+use super::extras::Extras;
+use super::series::Series;
+use super::workload::Workload;
+use crate::import::RecordedOptions;
+use crate::report::comparison::{Row, unit_of};
+use crate::report::number::{NOTHING, number};
+use crate::report::table::Column;
+
+/// All of it.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    pub(super) version: u32,
+    /// Seconds a tick.
+    pub(super) tick: f64,
+    /// When the last of all that is drawn ends.
+    pub(super) end: i64,
+    pub(super) title: &'a str,
+    /// The lines above the tables of the program.
+    pub(super) head: String,
+    pub(super) made: Made<'a>,
+    pub(super) objective: String,
+    pub(super) clock: Option<Clock>,
+    pub(super) cluster: Cluster,
+    pub(super) workload: Workload<'a>,
+    pub(super) table: Table,
+    pub(super) groups: Vec<GroupTable>,
+    pub(super) extras: &'a Extras,
+    /// Whether rows of schedules are there to be drawn.
+    pub(super) with_bars: bool,
+    pub(super) policies: Vec<Policy<'a>>,
+}
+
+/// What made the page.
+#[derive(Serialize)]
+pub(super) struct Made<'a> {
+    version: &'static str,
+    verb: &'a str,
+    command: &'a str,
+    /// As text: they have more digits than a number of JavaScript holds.
+    seeds: Vec<String>,
+    options: &'a RecordedOptions,
+    workload_sha256: &'a str,
+}
+
+impl<'a> Made<'a> {
+    pub(super) fn of(about: &'a About) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            verb: &about.verb,
+            command: &about.command,
+            seeds: about.seeds.iter().map(u64::to_string).collect(),
+            options: &about.options,
+            workload_sha256: &about.sha256,
+        }
+    }
+}
+
+/// The machines.
+#[derive(Serialize)]
+pub(super) struct Cluster {
+    lanes: Vec<LaneOf>,
+    groups: Vec<Group>,
+}
+
+#[derive(Serialize)]
+struct LaneOf {
+    name: &'static str,
+    slots: u32,
+}
+
+/// Machines that are alike; slots of a lane are numbered group by group and machine by machine.
+#[derive(Serialize)]
+struct Group {
+    name: String,
+    count: u32,
+    speed: f64,
+    rack: Option<String>,
+    /// Slots of each machine, lane by lane.
+    slots: Vec<u32>,
+}
+
+impl Cluster {
+    pub(super) fn of(cluster: &slackline_model::Cluster) -> Self {
+        let lanes = cluster.lanes().iter();
+        let of_lane = |slots: Slots, lane: Lane| match (slots, lane) {
+            (Slots::Universal(n), Lane::Any) => n,
+            (Slots::Typed { map, .. }, Lane::Map) => map,
+            (Slots::Typed { reduce, .. }, Lane::Reduce) => reduce,
+            _ => 0,
+        };
+        let group = |group: &slackline_model::cluster::Group| Group {
+            name: group.name.clone(),
+            count: group.count,
+            speed: group.speed,
+            rack: group.rack.clone(),
+            slots: lanes.clone().map(|&lane| of_lane(group.slots, lane)).collect(),
+        };
+        Self {
+            lanes: lanes
+                .clone()
+                .map(|&lane| LaneOf { name: lane.name(), slots: cluster.slots(lane) })
+                .collect(),
+            groups: cluster.groups().iter().map(group).collect(),
+        }
+    }
+}
+
+/// A table as the program shows it.
+#[derive(Debug, Serialize)]
+pub(super) struct Table {
+    columns: Vec<TableColumn>,
+}
+
+#[derive(Debug, Serialize)]
+struct TableColumn {
+    name: String,
+    heading: String,
+    /// Whether it is shown without being asked for.
+    shown: bool,
+    texts: Vec<String>,
+    values: Vec<Option<f64>>,
+    best: Vec<bool>,
+}
+
+impl Table {
+    pub(super) fn of(columns: Vec<Column>) -> Self {
+        let column = |column: Column| {
+            let entries = column.entries();
+            TableColumn {
+                name: column.name().to_owned(),
+                heading: column.title().replace('\n', " "),
+                shown: column.is_telling(),
+                texts: entries.iter().map(|entry| entry.0.to_owned()).collect(),
+                values: entries.iter().map(|entry| entry.1).collect(),
+                best: entries.iter().map(|entry| entry.2).collect(),
+            }
+        };
+        Self { columns: columns.into_iter().map(column).collect() }
+    }
+}
+
+/// What became of a group of flows under each policy.
+#[derive(Serialize)]
+pub(super) struct GroupTable {
+    by: &'static str,
+    name: String,
+    flows: usize,
+    /// By policy, then by metric as [`GROUP_METRICS`]; none where a policy did not run.
+    values: Vec<Option<Vec<Cell>>>,
+}
+
+/// A number, if there is one, and how it is written.
+type Cell = (Option<f64>, String);
+
+/// What is shown of groups.
+const GROUP_METRICS: [&str; 6] =
+    ["missed", "mean_response", "p95_response", "mean_wait", "mean_bounded_slowdown", "utilisation"];
+
+/// The groups of all policies, which have the same.
+pub(super) fn groups(rows: &[Row]) -> Vec<GroupTable> {
+    let ran = || rows.iter().filter_map(|row| row.result.as_ref().ok());
+    let Some(first) = ran().next() else { return Vec::new() };
+    let metrics = |row: &Row, k: usize| {
+        let group = row.result.as_ref().ok()?.groups.get(k)?;
+        let value =
+            |name: &str| group.metrics.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value);
+        let cell = |name| {
+            let value = value(name);
+            (value, value.map_or_else(|| NOTHING.to_owned(), |value| number(value, unit_of(name))))
+        };
+        Some(GROUP_METRICS.map(cell).into())
+    };
+    let table = |(k, group): (usize, &crate::report::comparison::Group)| GroupTable {
+        by: group.by,
+        name: group.name.clone(),
+        flows: group.flows,
+        values: rows.iter().map(|row| metrics(row, k)).collect(),
+    };
+    first.groups.iter().enumerate().map(table).collect()
+}
+
+/// When a flow ran: microseconds; and what it cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    start: Option<u64>,
+    completion: Option<u64>,
+    cost: Option<f64>,
+}
+
+/// When each flow ran, as the schedule has it, which was judged.
+pub(super) fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
+    let mut times = vec![Times::default(); instance.flows().len()];
+    for row in &schedule.flows {
+        if let Some(of) = times.get_mut(usize::from(row.flow)) {
+            let is_done = row.status == FlowStatus::Done;
+            *of = Times {
+                start: row.start.map(micros),
+                completion: row.completion.filter(|_| is_done).map(micros),
+                cost: row.cost.filter(|_| is_done),
+            };
+        }
+    }
+    times
+}
+
+/// What a policy did.
+#[derive(Serialize)]
+pub(super) struct Policy<'a> {
+    name: &'a str,
+    /// Why there are no figures.
+    refused: Option<&'a str>,
+    failed: usize,
+    bound: Option<f64>,
+    gap: Option<f64>,
+    ran: Option<Ran<'a>>,
+}
+
+/// What there is to draw of it.
+#[derive(Serialize)]
+struct Ran<'a> {
+    /// By flow: from its release to its first start.
+    wait: Vec<i64>,
+    /// By flow: from its release to its completion.
+    took: Vec<i64>,
+    /// By flow, where it is not the seconds it took.
+    cost: Option<Vec<Option<f64>>>,
+    /// By phase: from the release of its flow to when it first held a slot.
+    start: Vec<i64>,
+    /// By phase: from then on, to when it last did.
+    held: Vec<i64>,
+    /// By lane: slots held over time.
+    lanes: Vec<Curve>,
+    /// The flows that have a curve of their own in `shares`, whose last is that of all others.
+    largest: Vec<usize>,
+    shares: Vec<Curve>,
+    bars: Option<Bars>,
+    masters: Vec<Master>,
+    choices: Vec<Choice<'a>>,
+    explained: &'a [Explained],
+    /// Where flows are explained from sums: over spans of so many seconds.
+    spans: Option<f64>,
+}
+
+/// A mean for each span of a width.
+#[derive(Serialize)]
+struct Curve {
+    width: f64,
+    means: Vec<f64>,
+}
+
+/// Rows of the schedule as columns, in the order of their starts.
+#[derive(Default, Serialize)]
+struct Bars {
+    phase: Vec<i64>,
+    /// The first task; that of the k-th slot is k more.
+    task: Vec<u32>,
+    slot: Vec<u32>,
+    slots: Vec<u32>,
+    /// Each as the difference to the one before.
+    start: Vec<i64>,
+    length: Vec<i64>,
+    startup: Vec<i64>,
+    attempt: Vec<u16>,
+    /// 0 done, 1 failed, 2 killed, 3 lost.
+    outcome: Vec<u8>,
+}
+
+/// The master of a job.
+#[derive(Serialize)]
+struct Master {
+    job: usize,
+    slot: Option<u32>,
+    start: i64,
+    up: Option<i64>,
+    end: i64,
+}
+
+/// What a policy chose.
+#[derive(Serialize)]
+struct Choice<'a> {
+    at: i64,
+    rule: &'a str,
+    cost: Option<f64>,
+    flows: u32,
+}
+
+impl<'a> Policy<'a> {
+    pub(super) fn of(
+        instance: &Instance,
+        row: &'a Row,
+        drawn: Option<&'a Drawn>,
+        scale: Scale,
+        with_bars: bool,
+    ) -> Self {
+        let figures = row.result.as_ref().ok();
+        Self {
+            name: &row.policy,
+            refused: row.result.as_ref().err().map(String::as_str),
+            failed: figures.map_or(0, |figures| figures.failed),
+            bound: figures.and_then(|figures| figures.lower_bound),
+            gap: figures.and_then(|figures| figures.gap),
+            ran: drawn.map(|drawn| Ran::of(instance, drawn, scale, with_bars)),
+        }
+    }
+}
+
+impl<'a> Ran<'a> {
+    fn of(instance: &Instance, drawn: &'a Drawn, scale: Scale, with_bars: bool) -> Self {
+        let releases = || instance.flows().iter().map(|flow| flow.release.0);
+        let since = |time: fn(&Times) -> Option<u64>| {
+            let after = |(release, times)| time(times).map_or(NONE, |at: u64| scale.between(release, at));
+            releases().zip(&drawn.flows).map(after).collect()
+        };
+        let extents = || instance.phases().iter().zip(&drawn.extents);
+        let start = |(phase, extent): (&slackline_model::instance::Phase, &Option<(u64, u64)>)| {
+            extent.map_or(NONE, |(first, _)| scale.between(instance.flow(phase.flow).release.0, first))
+        };
+        let curve = |series: &Series| Curve {
+            width: series.width() as f64 / 1e6 / scale.seconds(),
+            means: series.means(),
+        };
+        let rows = drawn.rows.as_ref().filter(|_| with_bars);
+        Self {
+            wait: since(|times| times.start),
+            took: since(|times| times.completion),
+            cost: costs(instance, &drawn.flows),
+            start: extents().map(start).collect(),
+            held: extents()
+                .map(|(_, extent)| extent.map_or(NONE, |(first, last)| scale.between(first, last)))
+                .collect(),
+            lanes: drawn.held.iter().map(curve).collect(),
+            largest: drawn.largest.iter().map(|&flow| usize::from(flow)).collect(),
+            shares: drawn.shares.iter().map(curve).collect(),
+            bars: rows.map(|rows| bars(rows, scale)),
+            masters: drawn.masters.iter().filter(|_| with_bars).map(|row| master(row, scale)).collect(),
+            choices: drawn
+                .choices
+                .iter()
+                .map(|choice| Choice {
+                    at: scale.ticks(choice.at.0),
+                    rule: choice.rule,
+                    cost: Some(choice.cost).filter(|cost| cost.is_finite()),
+                    flows: choice.flows,
+                })
+                .collect(),
+            explained: &drawn.explained,
+            spans: drawn.spans,
+        }
+    }
+}
+
+/// What flows cost, unless that is how long they took.
+fn costs(instance: &Instance, flows: &[Times]) -> Option<Vec<Option<f64>>> {
+    let response = |(flow, times): (&slackline_model::instance::Flow, &Times)| {
+        let took = times.completion.map(|at| (at as f64 - flow.release.0 as f64) / 1e6);
+        took.zip(times.cost).is_none_or(|(took, cost)| (took - cost).abs() <= 1e-5)
+    };
+    let rounded = |times: &Times| times.cost.map(|cost| (cost * 1e3).round() / 1e3);
+    let is_response = instance.flows().iter().zip(flows).all(response);
+    (!is_response).then(|| flows.iter().map(rounded).collect())
+}
+
+fn bars(rows: &TaskRows, scale: Scale) -> Bars {
+    let mut order: Vec<&TaskRow> = rows.rows().iter().filter(|row| row.count > 0).collect();
+    order.sort_by_key(|row| (row.start, row.phase, row.first, row.attempt));
+    let mut bars = Bars::default();
+    let mut starts = Vec::new();
+    for row in order {
+        let mut task = row.first;
+        for &SlotRange { first, len } in rows.places(row) {
+            bars.phase.push(i64::from(row.phase.0));
+            bars.task.push(task);
+            bars.slot.push(first);
+            bars.slots.push(len);
+            starts.push(scale.ticks(row.start.0));
+            bars.length.push(scale.between(row.start.0, row.end.0));
+            bars.startup.push(scale.between(row.start.0, row.start.0 + row.startup.0));
+            bars.attempt.push(row.attempt);
+            bars.outcome.push(Outcome::ALL.iter().position(|&known| known == row.outcome).unwrap_or(0) as u8);
+            task += len;
+        }
+    }
+    bars.start = deltas(starts);
+    bars.phase = deltas(bars.phase);
+    bars
+}
+
+fn master(row: &MasterRow, scale: Scale) -> Master {
+    Master {
+        job: usize::from(row.job),
+        slot: row.slot,
+        start: scale.ticks(row.start.0),
+        up: row.up.map(|up| scale.ticks(up.0)),
+        end: scale.ticks(row.end.0),
+    }
+}

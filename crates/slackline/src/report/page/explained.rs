@@ -1,0 +1,85 @@
+//! What `explain` says of the flows that cost most, and who held the slots that they wanted.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use slackline_model::schedule::FlowRow;
+use slackline_model::{FlowId, Instance, Schedule};
+
+use crate::explain::{Blocked, Explainer};
+use crate::report::View;
+use crate::report::explain::Told;
+
+/// So many flows are explained.
+const FLOWS: usize = 200;
+
+/// So many flows that held the slots are named.
+const HOLDERS: usize = 5;
+
+/// What is said of a flow.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Explained {
+    flow: usize,
+    text: String,
+    /// Seconds in which it wanted slots and had fewer.
+    wanted: f64,
+    /// Who held them: flows, the flow itself among them, and which share of the slot-seconds.
+    holders: Vec<(usize, f64)>,
+    /// The share that nobody held.
+    idle: f64,
+}
+
+/// What is said of the flows that cost most, failed ones first; ties by id.
+pub(super) fn costliest(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
+    let instance = explainer.instance();
+    let view = View::default();
+    let explain = |flow: FlowId| {
+        let explanation = explainer.explain(flow, None);
+        let told = Told {
+            instance,
+            policy: &schedule.policy,
+            plan: is_plan,
+            explanation: &explanation,
+            flows: explainer.flow_times(),
+            open: None,
+            there: None,
+        };
+        let (holders, idle) = shares(instance, flow, &explanation.blocked);
+        let text = told.text(&view);
+        Explained { flow: usize::from(flow), text, wanted: explanation.blocked.seconds, holders, idle }
+    };
+    most_costly(schedule).into_iter().map(explain).collect()
+}
+
+/// Which flows held how much of the slots while a flow wanted more, those with most first; and how much was idle.
+fn shares(instance: &Instance, flow: FlowId, blocked: &Blocked) -> (Vec<(usize, f64)>, f64) {
+    let all = blocked.slot_seconds();
+    if all <= 0.0 {
+        return (Vec::new(), 0.0);
+    }
+    let mut flows: BTreeMap<FlowId, f64> = BTreeMap::new();
+    if blocked.own > 0.0 {
+        flows.insert(flow, blocked.own);
+    }
+    for other in &blocked.others {
+        *flows.entry(instance.job(other.job).flow).or_default() += other.slot_seconds;
+    }
+    let mut flows: Vec<(FlowId, f64)> = flows.into_iter().collect();
+    flows.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    flows.truncate(HOLDERS);
+    let rounded = |slot_seconds: f64| (slot_seconds / all * 1e4).round() / 1e4;
+    let shares = flows.into_iter().map(|(flow, held)| (usize::from(flow), rounded(held))).collect();
+    (shares, rounded(blocked.idle))
+}
+
+/// The flows that cost most, by what they cost, then by how long they took.
+fn most_costly(schedule: &Schedule) -> Vec<FlowId> {
+    let mut rows: Vec<&FlowRow> = schedule.flows.iter().collect();
+    let cost = |row: &FlowRow| row.cost.unwrap_or(f64::INFINITY);
+    let response = |row: &FlowRow| row.completion.map_or(f64::INFINITY, |done| done - row.release);
+    rows.sort_by(|a, b| {
+        cost(b).total_cmp(&cost(a)).then(response(b).total_cmp(&response(a))).then(a.flow.cmp(&b.flow))
+    });
+    rows.truncate(FLOWS);
+    rows.into_iter().map(|row| row.flow).collect()
+}

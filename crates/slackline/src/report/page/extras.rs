@@ -1,0 +1,193 @@
+//! What some verbs show beside policies: sentences, tables, and curves over something that was varied.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use slackline_model::{FlowId, Instance};
+
+use super::Page;
+use super::columns::NONE;
+use super::document::Table;
+use crate::capacity::Capacity;
+use crate::report::capacity::{Asked, entry, metrics, outcome, tried_columns};
+use crate::report::comparison::{OnSize, Row, unit_of};
+use crate::report::number::{Unit, duration, number};
+use crate::report::spread::{Runs, means};
+use crate::report::table::Column;
+use crate::report::tuning::{compared_columns, gains};
+use crate::tune::{Choice, Request, Tuned};
+
+/// All of it.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Extras {
+    /// Sentences about the result.
+    notes: Vec<String>,
+    tables: Vec<Titled>,
+    curves: Vec<Curves>,
+    /// By flow: when it was expected to be done, seconds; −1 of flows for which nothing was.
+    predicted: Option<Vec<f64>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Titled {
+    title: String,
+    table: Table,
+}
+
+/// Numbers over something that was varied.
+#[derive(Debug, Serialize)]
+struct Curves {
+    title: String,
+    x_title: String,
+    unit: &'static str,
+    x: Vec<f64>,
+    /// The answer.
+    marked: Option<f64>,
+    lines: Vec<CurveLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct CurveLine {
+    name: String,
+    values: Vec<Option<f64>>,
+}
+
+fn unit_name(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Seconds => "seconds",
+        Unit::Percent | Unit::Gap => "percent",
+        Unit::Count => "count",
+        Unit::Measure => "number",
+    }
+}
+
+/// What comparisons of several sizes are drawn by.
+const OF_SIZES: [&str; 5] = ["cost", "missed", "mean_response", "p95_response", "utilisation"];
+
+impl Page<'_> {
+    /// With a sentence about the result.
+    #[must_use]
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.extras.notes.push(note.into());
+        self
+    }
+
+    fn table(&mut self, title: &str, columns: Vec<Column>) {
+        self.extras.tables.push(Titled { title: title.to_owned(), table: Table::of(columns) });
+    }
+
+    /// With means over several seeds; what is drawn is of the first.
+    #[must_use]
+    pub fn with_seeds(mut self, all: &[Runs]) -> Self {
+        self.table("All seeds: means ± half their 95 % interval", means(all).into_columns());
+        self.with_note("The charts and the flows are those of the first seed.")
+    }
+
+    /// With what policies give on clusters of several sizes; what is drawn is of the first.
+    #[must_use]
+    pub fn with_sizes(mut self, sizes: &[OnSize<Row>]) -> Self {
+        let policies = sizes.first().map_or(&[][..], |size| size.policies.as_slice());
+        for name in OF_SIZES {
+            let value = |row: &Row| row.result.as_ref().ok().and_then(|figures| figures.value(name));
+            let line = |(k, policy): (usize, &Row)| CurveLine {
+                name: policy.policy.clone(),
+                values: sizes.iter().map(|size| size.policies.get(k).and_then(value)).collect(),
+            };
+            let lines: Vec<CurveLine> = policies.iter().enumerate().map(line).collect();
+            if lines.iter().all(|line| line.values.iter().flatten().all(|&value| value == 0.0)) {
+                continue;
+            }
+            self.extras.curves.push(Curves {
+                title: name.replace('_', " "),
+                x_title: "machines".to_owned(),
+                unit: unit_name(unit_of(name)),
+                x: sizes.iter().map(|size| size.machines.into()).collect(),
+                marked: None,
+                lines,
+            });
+        }
+        let first = sizes.first().map_or(0, |size| size.machines);
+        self.with_note(format!("The charts of time and the flows are those on {first} machines."))
+    }
+
+    /// With the splits that were compared, and how much depends on the split.
+    #[must_use]
+    pub fn with_tuning(mut self, request: &Request, tuned: &Tuned, curve: &[Choice]) -> Self {
+        self.table("Splits that are compared", compared_columns(request, tuned));
+        let [makespans, totals]: [Vec<Option<f64>>; 2] = [
+            curve.iter().map(|choice| Some(choice.makespan.seconds())).collect(),
+            curve.iter().map(|choice| Some(choice.total_completion as f64 / 1e6)).collect(),
+        ];
+        for (title, values) in [("makespan", makespans), ("total completion", totals)] {
+            self.extras.curves.push(Curves {
+                title: title.to_owned(),
+                x_title: "map slots".to_owned(),
+                unit: "seconds",
+                x: curve.iter().map(|choice| choice.split.map().into()).collect(),
+                marked: Some(tuned.best.split.map().into()),
+                lines: vec![CurveLine { name: request.method.name().to_owned(), values }],
+            });
+        }
+        gains(tuned).lines().fold(self, Page::with_note)
+    }
+
+    /// With the sizes or settings that were tried, and the answer.
+    #[must_use]
+    pub fn with_capacity(mut self, found: &Capacity, asked: &Asked<'_>) -> Self {
+        self.table("Values that were tried", tried_columns(&found.tried, asked));
+        let mut names: Vec<&str> = metrics(asked.conditions).collect();
+        for name in ["cost", "mean_response", "utilisation"] {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        for name in names {
+            let value = |figures: &crate::capacity::Figures| match name {
+                "cost" => figures.cost,
+                name => entry(figures, name),
+            };
+            self.extras.curves.push(Curves {
+                title: name.replace('_', " "),
+                x_title: asked.axis.knob.name().replace('-', " "),
+                unit: unit_name(unit_of(name)),
+                x: found.tried.iter().map(|tried| tried.value).collect(),
+                marked: found.found,
+                lines: vec![CurveLine {
+                    name: asked.policy.spec().to_owned(),
+                    values: found.tried.iter().map(|tried| tried.figures().map(value)).collect(),
+                }],
+            });
+        }
+        self.with_note(outcome(found, asked))
+    }
+
+    /// With how far the prediction was off on average: seconds, and as a share of the mean response.
+    #[must_use]
+    pub fn with_prediction_error(self, seconds: f64, share: f64) -> Self {
+        let (seconds, share) = (duration(seconds), number(share, Unit::Percent));
+        self.with_note(format!(
+            "Completion times differ from the prediction by {seconds} on average ({share} of the mean response)."
+        ))
+    }
+
+    /// With when flows were expected to be done, by their names, in seconds.
+    #[must_use]
+    pub fn with_prediction(mut self, completions: &BTreeMap<&str, f64>) -> Self {
+        let of = |flow: &slackline_model::instance::Flow| completions.get(flow.id.as_str()).copied();
+        let flows = self.instance.flows().iter();
+        self.extras.predicted = Some(flows.map(|flow| of(flow).unwrap_or(NONE as f64)).collect());
+        self
+    }
+}
+
+/// Whether what was drawn of one workload can be shown beside another: flows, jobs and phases stand for each other.
+pub fn is_alike(one: &Instance, other: &Instance) -> bool {
+    let names = |instance: &Instance| -> Vec<String> {
+        instance.flows().iter().map(|flow| flow.id.clone()).collect()
+    };
+    let jobs = |instance: &Instance| -> Vec<(FlowId, String, usize)> {
+        let job = |job: &slackline_model::instance::Job| (job.flow, job.id.clone(), job.phases().count());
+        instance.jobs().iter().map(job).collect()
+    };
+    names(one) == names(other) && jobs(one) == jobs(other) && one.cluster().lanes() == other.cluster().lanes()
+}
