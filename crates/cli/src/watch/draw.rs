@@ -6,6 +6,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, LineGauge, Padding, Paragraph, Wrap};
 
+use slackline::report::number::counted;
+
 use super::columns::{self, Column};
 use super::keys::{Gaze, Over, Seat};
 use super::shown::{Event, Flow, Job, Mood, Shown, Task};
@@ -43,7 +45,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown, gaze: &Gaze) {
 }
 
 fn progress(shown: &Shown) -> LineGauge<'_> {
-    let failed = if shown.failed > 0 { format!(", {} attempts failed", shown.failed) } else { String::new() };
+    let failed = if shown.failed > 0 {
+        format!(", {} failed", counted(shown.failed, "attempt"))
+    } else {
+        String::new()
+    };
     let label =
         format!("{} of {} tasks, {} of {} slots{failed}", shown.done, shown.total, shown.held, shown.slots);
     let ratio = if shown.total > 0 { shown.done as f64 / shown.total as f64 } else { 0.0 };
