@@ -329,7 +329,9 @@ mod tests {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct TableArgs {
-    /// Show these columns of the table, named as in JSON and CSV, instead of as many as fit
+    /// Show these columns, by their names in JSON and CSV
+    ///
+    /// In this order; without it as many as fit are shown.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     columns: Vec<String>,
     /// Order rows by this column; -NAME: largest first
