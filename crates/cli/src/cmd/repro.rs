@@ -64,10 +64,10 @@ pub(crate) struct Repro {
     #[arg(long, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()))]
     threads: Option<u16>,
     /// Write the files of every figure into DIR instead of printing tables
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", group = "written")]
     output: Option<PathBuf>,
     /// Write a page of the figures beside what the papers say into DIR, and their files; without EXPERIMENT of all
-    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    #[arg(long, value_name = "DIR", conflicts_with = "output", group = "written")]
     report: Option<PathBuf>,
     /// At most five seeds a figure: a look, in two minutes for all
     #[arg(long, requires = "report", conflicts_with = "seeds")]
@@ -88,7 +88,7 @@ pub(crate) struct Repro {
     #[arg(long, value_name = "N", requires = "adversary", default_value_t = 2000, value_parser = value::whole::<u32>(4, 10_000_000))]
     budget: u32,
     /// Commit this program was built from, for the made.toml that DIR keeps
-    #[arg(long, value_name = "COMMIT")]
+    #[arg(long, value_name = "COMMIT", requires = "written")]
     commit: Option<String>,
 }
 

@@ -388,8 +388,13 @@ fn figures_are_written_with_what_made_them() {
     done(&["repro", "job-ordering", "fig6", "--output", dir]);
     let made = fs::read_to_string(format!("{dir}/made.toml")).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    let first = format!("[files.\"fig5.csv\"]\nversion = \"{version}\"\ncommit = \"abc1234\"\n");
-    assert_eq!(made, format!("{first}\n[files.\"fig6.csv\"]\nversion = \"{version}\"\n"));
+    let of = |figure: &str, commit: &str| {
+        let entry = |ending| {
+            format!("[files.\"{figure}.{ending}\"]\nversion = \"{version}\"\n{commit}figure = \"{figure}\"\n")
+        };
+        format!("{}\n{}", entry("csv"), entry("svg"))
+    };
+    assert_eq!(made, format!("{}\n{}", of("fig5", "commit = \"abc1234\"\n"), of("fig6", "")));
 
     fs::write(format!("{dir}/made.toml"), "files = 3\n").unwrap();
     let ran = run(&["repro", "job-ordering", "fig5", "--output", dir]);
@@ -481,4 +486,33 @@ fn compare_ranks_policies_over_seeds() {
     let sizes = done(&[&args[..], &["--machines", "6,8"]].concat());
     assert_eq!(sizes.matches("difference to fifo, seed by seed").count(), 2, "{sizes}");
     assert!(sizes.contains("\n6 machines\n") && sizes.contains("\n8 machines\n"), "{sizes}");
+}
+
+#[test]
+fn the_page_of_the_papers_keeps_what_is_there() {
+    let dir = scratch("papers");
+    let page = dir.join("index.html");
+    let ran = run(&["repro", "job-ordering/fig5", "--report", text(&dir), "--quick"]);
+    assert!(ran.err.contains("1 of 1: job-ordering/fig5"), "{}", ran.err);
+    let first = fs::read_to_string(&page).unwrap();
+    assert!(first.contains("<svg") && first.contains("better"), "{first}");
+    let verdicts = fs::read_to_string(dir.join("verdicts.csv")).unwrap();
+    assert_eq!(verdicts.lines().nth(1), Some("job-ordering,fig5,Fig. 5,1,better,2,2"));
+
+    let ran = run(&["repro", "job-ordering/fig5", "--report", text(&dir), "--quick"]);
+    assert!(ran.err.contains("1 of 1 figures were there and are kept"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(&page).unwrap(), first);
+    // Half a figure is made again.
+    fs::write(dir.join("job-ordering/fig5.csv"), "x\n").unwrap();
+    done(&["repro", "job-ordering", "fig5", "--report", text(&dir), "--quick"]);
+    assert_eq!(fs::read_to_string(&page).unwrap(), first);
+
+    for (args, expected) in [
+        (&["repro", "job-ordering/fig99", "--report", "x"][..], "found figure \"fig99\""),
+        (&["repro", "flexx/fig5a", "--report", "x"], "did you mean \"flex\""),
+        (&["repro", "flex", "--quick"], "--report"),
+    ] {
+        let ran = run(args);
+        assert!(ran.code == Some(2) && ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
 }
