@@ -3,9 +3,7 @@
 
 mod advice;
 mod document;
-#[cfg(feature = "run")]
 mod open;
-#[cfg(feature = "yarn")]
 mod there;
 
 use std::collections::BTreeSet;
@@ -19,9 +17,7 @@ use crate::report::number::{NOTHING, Unit, column, counted, duration, instant, i
 use crate::report::table::{Align, Table, View, fitted, wrapped};
 
 pub use document::{csv, json};
-#[cfg(feature = "run")]
 pub use open::{Open, OpenPhase};
-#[cfg(feature = "yarn")]
 pub use there::There;
 
 /// How many of those who held slots are named.
