@@ -118,8 +118,12 @@ impl Application {
             Event::ApplicationStart(start) => self.start = Some(start),
             Event::Environment(environment) => {
                 self.queue = environment.get("spark.yarn.queue").map(str::to_owned);
-                let cores = environment.get("spark.task.cpus").and_then(|cores| cores.parse().ok());
-                self.cores = cores.filter(|cores: &f64| *cores >= 1.0).unwrap_or(1.0);
+                let cores = environment.get("spark.task.cpus").and_then(|cores| cores.parse::<f64>().ok());
+                let known = cores.filter(|cores| (1.0..=TASK_CORES_MAX).contains(cores));
+                if cores.is_some() && known.is_none() {
+                    diagnostics.add(number, "spark.task.cpus that is not 1 to 1024, taken as 1");
+                }
+                self.cores = known.unwrap_or(1.0);
             }
             Event::JobStart(job) => self.job(number, job),
             Event::JobEnd(JobEnd { id, millis, result }) => {
@@ -244,6 +248,9 @@ impl Application {
         jobs.into_iter().map(span).collect()
     }
 }
+
+/// Cores that a task may take: no machine has more, and each is a task of its own here.
+const TASK_CORES_MAX: f64 = 1024.0;
 
 /// What is said of tasks that were done again.
 const REPEATED: &str = "task that had succeeded before, left out";

@@ -277,3 +277,20 @@ fn damaged_logs_are_survived() {
         ["-1", "9223372036854775807", "null", "\"Parent IDs\":[3]", "Success", "SparkListenerStageCompleted"];
     mutations::survives("spark", text(&log()).as_bytes(), &words);
 }
+
+/// Damaged in fuzzing: as many tasks as cores were asked for, which no memory holds.
+#[test]
+fn a_task_of_more_cores_than_any_machine_has_takes_one() {
+    let expected =
+        read(&text(&log()).replace(r#""spark.task.cpus":"2""#, r#""spark.task.cpus":"1""#)).unwrap();
+    for cores in ["2e17", "1025", "0", "-3", "NaN", "inf"] {
+        let text =
+            text(&log()).replace(r#""spark.task.cpus":"2""#, &format!(r#""spark.task.cpus":"{cores}""#));
+        let imported = read(&text).unwrap();
+        assert_eq!(imported.draft.flows, expected.draft.flows, "{cores}");
+        assert!(
+            said(&imported).contains(&("spark.task.cpus that is not 1 to 1024, taken as 1", 1)),
+            "{cores}"
+        );
+    }
+}
