@@ -83,6 +83,16 @@ impl OutputLocks {
         fs::read_to_string(output.join(TEMPORARY).join(OWNER)).is_ok_and(|owner| owner == self.owner)
     }
 
+    /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in between, and then
+    /// nobody's is what stays. Only beside a complete output.
+    pub(crate) fn sweep(output: &Path) -> io::Result<()> {
+        let left = output.join(TEMPORARY);
+        if output.join(SUCCESS).exists() && left.is_dir() && !left.join(OWNER).exists() {
+            remove(&left)?;
+        }
+        Ok(())
+    }
+
     /// Removes what attempts left in the output directory of a job, if it is this one's; of the finished parts those
     /// stay that are to be `kept`.
     pub(crate) fn clear(&self, job: &JobPlan, kept: impl Fn(&str) -> bool) -> io::Result<()> {

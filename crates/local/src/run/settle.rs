@@ -54,6 +54,9 @@ pub(super) fn settle(
             if let Ok(finished) = finished {
                 made.insert(finished);
             }
+        } else if job.is_complete(index, &run.done) {
+            // What cannot be removed now is removed by the run that comes next.
+            let _ = OutputLocks::sweep(&job.output);
         }
     }
     let told = |(id, problem): (TaskId, String)| {
