@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn links_are_relative_to_their_page() {
         let file = |page, target| resolved(page, target).0;
-        assert_eq!(file("docs/math/a.md", "../../PAPERS.md"), "PAPERS.md");
+        assert_eq!(file("docs/mathematics/a.md", "../../PAPERS.md"), "PAPERS.md");
         assert_eq!(file("docs/a.md", "./b.md"), "docs/b.md");
         assert_eq!(resolved("docs/a.md", "#x"), ("docs/a.md".to_owned(), Some("x".to_owned())));
         assert_eq!(file("a.md", "../../b.md"), "../../b.md");
