@@ -1,8 +1,9 @@
 //! Which machine, by earliest completion: a slow slot is left free while faster ones, busy as they are, would have done all
 //! the rest of the phase before the slow one had done one task.
 //!
-//! The rest of a phase is looked at as if it alone were there: whoever is first in the order of a policy gets the slots that
-//! become free. Tasks of a phase are taken to be of equal length.
+//! Whoever is first in the order of a policy gets the slots that become free: the rest of a phase is looked at as if it
+//! had the faster slots after the rest of all those before it that wait for them too. Tasks of a phase are taken to be of
+//! equal length.
 
 use slackline_model::{PhaseId, Span, Time};
 use slackline_policy::{Ask, Grant, SpeedClass, View};
@@ -29,6 +30,16 @@ impl Faster {
     }
 }
 
+/// For how long `capacity` slots of speed 1 are busy with tasks that would take one of them `work` microseconds.
+pub(crate) fn ahead(work: u128, capacity: f64) -> Span {
+    Span((work as f64 / capacity) as u64)
+}
+
+/// What the rest of a phase, `tasks` of this size, adds to the work that is [`ahead`] of others.
+pub(crate) fn claim(tasks: u32, size: Span) -> u128 {
+    u128::from(tasks) * u128::from(size.0)
+}
+
 /// How many of `room` tasks may start on `free` slots, if faster ones take `sooner` before: as many as leave no more than that.
 pub(crate) fn willing(room: u32, free: u32, sooner: u64) -> u32 {
     u64::from(room).saturating_sub(sooner).min(u64::from(free)) as u32
@@ -45,12 +56,15 @@ pub(crate) fn busy(since: Time, believed: Span, now: Time) -> Span {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machines {
     declined: Vec<PhaseId>,
+    /// What is left of those phases, by slot kind: they wait for faster slots.
+    claims: [u128; 2],
 }
 
 impl Machines {
     /// Something happened: what was declined may be wanted now.
     pub(crate) fn look_again(&mut self) {
         self.declined.clear();
+        self.claims = [0; 2];
     }
 
     /// The first phase that wants one of the slots that ask, and for how many tasks. `first` says which phase is first of
@@ -69,15 +83,17 @@ impl Machines {
         let (at, free) = offered(ask, view, classes)?;
         // What is declined on one machine may be wanted on another.
         if ask.machine.is_some() {
-            self.declined.clear();
+            self.look_again();
         }
         let mut skip = [ask.skip, self.declined.as_slice()].concat();
         loop {
             let phase = first(&Ask { skip: &skip, ..*ask })?;
-            let tasks = wanted(phase, ask, view, classes, at, free);
+            let claims = &mut self.claims[ask.lane.index()];
+            let tasks = wanted(phase, ask, view, Offer { classes, at, free, claims: *claims });
             if tasks > 0 {
                 return Some(Grant { phase, tasks });
             }
+            *claims += claim(view.phase(phase).unstarted(), view.estimates.task[phase]);
             self.declined.push(phase);
             skip.push(phase);
         }
@@ -95,15 +111,17 @@ fn offered(ask: &Ask<'_>, view: &View<'_>, classes: &[SpeedClass]) -> Option<(us
     classes.iter().enumerate().filter_map(free).find(|&(_, free)| free > 0)
 }
 
-/// How many tasks of a phase want a slot of class `at`, of which that many are free.
-fn wanted(
-    phase: PhaseId,
-    ask: &Ask<'_>,
-    view: &View<'_>,
-    classes: &[SpeedClass],
+/// Slots of class `at`, of which that many are free while others wait for faster ones with that much work.
+struct Offer<'a> {
+    classes: &'a [SpeedClass],
     at: usize,
     free: u32,
-) -> u32 {
+    claims: u128,
+}
+
+/// How many tasks of a phase want the slots of an offer.
+fn wanted(phase: PhaseId, ask: &Ask<'_>, view: &View<'_>, offer: Offer<'_>) -> u32 {
+    let Offer { classes, at, free, claims } = offer;
     let rest = view.phase(phase).unstarted();
     if at == 0 || view.state.is_early(view.instance, phase) {
         return rest.min(free);
@@ -111,7 +129,9 @@ fn wanted(
     let size = view.estimates.task[phase];
     let on = |class: &SpeedClass| size.at_speed_nearest(class.speed);
     let slow = on(&classes[at]);
-    let idle = |class: &SpeedClass| Faster { slots: class.len(), busy: Span::ZERO, task: on(class) };
+    let capacity = classes[..at].iter().map(|class| f64::from(class.len()) * class.speed).sum::<f64>();
+    let ahead = ahead(claims, capacity);
+    let idle = |class: &SpeedClass| Faster { slots: class.len(), busy: ahead, task: on(class) };
     let most: u64 = classes[..at].iter().map(|class| idle(class).sooner(slow)).sum();
     if willing(rest, free, most) == free {
         return free;
@@ -133,7 +153,7 @@ fn wanted(
             continue;
         };
         let believed = believed::size(view, holding.phase, holding.first).at_speed_nearest(class.speed);
-        let busy = busy(since, believed, view.now);
+        let busy = Span(busy(since, believed, view.now).0.saturating_add(ahead.0));
         sooner += Faster { slots: holding.count, busy, ..idle(class) }.sooner(slow);
     }
     willing(rest, free, sooner)

@@ -22,7 +22,7 @@ use slackline_policy::View;
 use super::positions::Positions;
 use super::snapshot::{Arrival, End, FlowNow, JobNow, Now, PhaseNow, Snapshot, Wait, lanes};
 use super::template::Template;
-use crate::machines::{Faster, willing};
+use crate::machines::{Faster, ahead, claim, willing};
 
 /// The order in which slots are given out.
 #[derive(Clone, Copy, Debug)]
@@ -418,7 +418,7 @@ impl Evaluator {
     fn fill(&mut self, lane: usize, time: Time) {
         let mut free: u32 = self.now.free[lane].iter().sum();
         let is_mixed = self.snapshot.classes[lane].len() > 1;
-        let mut from = 0;
+        let (mut from, mut claims) = (0, 0);
         while free > 0 {
             let Some(place) = self.ready[lane].next(from) else { return };
             let phase = self.at[place];
@@ -430,8 +430,10 @@ impl Evaluator {
             let room = self.room(phase, lane);
             let mut count = room.min(free);
             while count > 0 {
-                let n = if is_mixed { count.min(self.willing(phase, lane, time)) } else { count };
+                let n = if is_mixed { count.min(self.willing(phase, lane, time, claims)) } else { count };
                 if n == 0 {
+                    let unstarted = self.now.phases[phase as usize].unstarted;
+                    claims += claim(unstarted, self.snapshot.phases[phase as usize].mean);
                     break;
                 }
                 self.launch(phase, n, time);
@@ -461,8 +463,9 @@ impl Evaluator {
         room
     }
 
-    /// How many tasks of a phase want the fastest slots that are free, as [`crate::machines`] says.
-    fn willing(&self, phase: u32, lane: usize, time: Time) -> u32 {
+    /// How many tasks of a phase want the fastest slots that are free while others wait for faster ones with that much
+    /// work, as [`crate::machines`] says.
+    fn willing(&self, phase: u32, lane: usize, time: Time, claims: u128) -> u32 {
         let (classes, free) = (&self.snapshot.classes[lane], &self.now.free[lane]);
         let Some(at) = free.iter().position(|&free| free > 0) else { return 0 };
         let (rest, free) = (self.now.phases[phase as usize].unstarted, free[at]);
@@ -474,7 +477,9 @@ impl Evaluator {
         let faster = |slots: u32, busy: Span, class: usize| {
             Faster { slots, busy, task: mean.at_speed_nearest(classes[class].speed) }.sooner(slow)
         };
-        let most: u64 = (0..at).map(|class| faster(classes[class].slots, Span::ZERO, class)).sum();
+        let capacity = classes[..at].iter().map(|class| f64::from(class.slots) * class.speed).sum::<f64>();
+        let ahead = ahead(claims, capacity);
+        let most: u64 = (0..at).map(|class| faster(classes[class].slots, ahead, class)).sum();
         if willing(rest, free, most) == free {
             return free;
         }
@@ -482,7 +487,11 @@ impl Evaluator {
             usize::from(self.snapshot.phases[end.phase as usize].lane) == lane && usize::from(end.class) < at
         };
         let busy = self.ends.iter().map(|&Reverse(end)| end).filter(is_faster);
-        let sooner = busy.map(|end| faster(end.count, end.at.since(time), usize::from(end.class))).sum();
+        let after = |end: End| {
+            let busy = Span(end.at.since(time).0.saturating_add(ahead.0));
+            faster(end.count, busy, usize::from(end.class))
+        };
+        let sooner = busy.map(after).sum();
         willing(rest, free, sooner)
     }
 

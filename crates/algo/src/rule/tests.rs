@@ -150,23 +150,44 @@ fn johnson_and_the_critical_path_are_for_the_makespan() {
     check_beats(chains, (Metric::Makespan, MAX), [&order("critical-path"), &order("fifo")], 1.0);
 }
 
+/// Slots of each speed.
+fn speeds(groups: &[(f64, u32)]) -> Vec<MachineDraft> {
+    let group = |&(speed, slots): &(f64, u32)| {
+        let slots = Slots::Universal(slots);
+        MachineDraft { name: format!("speed {speed}"), count: 1, speed, slots, rack: None }
+    };
+    groups.iter().map(group).collect()
+}
+
+fn maps(id: &str, tasks: u32, seconds: f64) -> FlowDraft {
+    let map = Some(TasksDraft::Uniform { tasks, seconds }.into());
+    FlowDraft::new(id, vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }])
+}
+
+/// Asserts what `area` and `auto` cost on a workload whose flows come at once: the sum of responses.
+fn check_sum(machines: &[(f64, u32)], flows: Vec<FlowDraft>, expected: f64) {
+    let objective = Objective::new(Metric::Response, Combine::Sum);
+    let draft = Draft { machines: speeds(machines), flows, objective, ..Draft::default() };
+    let instance = Instance::new(&draft).unwrap();
+    let settings = Settings::parse(crate::auto::ENTRY.params, []).unwrap();
+    let mut auto = crate::auto::Auto::new(objective, &settings);
+    assert_eq!([cost(&instance, &order("area")), cost_of(&instance, &mut auto)], [expected; 2]);
+}
+
 #[test]
 fn slow_slots_are_left_free_where_fast_ones_are_sooner() {
     // Two slots take 2 s for a task, four take 8 s. Five tasks are done after 6 s on the fast ones, and after 8 with the
     // others; of ten, four are done on the slow ones, and all after 8.
-    let group = |name: &str, speed, slots| {
-        let slots = Slots::Universal(slots);
-        MachineDraft { name: name.into(), count: 1, speed, slots, rack: None }
-    };
     for (tasks, expected) in [(5, 6.0), (10, 8.0)] {
-        let map = Some(TasksDraft::Uniform { tasks, seconds: 8.0 }.into());
-        let flow = FlowDraft::new("f", vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }]);
-        let machines = vec![group("slow", 1.0, 4), group("fast", 4.0, 2)];
-        let objective = Objective::new(Metric::Response, Combine::Sum);
-        let draft = Draft { machines, flows: vec![flow], objective, ..Draft::default() };
-        let instance = Instance::new(&draft).unwrap();
-        let settings = Settings::parse(crate::auto::ENTRY.params, []).unwrap();
-        let mut auto = crate::auto::Auto::new(objective, &settings);
-        assert_eq!([cost(&instance, &order("area")), cost_of(&instance, &mut auto)], [expected; 2]);
+        check_sum(&[(1.0, 4), (4.0, 2)], vec![maps("f", tasks, 8.0)], expected);
     }
+}
+
+#[test]
+fn who_comes_later_does_not_wait_for_fast_slots_that_others_wait_for() {
+    // One slot takes 2 s for a task, two take 8 s. The first flow leaves these free and is done after 6 s; the second, whose
+    // turn on the fast slot comes then, has two tasks on them and the third on the fast one, all by 8 s. Were it to look at
+    // its own tasks alone, it would take one slow slot and be done by 10. The third is done after 16 s either way.
+    let flows = vec![maps("a", 3, 8.0), maps("b", 3, 8.0), maps("c", 4, 8.0)];
+    check_sum(&[(1.0, 2), (4.0, 1)], flows, 30.0);
 }
