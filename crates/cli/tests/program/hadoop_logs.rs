@@ -171,3 +171,22 @@ fn a_file_beside_a_trace_may_be_compressed() {
     let imported = |file: &str| done(&["import", TRACE, "--topology", file, "--format", "json"]);
     assert_eq!(imported(text(&packed)), imported(topology));
 }
+
+const LOG: &str = "examples/hadoop-log";
+
+#[test]
+fn another_number_of_machines_alike_needs_no_slots() {
+    let slots = |machines: &str| {
+        let out = done(&["compare", LOG, "-p", "fifo", "--machines", machines]);
+        out.split_once('(').unwrap().1.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!([slots("4"), slots("6")], ["12", "18"], "those of the log have three each");
+    let file = scratch("unlike").join("w.toml");
+    let unlike =
+        "slackline = 1\ncluster.machines = [{ name = \"a\", slots = 2 }, { name = \"b\", slots = 3 }]\n";
+    fs::write(&file, unlike).unwrap();
+    let ran = run(&["compare", text(&file), "--machines", "4"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("found 2 machines that differ (2 to 3 slots each)"), "{}", ran.err);
+    assert!(ran.err.contains("expected --slots S"), "{}", ran.err);
+}
