@@ -190,3 +190,21 @@ fn another_number_of_machines_alike_needs_no_slots() {
     assert!(ran.err.contains("found 2 machines that differ (2 to 3 slots each)"), "{}", ran.err);
     assert!(ran.err.contains("expected --slots S"), "{}", ran.err);
 }
+
+#[test]
+fn a_file_that_is_none_is_said_to_be_read_as_what() {
+    let ran = run(&["compare", "README.md"]);
+    assert!(
+        ran.code == Some(2)
+            && ran.err.contains("README.md:3:")
+            && ran.err.contains(": read as a flow file (TOML): "),
+        "{}",
+        ran.err
+    );
+    let ran = run(&["compare", LOG, "-p", "yarn-fair:file=README.md"]);
+    assert!(
+        ran.code == Some(2) && ran.err.contains("read as a queue file (fair-scheduler.xml, XML): "),
+        "{}",
+        ran.err
+    );
+}
