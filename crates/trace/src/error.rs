@@ -27,11 +27,11 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// The same, said to be of a file that was read as `what`: for one whose name does not say what it is.
+    /// The same, said to be of a file that was read as `what`, if it is none at all: for one whose name does not say what it is.
     #[must_use]
     pub fn read_as(mut self, what: &str) -> Self {
         let (Self::Input(faults) | Self::Mismatch(faults)) = &mut self;
-        if let Some(fault) = faults.list.first_mut() {
+        if let Some(fault) = faults.list.first_mut().filter(|fault| fault.path.is_empty()) {
             fault.what = format!("read as {what}: {}", fault.what);
         }
         self
