@@ -20,7 +20,7 @@ use crate::args::report::about;
 use crate::args::value::Machines;
 use crate::args::{OutputArgs, ReportArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
-use crate::input::{Source, tell, tell_of};
+use crate::input::{Source, tell, tell_of, warn_of_recorded};
 use crate::out;
 use crate::progress::Cells;
 
@@ -88,6 +88,7 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let (small, large) = (asked.sized(&axis, axis.smallest())?, asked.sized(&axis, axis.largest())?);
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
+    warn_of_recorded(&loaded, None, asked.simulation.profile.0.is_some());
     tell_of(std::slice::from_ref(policy));
     loaded.prepare(asked.simulation.grain)?;
     let flows = loaded.instance.flows();
