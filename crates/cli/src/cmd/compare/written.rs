@@ -96,6 +96,9 @@ impl Written<'_> {
         for (row, drawn) in first.rows.iter().zip(drawn) {
             page = page.with_policy(row.clone(), drawn);
         }
+        if let Some(warning) = &self.warning {
+            page = page.with_warning(warning);
+        }
         if self.seeds.len() > 1 {
             page = page.with_seeds(&self.by_policy(&sizes[0]));
         }
