@@ -225,11 +225,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     }
     drop(progress);
     if let Some(by) = args.by {
-        let ran = || sizes[0][0].rows.iter().filter_map(|row| row.result.as_ref().ok());
-        let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
-        if ran().next().is_some() && !ran().any(has_groups) {
-            bail!("--by: found {by}, which tells no flows of {} apart", source.name);
-        }
+        refuse_without_groups(by, &sizes[0][0].rows, &source.name)?;
     }
     let written = Written { args, view: &view, policies: &policies, seeds: &seeds, warning };
     match sizes.as_slice() {
@@ -243,6 +239,16 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let infeasible = |row: &Row| row.result.is_err();
     let no = sizes.iter().flatten().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
     Ok(if no { Answer::No } else { Answer::Yes })
+}
+
+/// A table of groups has nothing to show where no flows are in any.
+fn refuse_without_groups(by: &str, rows: &[Row], workload: &str) -> anyhow::Result<()> {
+    let ran = || rows.iter().filter_map(|row| row.result.as_ref().ok());
+    let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
+    if ran().next().is_some() && !ran().any(has_groups) {
+        bail!("--by: found {by}, which tells no flows of {workload} apart");
+    }
+    Ok(())
 }
 
 /// What is for one cluster only.
