@@ -7,7 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use slackline::PolicySpec;
-use slackline::import::{ImportError, MissingOption, WorkloadOptions};
+use slackline::import::{ImportError, Loaded, MissingOption, WorkloadOptions};
+use slackline::recorded;
 use slackline::report::headline;
 use slackline_model::{Draft, Instance};
 use slackline_trace::Diagnostic;
@@ -78,6 +79,17 @@ pub(crate) fn tell_of(policies: &[PolicySpec]) {
             out::talk(format_args!("{}: {remark}", policy.name()));
         }
     }
+}
+
+/// Warns where a log says what happened, and nothing says how far simulations are from it; returns the warning.
+pub(crate) fn warn_of_recorded(
+    loaded: &Loaded,
+    beside: Option<&[PolicySpec]>,
+    has_profile: bool,
+) -> Option<String> {
+    let warning = loaded.recorded.as_ref().and_then(|_| recorded::yardstick(beside, has_profile))?;
+    out::warn(&warning);
+    Some(warning)
 }
 
 /// Says what should be known before results are believed: more load than the cluster can bear.

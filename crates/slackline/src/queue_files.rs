@@ -40,7 +40,10 @@ pub(crate) fn read(entry: &PolicyEntry, settings: &Settings) -> Result<Option<Wi
         ImportError::Read { name, source } => format!("{name}: cannot be read: {source}"),
         other => other.to_string(),
     })?;
-    let root = read_element(&source.name, &source.bytes).map_err(|error| error.to_string())?;
+    let expected =
+        if entry.name == yarn::fair::ENTRY.name { "fair-scheduler.xml" } else { "capacity-scheduler.xml" };
+    let root = read_element(&source.name, &source.bytes)
+        .map_err(|error| error.read_as(&format!("a queue file ({expected}, XML)")).to_string())?;
     let container = Container::chosen(settings);
     let mut file = File { name: source.name, unknown: BTreeMap::new() };
     let make: Arc<Make> = if entry.name == yarn::fair::ENTRY.name {

@@ -24,6 +24,7 @@ use slackline_model::{
 };
 use slackline_policy::{Action, Event, Policy, Style, View};
 
+use crate::policy_spec::PolicySpec;
 use crate::simulate::{SimulateError, Simulated};
 
 /// Its name among policies.
@@ -111,6 +112,7 @@ impl Recorded {
             history: None,
             admissions: Vec::new(),
             choices: Vec::new(),
+            crowding: None,
             timings: None,
         })
     }
@@ -136,6 +138,33 @@ impl Recorded {
         }
         Ok(attempts)
     }
+}
+
+/// What keeps simulations of a log from being believed, and what mends it, if anything does: without the profile what Hadoop
+/// adds to every job looks like a gain, and without the cluster's own scheduler beside what happened nobody sees how large
+/// that is. `beside` are the policies of a comparison. Only logs of Hadoop say what happened.
+pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool) -> Option<String> {
+    let lacks = |is: fn(&PolicySpec) -> bool| beside.is_some_and(|policies| !policies.iter().any(is));
+    let lacking = [
+        (!has_profile).then_some("--profile hadoop (what Hadoop adds to the time of every job)"),
+        lacks(|policy| policy.name() == NAME).then_some("-p recorded (what really happened)"),
+        lacks(|policy| policy.name().starts_with("yarn-")).then_some(
+            "the cluster's own scheduler (-p yarn-capacity:file=capacity-scheduler.xml or yarn-fair:file=…)",
+        ),
+    ];
+    let lacking: Vec<&str> = lacking.into_iter().flatten().collect();
+    let so = if has_profile {
+        "without, nothing shows how far the simulation is from the cluster"
+    } else {
+        "without, gains may look several times as large as they are"
+    };
+    (!lacking.is_empty()).then(|| {
+        format!(
+            "the log says what really happened, and this lacks {}: {so} (docs/hadoop-logs.md begins with a command that has \
+             all)",
+            lacking.join(", ")
+        )
+    })
 }
 
 /// Why there is nothing to be replayed.

@@ -2,6 +2,7 @@
 //!
 //! In reading order:
 //! - [`number`]: numbers for people: how many digits, what stands for nothing;
+//! - [`names`]: what tables call policies;
 //! - [`table`]: columns that line up and fit the width they are shown at;
 //! - [`headline`](mod@headline): what a table is about: the workload, the cluster, the load;
 //! - [`comparison`]: policies against metrics;
@@ -25,6 +26,7 @@ pub mod explain;
 pub mod flows;
 pub mod headline;
 mod lines;
+pub mod names;
 pub mod number;
 pub mod page;
 pub mod plan_remarks;

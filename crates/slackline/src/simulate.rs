@@ -1,5 +1,6 @@
 //! Runs one policy on the simulator and has the result judged.
 
+mod crowding;
 mod left;
 mod streaming;
 mod writing;
@@ -17,6 +18,7 @@ use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
 use crate::woha;
 
+pub use crowding::Crowding;
 pub use left::Left;
 pub use streaming::{NotStreamed, Nowhere, Streamed, needs_whole, simulate_stream};
 pub(crate) use writing::{Leave, simulate_watched};
@@ -264,6 +266,8 @@ pub struct Simulated {
     pub admissions: Vec<(FlowId, Admission)>,
     /// What was chosen when, by policies that choose between rules.
     pub choices: Vec<Choice>,
+    /// For how long masters of jobs held most slots, under a profile in which they hold any.
+    pub crowding: Option<Crowding>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
 }

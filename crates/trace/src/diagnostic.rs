@@ -13,8 +13,8 @@ pub struct Diagnostic {
     pub of: &'static str,
     /// How many.
     pub count: u64,
-    /// The first of them.
-    pub first: Place,
+    /// The first of them, where they stand in lines.
+    pub first: Option<Place>,
     /// The file of the first one within a folder.
     pub file: Option<String>,
 }
@@ -23,11 +23,12 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, of, count, first, file } = self;
         let s = if *count == 1 { "" } else { "s" };
-        write!(f, "{count} {of}{s}: {what} (first ")?;
-        match file {
-            None => write!(f, "at line {})", first.line),
-            Some(file) if *of == "file" => write!(f, "{file})"),
-            Some(file) => write!(f, "at line {} of {file})", first.line),
+        write!(f, "{count} {of}{s}: {what}")?;
+        match (first, file) {
+            (_, Some(file)) if *of == "file" => write!(f, " (first {file})"),
+            (None, _) => Ok(()),
+            (Some(first), None) => write!(f, " (first at line {})", first.line),
+            (Some(first), Some(file)) => write!(f, " (first at line {} of {file})", first.line),
         }
     }
 }
@@ -42,12 +43,12 @@ pub struct Diagnostics {
 impl Diagnostics {
     /// Counts a row of that line under that text.
     pub fn add(&mut self, line: u32, what: &str) {
-        self.count(1, line, what, "row");
+        self.count(1, Some(line), what, "row");
     }
 
     /// Counts the flow of that line under that text.
     pub fn add_flow(&mut self, line: u32, what: &str) {
-        self.count(1, line, what, "flow");
+        self.count(1, Some(line), what, "flow");
     }
 
     /// Lines from here on are those of that file of a folder.
@@ -65,26 +66,31 @@ impl Diagnostics {
     /// Counts that file of a folder under that text.
     pub fn add_file(&mut self, file: &str, what: &str) {
         self.go_to_file(file);
-        self.count(1, 1, what, "file");
+        self.count(1, None, what, "file");
     }
 
     /// Counts so many of something, the first of them on that line, under that text.
     pub fn add_of(&mut self, of: &'static str, count: u64, line: u32, what: &str) {
-        self.count(count, line, what, of);
+        self.count(count, Some(line), what, of);
     }
 
-    fn count(&mut self, count: u64, line: u32, what: &str, of: &'static str) {
+    /// Counts so many of something that stands in no line of its own, under that text.
+    pub fn add_all(&mut self, of: &'static str, count: u64, what: &str) {
+        self.count(count, None, what, of);
+    }
+
+    fn count(&mut self, count: u64, line: Option<u32>, what: &str, of: &'static str) {
         if let Some(known) = self.list.iter_mut().find(|d| d.what == what) {
             known.count += count;
         } else if count > 0 {
-            let (first, file) = (Place { line, column: 1 }, self.file.clone());
+            let (first, file) = (line.map(|line| Place { line, column: 1 }), self.file.clone());
             self.list.push(Diagnostic { what: what.to_owned(), of, count, first, file });
         }
     }
 
     /// Says the same of so many flows, of which the first is there.
     pub(crate) fn add_flows(&mut self, count: u64, first: Place, what: String) {
-        self.list.push(Diagnostic { what, of: "flow", count, first, file: None });
+        self.list.push(Diagnostic { what, of: "flow", count, first: Some(first), file: None });
     }
 
     /// The remarks.

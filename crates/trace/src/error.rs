@@ -26,6 +26,18 @@ pub enum TraceError {
     Mismatch(Faults),
 }
 
+impl TraceError {
+    /// The same, said to be of a file that was read as `what`, if it is none at all: for one whose name does not say what it is.
+    #[must_use]
+    pub fn read_as(mut self, what: &str) -> Self {
+        let (Self::Input(faults) | Self::Mismatch(faults)) = &mut self;
+        if let Some(fault) = faults.list.first_mut().filter(|fault| fault.path.is_empty()) {
+            fault.what = format!("read as {what}: {}", fault.what);
+        }
+        self
+    }
+}
+
 /// Faults of one file, in the order in which they were found; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {

@@ -6,7 +6,7 @@ use slackline_model::names::{one_of, unknown};
 use crate::diagnostic::Diagnostic;
 use crate::error::TraceError;
 use crate::folder::Folder;
-use crate::format::Format;
+use crate::format::{Format, ending};
 use crate::importer::{Importer, Input, Output};
 use crate::known;
 use crate::options::ImportOptions;
@@ -53,7 +53,12 @@ pub fn read_workload(
         // That a file of another kind lacks what ours have says nothing.
         let guessed = Format::from_name(importer.name).filter(|_| from.is_none());
         let other = guessed.and_then(|format| known::no_document(name, &text, format, options.importers()));
-        other.unwrap_or(error)
+        let unnamed =
+            guessed.filter(|format| !ending(name).is_some_and(|e| format.endings().contains(&e.as_str())));
+        other.unwrap_or_else(|| match unnamed {
+            Some(format) => error.read_as(&format!("a flow file ({})", format.name().to_uppercase())),
+            None => error,
+        })
     });
     let Output { draft, diagnostics, source } = output?;
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })

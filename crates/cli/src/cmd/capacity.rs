@@ -9,7 +9,6 @@ use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, 
 use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
 use slackline::report::capacity as report;
 use slackline::report::headline;
-use slackline::report::number::counted;
 use slackline::report::page::Page;
 use slackline::report::table::fitted;
 use slackline_trace::Importers;
@@ -20,7 +19,7 @@ use crate::args::report::about;
 use crate::args::value::Machines;
 use crate::args::{OutputArgs, ReportArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
-use crate::input::{Source, tell, tell_of};
+use crate::input::{Source, tell, tell_of, warn_of_recorded};
 use crate::out;
 use crate::progress::Cells;
 
@@ -89,6 +88,7 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let mut loaded = source.load(&large)?;
     tell(&source.name, &loaded.diagnostics);
     tell_of(std::slice::from_ref(policy));
+    warn_of_recorded(&loaded, None, asked.simulation.profile.0.is_some());
     loaded.prepare(asked.simulation.grain)?;
     let flows = loaded.instance.flows();
     let idle = conditions.iter().find(|condition| condition.is_about_deadlines());
@@ -130,12 +130,8 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     };
     drop(shown);
     let head = format!(
-        "{}: {}, {}, {}\n{}: {}\n",
-        source.short_name(),
-        counted(loaded.instance.flows().len() as u64, "flow"),
-        counted(loaded.instance.jobs().len() as u64, "job"),
-        headline::tasks(&loaded.instance),
-        policy.spec(),
+        "{}\n{}\n",
+        headline::flows(source.short_name(), &loaded.instance),
         report::outcome(&found, &question)
     );
     let body = match asked.output.form() {

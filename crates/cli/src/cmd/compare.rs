@@ -143,10 +143,10 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     }
     let view = args.table.view(&args.output, &columns)?;
     if let Some(by) = args.by
-        && (args.seeds > 1 || args.output.form() == Form::Json)
+        && args.output.form() == Form::Json
     {
         bail!(
-            "--by: found {by} with --seeds or JSON, expected a table or CSV of one seed: JSON has every group"
+            "--by: found {by} with --format json, expected a table or CSV: JSON has every group without it"
         );
     }
     if is_swept {
@@ -170,6 +170,10 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     }
     args.simulation.check_policies(&policies)?;
     input::tell_of(&policies);
+    // Tables of groups and of several sizes do not show how far the rows are from what happened.
+    let beside = Some(policies.as_slice()).filter(|_| !is_swept && args.by.is_none());
+    let has_profile = args.simulation.profile.0.is_some();
+    let warning = loaded.as_ref().and_then(|loaded| input::warn_of_recorded(loaded, beside, has_profile));
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
@@ -221,13 +225,9 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     }
     drop(progress);
     if let Some(by) = args.by {
-        let ran = || sizes[0][0].rows.iter().filter_map(|row| row.result.as_ref().ok());
-        let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
-        if ran().next().is_some() && !ran().any(has_groups) {
-            bail!("--by: found {by}, which tells no flows of {} apart", source.name);
-        }
+        refuse_without_groups(by, &sizes[0][0].rows, &source.name)?;
     }
-    let written = Written { args, view: &view, policies: &policies, seeds: &seeds };
+    let written = Written { args, view: &view, policies: &policies, seeds: &seeds, warning };
     match sizes.as_slice() {
         [only] => written.write(only)?,
         several => written.write_sizes(several)?,
@@ -239,6 +239,16 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let infeasible = |row: &Row| row.result.is_err();
     let no = sizes.iter().flatten().flat_map(|round| &round.rows).any(|row| failed(row) || infeasible(row));
     Ok(if no { Answer::No } else { Answer::Yes })
+}
+
+/// A table of groups has nothing to show where no flows are in any.
+fn refuse_without_groups(by: &str, rows: &[Row], workload: &str) -> anyhow::Result<()> {
+    let ran = || rows.iter().filter_map(|row| row.result.as_ref().ok());
+    let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
+    if ran().next().is_some() && !ran().any(has_groups) {
+        bail!("--by: found {by}, which tells no flows of {workload} apart");
+    }
+    Ok(())
 }
 
 /// What is for one cluster only.

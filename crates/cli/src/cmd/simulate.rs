@@ -194,6 +194,11 @@ fn certificates(
     args.certificates.then(|| certify(instance, &simulated.schedule, &simulated.choices, options))
 }
 
+/// After an empty line, if there is anything.
+fn apart(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\n{text}") }
+}
+
 /// Says something, if there is anything to say.
 fn say(text: &str) {
     if !text.is_empty() {
@@ -271,7 +276,11 @@ fn write(
 ) -> anyhow::Result<()> {
     let (instance, file) = (&loaded.instance, args.output.file());
     let figures = Figures::of_simulation(&simulated);
-    let warnings = headline::admissions(instance, &simulated.admissions);
+    let crowding = comparison::crowding(&[Row {
+        policy: simulated.schedule.policy.clone(),
+        result: Ok(figures.clone()),
+    }]);
+    let warnings = headline::admissions(instance, &simulated.admissions) + &apart(&crowding);
     let rules = rules_chosen(&simulated.choices);
     let remarks: Vec<(&str, String)> = rules.into_iter().map(|rules| ("rules", rules)).collect();
     let schedule = &mut simulated.schedule;

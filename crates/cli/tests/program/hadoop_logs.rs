@@ -171,3 +171,103 @@ fn a_file_beside_a_trace_may_be_compressed() {
     let imported = |file: &str| done(&["import", TRACE, "--topology", file, "--format", "json"]);
     assert_eq!(imported(text(&packed)), imported(topology));
 }
+
+const LOG: &str = "examples/hadoop-log";
+const QUEUES: &str = "recorded,yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml";
+const PROFILE: &str = "hadoop:container-start=0.2..0.8:am-start=2.5..7";
+
+#[test]
+fn a_log_without_what_it_is_measured_by_is_warned_of() {
+    let alone = run(&["compare", LOG, "-p", "fifo,flex"]);
+    for lacking in ["--profile hadoop", "-p recorded", "yarn-capacity:file=", "docs/hadoop-logs.md"] {
+        assert!(alone.err.contains(lacking), "{lacking} in {}", alone.err);
+    }
+    let without = run(&["compare", LOG, "-p", QUEUES]);
+    assert!(
+        without.err.contains("--profile hadoop") && !without.err.contains("-p recorded"),
+        "{}",
+        without.err
+    );
+    let all = run(&["compare", LOG, "-p", QUEUES, "--profile", PROFILE]);
+    assert!(!all.err.contains("this lacks"), "{}", all.err);
+    let until = ["--machines", "4..6", "--until", "makespan:1h", "-p", "fifo"];
+    let tuned = run(&[&["tune", LOG, "--slots", "3"][..], &until].concat());
+    assert!(tuned.err.contains("--profile hadoop") && !tuned.err.contains("-p recorded"), "{}", tuned.err);
+    let other = run(&["compare", crate::NIGHTLY, "-p", "fifo"]);
+    assert!(!other.err.contains("--profile"), "nothing happened there: {}", other.err);
+}
+
+#[test]
+fn masters_that_hold_most_slots_are_named() {
+    const CROWDED: &str = "ApplicationMasters held two thirds of the slots or more";
+    let both = done(&["compare", LOG, "-p", "flex,fair", "--profile", PROFILE]);
+    let said = both.split_once(CROWDED).unwrap().1;
+    assert!(said.contains("\n  fair: for ") && !said.contains("flex: for "), "{said}");
+    assert!(said.contains("am-share=0.3"), "{said}");
+    let limited = done(&["compare", LOG, "-p", "fair", "--profile", &format!("{PROFILE}:am-share=0.3")]);
+    assert!(!limited.contains(CROWDED), "{limited}");
+    let simulated = run(&["simulate", LOG, "-p", "fair", "--profile", PROFILE, "--format", "csv"]);
+    assert!(simulated.err.contains(CROWDED), "{}", simulated.err);
+}
+
+#[test]
+fn groups_and_sizes_keep_what_tells_their_rows_apart() {
+    let by = ["--by", "pool", "--columns", "mean_response"];
+    let one = done(&[&["compare", LOG, "-p", QUEUES][..], &by].concat());
+    assert!(one.contains("\nyarn-capacity:file=capacity-scheduler.xml  root.prod "), "{one}");
+    let seeds = ["--profile", PROFILE, "--seeds", "2"];
+    let two = done(&[&["compare", LOG, "-p", "fifo,flex"][..], &by, &seeds].concat());
+    let rows: Vec<&str> = two.lines().filter(|line| line.contains(" root.")).collect();
+    assert!(rows.len() == 4 && rows[0].starts_with("fifo    root.prod"), "{two}");
+    let csv =
+        done(&[&["compare", LOG, "-p", "fifo", "--by", "pool", "--format", "csv"][..], &seeds].concat());
+    assert!(csv.starts_with("policy,pool,flows,metric,seeds,mean,sd,ci95\n"), "{csv}");
+    let response = csv.lines().find(|line| line.starts_with("fifo,root.prod,13,mean_response,2,")).unwrap();
+    // The mean of both seeds, each of which can be asked for alone.
+    let of_seed = |seed: &str| -> f64 {
+        let args = ["compare", LOG, "-p", "fifo", "--profile", PROFILE, "--format", "json", "--seed", seed];
+        let document: Value = serde_json::from_str(&done(&args)).unwrap();
+        let groups = document["policies"][0]["groups"].as_array().unwrap();
+        let pool = groups.iter().find(|group| group["name"] == "root.prod").unwrap();
+        pool["metrics"]["mean_response"].as_f64().unwrap()
+    };
+    let mean: f64 = response.split(',').nth(5).unwrap().parse().unwrap();
+    assert!((mean - f64::midpoint(of_seed("0"), of_seed("1"))).abs() < 1e-9, "{response}");
+    let sizes = done(&["compare", LOG, "-p", "fifo,flex", "--machines", "4,6", "--columns", "makespan"]);
+    assert!(sizes.contains("machines  policy  makespan"), "{sizes}");
+}
+
+#[test]
+fn another_number_of_machines_alike_needs_no_slots() {
+    let slots = |machines: &str| {
+        let out = done(&["compare", LOG, "-p", "fifo", "--machines", machines]);
+        out.split_once('(').unwrap().1.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!([slots("4"), slots("6")], ["12", "18"], "those of the log have three each");
+    let file = scratch("unlike").join("w.toml");
+    let unlike =
+        "slackline = 1\ncluster.machines = [{ name = \"a\", slots = 2 }, { name = \"b\", slots = 3 }]\n";
+    fs::write(&file, unlike).unwrap();
+    let ran = run(&["compare", text(&file), "--machines", "4"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("found 2 machines that differ (2 to 3 slots each)"), "{}", ran.err);
+    assert!(ran.err.contains("expected --slots S"), "{}", ran.err);
+}
+
+#[test]
+fn a_file_that_is_none_is_said_to_be_read_as_what() {
+    let ran = run(&["compare", "README.md"]);
+    assert!(
+        ran.code == Some(2)
+            && ran.err.contains("README.md:3:")
+            && ran.err.contains(": read as a flow file (TOML): "),
+        "{}",
+        ran.err
+    );
+    let ran = run(&["compare", LOG, "-p", "yarn-fair:file=README.md"]);
+    assert!(
+        ran.code == Some(2) && ran.err.contains("read as a queue file (fair-scheduler.xml, XML): "),
+        "{}",
+        ran.err
+    );
+}

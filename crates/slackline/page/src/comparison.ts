@@ -3,7 +3,7 @@ import { policyColour } from "./colour";
 import type { Model, TableColumn } from "./data";
 import { lateness } from "./detail";
 import { h, svg } from "./dom";
-import { marks, number, percent, short } from "./format";
+import { marks, number, short } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
 
@@ -22,7 +22,7 @@ export class Comparison {
     });
     this.table.element.hidden = rows.length === 0;
     const refused = model.doc.policies.filter((policy) => policy.refused);
-    this.element.append(this.words, h("figure", {}, h("figcaption", {}, `Cost (${model.doc.objective}) and the lower bound`), this.bars),
+    this.element.append(...model.doc.extras.warnings.map((text) => h("p", { class: "warning" }, `Warning: ${text}.`)), this.words, h("figure", {}, h("figcaption", {}, `Cost (${model.doc.objective}) and the lower bound`), this.bars),
       this.table.element, ...refused.map((policy) => h("p", { class: "warning" }, `${policy.name}: ${policy.refused}`)),
       rows.length > 0 ? this.more() : "", ...model.doc.extras.tables.map(({ title, table }) => given(title, table.columns)));
   }
@@ -57,15 +57,11 @@ export class Comparison {
 
   /** What a reader wants to know first. */
   private glance(): (string | Node)[][] {
-    const lines: (string | Node)[][] = [], { doc } = this.model, cost = this.column("cost");
-    const known = this.model.ran.filter((k) => cost && cost.values[k] !== null);
-    if (cost && known.length > 0) {
-      const best = known.reduce((a, b) => cost.values[b]! < cost.values[a]! ? b : a), { gap, name } = doc.policies[best];
-      const others = known.filter((k) => k !== best && cost.values[k] !== cost.values[best]);
-      const next = others.length ? others.reduce((a, b) => cost.values[b]! < cost.values[a]! ? b : a) : null;
-      const than = next === null ? "" : `, ${percent(1 - cost.values[best]! / cost.values[next]!)} below ${doc.policies[next].name}`;
-      const bound = gap === null ? "" : gap <= 1e-9 ? "; nothing can cost less" : `; no schedule can be more than ${percent(gap / (1 + gap))} cheaper`;
-      lines.push([known.length > 1 ? "Least cost: " : "Cost: ", h("strong", {}, name), ` with ${cost.texts[best]} (${doc.objective})${than}${bound}.`]);
+    const lines: (string | Node)[][] = [], { doc } = this.model;
+    if (doc.least) lines.push([doc.least.before, h("strong", {}, doc.least.names), doc.least.after]);
+    for (const text of doc.believed) {
+      const [head, ...rest] = text.trim().split("\n");
+      lines.push([head[0].toUpperCase() + head.slice(1), h("ul", {}, ...rest.map((line) => h("li", {}, line.trim())))]);
     }
     const missed = this.column("missed"), deadlines = this.column("deadlines");
     if (missed && deadlines && deadlines.values.some((value) => value)) {
@@ -101,7 +97,8 @@ export class Comparison {
     const figure = this.bars.parentElement!;
     figure.hidden = known.length < 2;
     if (!cost || known.length < 2) return;
-    const width = Math.max(320, this.bars.clientWidth), left = 116, right = 90, line = 24, height = known.length * line + 26;
+    const width = Math.max(320, this.bars.clientWidth), longest = Math.max(...known.map((k) => model.doc.policies[k].name.length));
+    const left = Math.max(116, Math.min(width * 0.4, longest * 6.5 + 12)), letters = Math.floor((left - 6) / 6.5), right = 90, line = 24, height = known.length * line + 26;
     const bound = Math.max(...known.map((k) => model.doc.policies[k].bound ?? 0)), most = Math.max(...known.map((k) => cost.values[k]!), bound);
     if (!(most > 0)) { figure.hidden = true; return; }
     const x = (value: number) => left + Math.max(0, value) / most * (width - left - right);
@@ -114,7 +111,7 @@ export class Comparison {
     known.forEach((k, row) => {
       const y = row * line + 4;
       root.append(svg("rect", { x: left, y, width: x(cost.values[k]!) - left, height: line - 8, fill: policyColour(k) }));
-      root.append(svg("text", { class: k === this.state.policy ? "name strong" : "name", x: left - 6, y: y + 12, "text-anchor": "end" }, brief(model.doc.policies[k].name)));
+      root.append(svg("text", { class: k === this.state.policy ? "name strong" : "name", x: left - 6, y: y + 12, "text-anchor": "end" }, brief(model.doc.policies[k].name, letters)));
       root.append(svg("text", { class: "name", x: x(cost.values[k]!) + 5, y: y + 12 }, cost.texts[k]));
     });
     if (bound > 0) {
@@ -135,4 +132,4 @@ function given(title: string, columns: TableColumn[]): HTMLElement {
   return new SortedTable(made, rows, { caption: title, page: 60 }).element;
 }
 
-function brief(name: string): string { return name.length > 17 ? `${name.slice(0, 16)}…` : name; }
+function brief(name: string, most: number): string { return name.length > most ? `${name.slice(0, most - 1)}…` : name; }

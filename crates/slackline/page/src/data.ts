@@ -52,6 +52,10 @@ export interface Doc {
     options: Record<string, unknown>; workload_sha256: string;
   };
   objective: string;
+  /** Which policy costs least, in three parts; the middle one has the names. */
+  least: { before: string; names: string; after: string } | null;
+  /** What says how far the figures may be believed: lines, the first of which heads the others. */
+  believed: string[];
   clock: { local: string; zone: string; shifts: [number, number][] } | null;
   cluster: {
     lanes: { name: string; slots: number }[];
@@ -68,6 +72,7 @@ export interface Doc {
   table: { columns: TableColumn[] };
   groups: GroupTable[];
   extras: {
+    warnings: string[];
     notes: string[];
     tables: { title: string; table: { columns: TableColumn[] } }[];
     curves: Curves[];

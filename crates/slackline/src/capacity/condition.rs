@@ -135,6 +135,22 @@ impl Condition {
             .ok_or_else(|| NoCondition::Metric { found: name.to_owned(), known: Self::metrics().collect() })
     }
 
+    /// In words: `p95_response at most 120 s`.
+    pub fn words(&self) -> String {
+        let relation = match self.relation {
+            Relation::AtMost => "at most",
+            Relation::Below => "below",
+            Relation::Equal => "equal to",
+            Relation::AtLeast => "at least",
+            Relation::Above => "above",
+        };
+        let unit = if is_time(self.metric) { " s" } else { "" };
+        match self.amount {
+            Amount::Of(value) => format!("{} {relation} {value}{unit}", self.metric),
+            Amount::Percent(percent) => format!("{} {relation} {percent} %", self.metric),
+        }
+    }
+
     /// Whether these figures meet it.
     pub fn holds(&self, found: &Metrics) -> bool {
         let (value, limit) = (self.of(found), self.limit(found.deadlines));
@@ -219,6 +235,9 @@ mod tests {
             assert_eq!(text.parse::<Condition>().unwrap().to_string(), text);
         }
         assert_eq!("missed:0".parse::<Condition>().unwrap().to_string(), "missed<=0");
+        let words = ["missed:1%", "p95_response:2m", "utilisation>=0.5"]
+            .map(|text| text.parse::<Condition>().unwrap().words());
+        assert_eq!(words, ["missed at most 1 %", "p95_response at most 120 s", "utilisation at least 0.5"]);
         for text in ["", "missed", "missed=", "missed=x", "mised=0", "missed=NaN", "missed==0", "makespan:1%"]
         {
             assert!(text.parse::<Condition>().is_err(), "{text}");

@@ -133,7 +133,7 @@ fn own_costs(imported: &Imported, metric: Metric) -> Option<Diagnostic> {
         ),
         of: "flow",
         count: 1 + own.count() as u64,
-        first: place.unwrap_or(Place { line: 1, column: 1 }),
+        first: place.or(Some(Place { line: 1, column: 1 })),
         file: None,
     })
 }

@@ -139,7 +139,7 @@ impl StreamedWorkload {
             ),
             of: "flow",
             count,
-            first: slackline_trace::Place { line, column: 1 },
+            first: Some(slackline_trace::Place { line, column: 1 }),
             file: None,
         }));
         Ok((sha256, diagnostics))

@@ -156,11 +156,15 @@ impl WorkloadOptions {
         }
         let before = match draft.machines.as_slice() {
             [only] => Some(only.clone()),
-            _ => None,
+            several => alike(several),
         };
-        let found = match draft.machines.len() {
-            0 => "a workload without a cluster".to_owned(),
-            n => format!("a cluster of {n} groups of machines"),
+        let found = match draft.machines.as_slice() {
+            [] => "a workload without a cluster".to_owned(),
+            several => format!(
+                "{} machines that differ ({}), which does not say how many slots others have",
+                several.iter().map(|machine| u64::from(machine.count)).sum::<u64>(),
+                differences(several),
+            ),
         };
         let missing = |option| ImportError::Missing { name: name.to_owned(), found: found.clone(), option };
         let total = match self.slots {
@@ -188,4 +192,36 @@ impl WorkloadOptions {
         draft.machines = vec![MachineDraft { name, count, speed: self.speed.unwrap_or(speed), slots, rack }];
         Ok(())
     }
+}
+
+/// A group of machines like these, if they are alike but for names and racks.
+fn alike(machines: &[MachineDraft]) -> Option<MachineDraft> {
+    let (first, others) = machines.split_first()?;
+    let is_like = |other: &MachineDraft| other.slots == first.slots && other.speed == first.speed;
+    let count = machines.iter().try_fold(0u32, |sum, machine| sum.checked_add(machine.count))?;
+    others.iter().all(is_like).then(|| MachineDraft {
+        name: "node".to_owned(),
+        count,
+        rack: None,
+        ..first.clone()
+    })
+}
+
+/// `2 to 3 slots each`, `speeds 1 to 2`.
+fn differences(machines: &[MachineDraft]) -> String {
+    let slots = |machine: &MachineDraft| match machine.slots {
+        Slots::Universal(slots) => slots,
+        Slots::Typed { map, reduce } => map.saturating_add(reduce),
+    };
+    let least = machines.iter().map(slots).min().unwrap_or(0);
+    let most = machines.iter().map(slots).max().unwrap_or(0);
+    if least != most {
+        return format!("{least} to {most} slots each");
+    }
+    let speeds = || machines.iter().map(|machine| machine.speed);
+    let (slowest, fastest) = (speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max));
+    if slowest == fastest {
+        return "other map and reduce slots".to_owned();
+    }
+    format!("speeds {slowest} to {fastest}")
 }

@@ -42,6 +42,11 @@ impl Properties {
         self.0.remove(name).filter(|(value, _)| !value.is_empty())
     }
 
+    /// Where a property of a queue stands.
+    fn place(&self, path: &str, name: &str) -> Option<Place> {
+        self.0.get(&format!("{path}.{name}")).map(|(_, place)| *place)
+    }
+
     /// The same of a property of a queue.
     fn of(&mut self, path: &str, name: &str) -> Option<Value> {
         self.take(&format!("{path}.{name}"))
@@ -54,7 +59,13 @@ pub(super) fn hierarchy(file: &mut File, root: &Element) -> Result<Hierarchy, Tr
     let mut properties = properties(file, root)?;
     let defaults = Defaults::take(file, &mut properties)?;
     let mut hierarchy = Hierarchy::of(Vec::new());
-    let mut reader = Reader { file: &mut *file, properties: &mut properties, defaults, queues: Vec::new() };
+    let mut reader = Reader {
+        file: &mut *file,
+        properties: &mut properties,
+        defaults,
+        queues: Vec::new(),
+        places: Vec::new(),
+    };
     reader.queue("root", None)?;
     let queues = reader.queues;
     if queues.len() == 1 {
@@ -153,12 +164,15 @@ struct Reader<'a> {
     properties: &'a mut Properties,
     defaults: Defaults,
     queues: Vec<Queue>,
+    /// By queue: where its capacity and its maximum stand.
+    places: Vec<[Option<Place>; 2]>,
 }
 
 impl Reader<'_> {
     /// A queue and those in it; the root has all of the cluster.
     fn queue(&mut self, path: &str, parent: Option<usize>) -> Result<Given, TraceError> {
         let at = self.queues.len();
+        let places = ["capacity", "maximum-capacity"].map(|name| self.properties.place(path, name));
         let given = self.capacity(path)?;
         let mut queue = Queue::new(path, parent, Capacity::Part(1.0));
         if let Given::Memory(memory) = given {
@@ -166,6 +180,7 @@ impl Reader<'_> {
         }
         self.limits(&mut queue)?;
         self.queues.push(queue);
+        self.places.push(places);
         let names = self.properties.of(path, "queues");
         self.order(at, names.is_some())?;
         if let Some((names, place)) = names {
@@ -204,7 +219,7 @@ impl Reader<'_> {
                 mode.mode(),
                 self.queues[other].path
             );
-            return Err(self.file.error(place, what));
+            return Err(self.file.error(self.places[other][0].unwrap_or(place), what));
         }
         let numbers = given.iter().map(|&(_, given)| match given {
             Given::Percent(number) | Given::Weight(number) => number,
@@ -212,19 +227,22 @@ impl Reader<'_> {
         });
         let sum: f32 = numbers.sum();
         if matches!(first, Given::Percent(_)) {
-            self.check_sum((path, own), sum, place)?;
+            self.check_sum((path, own), &given, sum, place)?;
         }
         for (child, given) in given {
             match given {
                 Given::Percent(percent) => {
                     let queue = &mut self.queues[child];
                     queue.capacity = Capacity::Part(percent / 100.0);
-                    if matches!(queue.maximum, Capacity::Part(most) if most < percent / 100.0) {
+                    if let Capacity::Part(most) = queue.maximum
+                        && most < percent / 100.0
+                    {
                         let what = format!(
-                            "found a maximum-capacity of {} below its capacity of {percent} %, expected no less",
-                            queue.path
+                            "found {}.maximum-capacity {} %, expected at least its capacity, which is {percent} %",
+                            queue.path,
+                            most * 100.0,
                         );
-                        return Err(self.file.error(place, what));
+                        return Err(self.file.error(self.places[child][1].unwrap_or(place), what));
                     }
                 }
                 Given::Weight(weight) if sum > 0.0 => {
@@ -237,7 +255,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn check_sum(&mut self, (path, own): (&str, Given), sum: f32, place: Place) -> Result<(), TraceError> {
+    fn check_sum(
+        &mut self,
+        (path, own): (&str, Given),
+        given: &[(usize, Given)],
+        sum: f32,
+        place: Place,
+    ) -> Result<(), TraceError> {
         let may_be_zero =
             self.properties.of(path, "allow-zero-capacity-sum").is_some_and(|(text, _)| text == "true")
                 || own == Given::Percent(0.0);
@@ -245,8 +269,22 @@ impl Reader<'_> {
         if is_right || !self.defaults.is_legacy {
             return Ok(());
         }
-        let what = format!("found capacities of {sum} % together in the queues of {path}, expected 100 %");
-        Err(self.file.error(place, what))
+        let each = given.iter().filter_map(|&(queue, given)| match given {
+            Given::Percent(percent) => Some((queue, percent)),
+            Given::Weight(_) | Given::Memory(_) => None,
+        });
+        let said = |(queue, percent): (usize, f32)| {
+            let line =
+                self.places[queue][0].map_or_else(String::new, |place| format!(" on line {}", place.line));
+            format!("{} {percent} %{line}", self.queues[queue].path)
+        };
+        let what = format!(
+            "found capacities of {sum} % together in the queues of {path} ({}), expected 100 %",
+            each.map(said).collect::<Vec<_>>().join(", ")
+        );
+        let last =
+            given.iter().filter_map(|&(queue, _)| self.places[queue][0]).max_by_key(|place| place.line);
+        Err(self.file.error(last.unwrap_or(place), what))
     }
 
     /// The capacity as it is given: nothing is none of it.

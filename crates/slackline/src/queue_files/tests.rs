@@ -137,7 +137,8 @@ fn a_wrong_file_of_queues_is_refused_with_its_line() {
         (
             "root.b.capacity",
             "40",
-            "q.xml:2:1: found capacities of 90 % together in the queues of root, expected 100 %",
+            "q.xml:4:1: found capacities of 90 % together in the queues of root (root.a 50 % on line 3, root.b 40 % on \
+             line 4), expected 100 %",
         ),
         (
             "root.b.capacity",
@@ -148,10 +149,14 @@ fn a_wrong_file_of_queues_is_refused_with_its_line() {
         (
             "root.b.capacity",
             "2w",
-            "found a percentage as the capacity of root.a and a weight as that of root.b",
+            "q.xml:4:1: found a percentage as the capacity of root.a and a weight as that of root.b",
         ),
         ("root.b.capacity", "[memory=50%]", "(percentages and weights in them are not read)"),
-        ("root.b.maximum-capacity", "20", "found a maximum-capacity of root.b below its capacity of 50 %"),
+        (
+            "root.b.maximum-capacity",
+            "20",
+            "q.xml:5:1: found root.b.maximum-capacity 20 %, expected at least its capacity, which is 50 %",
+        ),
         (
             "root.b.ordering-policy",
             "lifo",

@@ -5,6 +5,7 @@ use slackline_trace::tuning::{Capacity as Document, TriedValue, write_capacity};
 use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, Outcome, Tried};
 use crate::policy_spec::PolicySpec;
 use crate::report::comparison;
+use crate::report::names::shown_alone;
 use crate::report::number::{Unit, counted, exact, number};
 use crate::report::table::{Column, Table, View};
 
@@ -24,10 +25,15 @@ pub struct Asked<'a> {
 /// Values that the table shows unless all are asked for: those nearest to the answer.
 const SHOWN: usize = 20;
 
-/// The answer in a sentence or two.
+/// The policy and the answer in a sentence or two.
 pub fn outcome(found: &Capacity, asked: &Asked<'_>) -> String {
+    format!("{}: {}", shown_alone(asked.policy.spec()), sentence(found, asked))
+}
+
+/// The answer.
+fn sentence(found: &Capacity, asked: &Asked<'_>) -> String {
     let Asked { conditions, axis, .. } = *asked;
-    let wanted = conditions.iter().map(Condition::to_string).collect::<Vec<_>>().join(" and ");
+    let wanted = conditions.iter().map(Condition::words).collect::<Vec<_>>().join(" and ");
     let knob = axis.knob;
     if found.is_interrupted {
         return format!("stopped before the end: {}", so_far(found, knob, &wanted));
@@ -98,7 +104,9 @@ fn larger(found: &Capacity, value: f64) -> String {
 /// What a search by halves leaves open where nothing does.
 fn unproven(found: &Capacity) -> &'static str {
     match found.method {
-        Method::Bisect => ", if fewer never do better; --search every tries all",
+        Method::Bisect => {
+            "; not all were tried, as fewer rarely do where more do not: --search every tries all"
+        }
         Method::Every => "",
     }
 }

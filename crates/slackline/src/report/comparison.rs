@@ -2,6 +2,7 @@
 
 mod document;
 mod groups;
+mod remarks;
 mod sizes;
 
 use slackline_judge::Metrics;
@@ -9,12 +10,15 @@ use slackline_model::Schedule;
 use slackline_model::schedule::FlowStatus;
 
 use crate::recorded::DISTANCE;
+use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, counted, duration, exact, number};
 use crate::report::table::{Best, Column, Table, View};
-use crate::simulate::Simulated;
+use crate::simulate::{Crowding, Simulated};
 
 pub use document::{About, json};
 pub use groups::{GROUPS, Group, groups};
+pub(crate) use remarks::crowding_of;
+pub use remarks::{crowding, distances};
 pub use sizes::{MACHINES, OnSize, csv_of_sizes, csv_of_spreads, spreads_of_sizes, table_of_sizes};
 
 /// What became of one policy.
@@ -45,12 +49,15 @@ pub struct Figures {
     pub metrics: Named,
     /// The metrics of parts of the flows, where they are wanted ([`groups()`]).
     pub groups: Vec<Group>,
+    /// For how long masters of jobs held most slots, where they hold any.
+    pub crowding: Option<Crowding>,
 }
 
 impl Figures {
     /// The figures of a simulation, in the order of the comparison document.
     pub fn of_simulation(simulated: &Simulated) -> Self {
         let mut figures = Self::of_schedule(&simulated.schedule, &simulated.metrics);
+        figures.crowding = simulated.crowding;
         figures.metrics.push(("decisions", Some(simulated.decisions as f64)));
         if let Some(timings) = simulated.timings {
             figures.metrics.push(("decision_seconds_p99", Some(timings.decision_seconds_p99)));
@@ -69,6 +76,7 @@ impl Figures {
             failed,
             metrics: known(metrics, failed > 0 && failed == schedule.flows.len()),
             groups: Vec::new(),
+            crowding: None,
         }
     }
 
@@ -206,7 +214,7 @@ pub(crate) fn specs() -> &'static [Spec] {
 
 /// The table of policies with the best values marked; times are seconds, or have units where seconds are unreadable. Reasons of refused policies follow below it.
 pub fn table(rows: &[Row], view: &View) -> String {
-    columns(rows, Spec::best).render(view) + &notes(rows) + &distances(rows)
+    columns(rows, Spec::best).render(view) + &notes(rows) + &distances(rows) + &crowding(rows)
 }
 
 /// A row in a line, for people who wait for the others: the cost, the mean response, late flows and what failed; or why there
@@ -227,7 +235,7 @@ pub fn line(row: &Row) -> String {
 
 /// The table without marks, for rows between which there is nothing to choose.
 pub fn table_unmarked(rows: &[Row], view: &View) -> String {
-    columns(rows, |_| None).render(view) + &notes(rows)
+    columns(rows, |_| None).render(view) + &notes(rows) + &crowding(rows)
 }
 
 /// A row for each policy and group: pools, users or size classes, as `by` says.
@@ -235,11 +243,13 @@ pub fn table_by(by: &'static str, rows: &[Row], view: &View) -> String {
     let (groups, rows_of_groups) = by_group(by, rows);
     let of = |get: &dyn Fn(&Group) -> String| groups.iter().map(|group| get(group)).collect::<Vec<_>>();
     let flows: Vec<Option<f64>> = groups.iter().map(|group| Some(group.flows as f64)).collect();
-    let [name, flows] =
-        [Column::words(by, of(&|group| group.name.clone())), Column::numbers(FLOWS, &flows, Unit::Count)];
+    let [name, flows] = [
+        Column::words(by, of(&|group| group.name.clone())).key(),
+        Column::numbers(FLOWS, &flows, Unit::Count),
+    ];
     let mut columns = metric_columns(&rows_of_groups, |_| None);
     columns.splice(1..1, [name, flows]);
-    Table::of(columns).render(view) + &notes(rows)
+    Table::of(columns).render(view) + &notes(rows) + &crowding(rows)
 }
 
 /// What may be asked for with `--columns` of such a table.
@@ -250,7 +260,7 @@ pub fn column_names_by(by: &'static str) -> Vec<&'static str> {
 }
 
 /// The column of how many flows a group has.
-const FLOWS: &str = "flows";
+pub(crate) const FLOWS: &str = "flows";
 
 /// The groups of every policy that ran, and the row of each.
 fn by_group<'a>(by: &str, rows: &'a [Row]) -> (Vec<&'a Group>, Vec<Row>) {
@@ -280,8 +290,13 @@ fn metric_columns(rows: &[Row], best: impl Fn(&Spec) -> Option<Best>) -> Vec<Col
         let texts = if spec.name == "missed" { missed(rows) } else { column(&values, spec.unit) };
         spec.column(&values, texts, &figures).best(best(spec))
     };
-    let names = Column::words("policy", rows.iter().map(|row| row.policy.clone()));
+    let names = Column::words("policy", shown_names(rows)).key();
     std::iter::once(names).chain(SPECS.iter().map(of)).collect()
+}
+
+/// What the tables call the policies.
+pub(crate) fn shown_names(rows: &[Row]) -> Vec<String> {
+    names::shown(rows.iter().map(|row| row.policy.as_str()))
 }
 
 /// `3/8`: deadlines missed, of how many.
@@ -293,37 +308,18 @@ fn missed(rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| cell(row).unwrap_or_else(|| NOTHING.to_owned())).collect()
 }
 
-/// How far each simulation is from what was recorded, a line each; nothing where nothing was.
-fn distances(rows: &[Row]) -> String {
-    let line = |row: &Row| {
-        let [mean, p95, makespan] = DISTANCE.map(|name| row.result.as_ref().ok()?.metric(name));
-        let (mean, p95, makespan) = (mean? * 100.0, p95? * 100.0, makespan? * 100.0);
-        Some(format!(
-            "  {}: {mean:.1} % (95th percentile {p95:.1} %), makespan {makespan:+.1} %\n",
-            row.policy
-        ))
-    };
-    let lines: String = rows.iter().filter_map(line).collect();
-    if lines.is_empty() {
-        return lines;
-    }
-    format!(
-        "from what was recorded, completions are off by, as parts of the recorded response, on average:\n{lines}"
-    )
-}
-
 /// Why rows are empty, and where flows failed.
 fn notes(rows: &[Row]) -> String {
-    let note = |row: &Row| match &row.result {
-        Err(reason) => Some(format!("{}: {reason}\n", row.policy)),
+    let note = |(row, name): (&Row, String)| match &row.result {
+        Err(reason) => Some(format!("{name}: {reason}\n")),
         Ok(f) if f.failed > 0 => {
             let flows = counted(f.failed as u64, "flow");
             let are = if f.failed == 1 { "is" } else { "are" };
-            Some(format!("{}: {flows} failed and {are} left out of the metrics\n", row.policy))
+            Some(format!("{name}: {flows} failed and {are} left out of the metrics\n"))
         }
         Ok(_) => None,
     };
-    rows.iter().filter_map(note).collect()
+    rows.iter().zip(shown_names(rows)).filter_map(note).collect()
 }
 
 /// The names of all metrics of these rows, each once.

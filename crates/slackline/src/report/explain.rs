@@ -26,6 +26,8 @@ const BLOCKERS: usize = 5;
 const PHASES: usize = 20;
 /// How many tasks that failed are named.
 const FAILURES: usize = 5;
+/// The part of the time up to which waits are hardly a reason.
+const HARDLY: f64 = 0.1;
 /// The share of slots that no job held from which on it is worth a remark.
 const IDLE: f64 = 0.01;
 
@@ -168,7 +170,7 @@ impl Told<'_> {
         line
     }
 
-    /// The weightiest reason, and who held most of the slots, if it ever wanted more than it had.
+    /// What made most of the lateness, or of the time beyond that of the flow alone, and who held most of the slots, if it ever wanted more than it had.
     fn why(&self) -> String {
         let explanation = self.explanation;
         let blocked = &explanation.blocked;
@@ -177,18 +179,32 @@ impl Told<'_> {
             return String::new();
         }
         let starts = self.starts();
+        // Time with some of the slots is wait only as far as all of them would have made it shorter.
+        let lost = (explanation.waits.lost - explanation.waits.none).clamp(0.0, starts.below);
+        let own = starts.cap + starts.last;
+        let waited = starts.none + starts.submission + starts.masters + starts.containers + lost;
+        // Of its own work only what the deadline left no room for makes a flow late; else it is a reason where there is
+        // hardly another.
+        let excess = match explanation.deadline.as_ref().filter(|of| of.verdict != Verdict::Met) {
+            Some(deadline) if explanation.completed.is_some() && explanation.job.is_none() => {
+                (own + starts.below - lost) - (deadline.at - explanation.released).max(0.0)
+            }
+            _ if waited < HARDLY * total => own,
+            _ => 0.0,
+        };
         let reasons = [
-            ("no slot", starts.none),
-            ("its jobs were not submitted, as they got no slot or no ApplicationMaster,", starts.submission),
-            ("the start of its ApplicationMasters", starts.masters),
-            ("the start of its containers", starts.containers),
-            ("too few slots", starts.below),
+            ("no slot", starts.none, starts.none),
             (
-                "its own work, with all the slots it could use or its last tasks running",
-                starts.cap + starts.last,
+                "its jobs were not submitted, as they got no slot or no ApplicationMaster,",
+                starts.submission,
+                starts.submission,
             ),
+            ("the start of its ApplicationMasters", starts.masters, starts.masters),
+            ("the start of its containers", starts.containers, starts.containers),
+            ("too few slots", starts.below, lost),
+            ("its own work, with all the slots it could use or its last tasks running", own, excess),
         ];
-        let (reason, most) = reasons.into_iter().fold(reasons[0], |a, b| if b.1 > a.1 { b } else { a });
+        let (reason, most, _) = reasons.into_iter().fold(reasons[0], |a, b| if b.2 > a.2 { b } else { a });
         let mut out = format!("why: {reason} for {} of {}\n", duration(most), duration(total));
         let word = self.say("the slots it wanted were", "the slots it wants are");
         // Slots were not what it waited for.
@@ -476,7 +492,48 @@ fn share(part: f64, all: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ordinal;
+    use slackline_trace::{ImportOptions, read_workload};
+
+    use super::*;
+    use crate::explain::Explainer;
+    use crate::{Options, Registry, simulate};
+
+    /// What the headline says of a flow that waits 10 s for another and then works 15 s, with that deadline.
+    fn reason(deadline: &str) -> String {
+        let text = format!(
+            "slackline = 1\ncluster.machines = [{{ name = \"n\", slots = 2 }}]\n\
+             [[flows]]\nid = \"a\"\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = 10.0 }} }}]\n\
+             [[flows]]\nid = \"b\"\n{deadline}\njobs = [{{ id = \"j\", map = {{ tasks = 2, seconds = 15.0 }} }}]\n"
+        );
+        let imported = read_workload("t.toml", text.as_bytes(), None, &ImportOptions::default()).unwrap();
+        let instance = Instance::new(&imported.draft).unwrap();
+        let fifo = Registry::standard().parse("fifo").unwrap();
+        let simulated = simulate(&instance, &fifo, &Options::exact(), None, None).unwrap();
+        let explainer = Explainer::new(&instance, &simulated.schedule);
+        let explanation = explainer.explain(FlowId(1), None);
+        let told = Told {
+            instance: &instance,
+            policy: "fifo",
+            plan: false,
+            explanation: &explanation,
+            flows: explainer.flow_times(),
+            open: None,
+            there: None,
+        };
+        told.why().lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_headline_names_what_made_a_flow_late() {
+        let waited = "why: no slot for 10.0 s of 25.0 s";
+        assert_eq!(reason("deadline = 20.0"), waited, "alone it would have been on time");
+        assert_eq!(reason("deadline = 12.0"), waited, "alone it would have been late by less");
+        assert!(
+            reason("deadline = 2.0").starts_with("why: its own work, "),
+            "alone it would have been late by more"
+        );
+        assert_eq!(reason(""), waited, "it took longer than alone");
+    }
 
     #[test]
     fn ordinals_are_english() {

@@ -14,6 +14,7 @@ mod columns;
 mod document;
 mod explained;
 mod extras;
+mod least;
 mod series;
 mod sums;
 #[cfg(test)]
@@ -32,10 +33,12 @@ pub use collect::{Collector, Drawn};
 pub use extras::is_alike;
 
 use crate::import::RecordedOptions;
-use crate::report::comparison::{Row, marked_columns};
+use crate::report::comparison::{Row, crowding, distances, marked_columns, shown_names};
 use crate::report::headline;
+use crate::report::spread::Runs;
 use document::{Document, Made, Policy};
 use extras::Extras;
+use least::Least;
 
 /// Bars that are drawn of a policy; where one has more, jobs are drawn instead of tasks. A bar is a row of the schedule on
 /// neighbouring slots.
@@ -69,13 +72,25 @@ pub struct Page<'a> {
     about: About,
     rows: Vec<Row>,
     drawn: Vec<Option<Drawn>>,
+    /// What stands above all, if it is not the workload.
+    head: Option<String>,
+    /// The figures of all seeds, if there are several.
+    seeds: Option<Vec<Runs>>,
     extras: Extras,
 }
 
 impl<'a> Page<'a> {
     /// A page about a workload, without policies yet.
     pub fn new(instance: &'a Instance, about: About) -> Self {
-        Self { instance, about, rows: Vec::new(), drawn: Vec::new(), extras: Extras::default() }
+        Self {
+            instance,
+            about,
+            rows: Vec::new(),
+            drawn: Vec::new(),
+            head: None,
+            seeds: None,
+            extras: Extras::default(),
+        }
     }
 
     /// With a policy: its figures, or why there are none; and what it did, if there is anything to draw.
@@ -117,15 +132,19 @@ impl<'a> Page<'a> {
         let horizon = workload::horizon(self.instance, drawn().map(Drawn::end).max().unwrap_or(0));
         let scale = columns::Scale::of(horizon);
         let with_bars = drawn().all(Drawn::is_few);
-        let policies = self.rows.iter().zip(&self.drawn);
+        let names = shown_names(&self.rows);
+        let policies = self.rows.iter().zip(names).zip(&self.drawn);
+        let objective = headline::objective(self.instance.objective());
         Document {
             version: 1,
             tick: scale.seconds(),
             end: scale.ticks(horizon),
             title: &self.about.name,
-            head: headline::lines(&self.about.name, self.instance),
+            head: self.head.clone().unwrap_or_else(|| headline::lines(&self.about.name, self.instance)),
             made: Made::of(&self.about),
-            objective: headline::objective(self.instance.objective()),
+            least: Least::of(&self.rows, self.seeds.as_deref(), &objective),
+            believed: believed(&self.rows),
+            objective,
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),
             cluster: document::Cluster::of(self.instance.cluster()),
             workload: workload::Workload::of(self.instance, scale),
@@ -138,6 +157,11 @@ impl<'a> Page<'a> {
                 .collect(),
         }
     }
+}
+
+/// What says how far results may be believed: how far simulations are from what was recorded, and what made them so.
+fn believed(rows: &[Row]) -> Vec<String> {
+    [distances(rows), crowding(rows)].into_iter().filter(|text| !text.is_empty()).collect()
 }
 
 /// Writes the template up to a mark and returns what follows it.

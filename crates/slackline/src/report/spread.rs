@@ -1,7 +1,8 @@
 //! The same comparison over several seeds: means with 95 % intervals, and differences to the first
 //! policy seed by seed, which say more because both met the same luck.
 
-use crate::report::comparison::{self, Figures, Spec};
+use crate::report::comparison::{self, FLOWS, Figures, Spec};
+use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, exact};
 use crate::report::table::{Best, Column, Table, View};
 
@@ -81,11 +82,13 @@ impl Spread {
 /// policy.
 pub fn table(all: &[Runs], view: &View) -> String {
     let mut out = means(all).render(view);
-    let first = all.iter().find_map(|runs| Some((&runs.policy, runs.result.as_deref().ok()?)));
-    if let Some((name, base)) = first
+    let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
+    let mut named = all.iter().zip(&names);
+    let first = named.find_map(|(runs, name)| Some((&runs.policy, name, runs.result.as_deref().ok()?)));
+    if let Some((policy, name, base)) = first
         && all.len() > 1
     {
-        let others: Vec<&Runs> = all.iter().filter(|runs| &runs.policy != name).collect();
+        let others: Vec<&Runs> = all.iter().filter(|runs| &runs.policy != policy).collect();
         let to_first = |runs: &[Figures], spec: &Spec| {
             Spread::of_differences(runs, base, &|figures| spec.value(figures))
         };
@@ -96,8 +99,7 @@ pub fn table(all: &[Runs], view: &View) -> String {
         let view = View { note: false, ..view.clone() };
         out += &columns(&others, to_first, |spec| (unit(spec), None)).render(&view);
     }
-    out.extend(all.iter().filter_map(note));
-    out
+    out + &notes(all)
 }
 
 /// The means with their intervals, a row a policy.
@@ -107,16 +109,80 @@ pub(crate) fn means(all: &[Runs]) -> Table {
     columns(&rows, own, |spec| (spec.unit, spec.best()))
 }
 
-/// Why a policy has no row, or how often flows failed.
-fn note(runs: &Runs) -> Option<String> {
-    let policy = &runs.policy;
-    match &runs.result {
-        Err(reason) => Some(format!("{policy}: {reason}\n")),
+/// Why policies have no row, how often flows failed, and where masters of jobs crowded out their tasks.
+fn notes(all: &[Runs]) -> String {
+    let note = |(runs, name): (&Runs, &String)| match &runs.result {
+        Err(reason) => Some(format!("{name}: {reason}\n")),
         Ok(figures) => {
             let failed = figures.iter().filter(|f| f.failed > 0).count();
-            (failed > 0).then(|| format!("{policy}: flows failed with {failed} of {} seeds\n", figures.len()))
+            (failed > 0).then(|| format!("{name}: flows failed with {failed} of {} seeds\n", figures.len()))
+        }
+    };
+    let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
+    let notes: String = all.iter().zip(&names).filter_map(note).collect();
+    notes + &crowding(all)
+}
+
+/// Where masters of jobs crowded out their tasks, on average.
+pub fn crowding(all: &[Runs]) -> String {
+    let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
+    let ran = all.iter().zip(names).filter_map(|(runs, name)| Some((name, runs.result.clone().ok()?)));
+    comparison::crowding_of(ran)
+}
+
+/// The runs of each policy for each group, as `by` says, with how many flows are in it on average. Of several seeds the
+/// groups are those of any, and figures are over those that have the group.
+fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
+    let mut rows = Vec::new();
+    for runs in all {
+        let figures = runs.result.as_deref().unwrap_or_default();
+        let groups = || figures.iter().flat_map(|figures| &figures.groups).filter(|group| group.by == by);
+        let mut names: Vec<&str> = Vec::new();
+        for group in groups() {
+            if !names.contains(&group.name.as_str()) {
+                names.push(&group.name);
+            }
+        }
+        for name in names {
+            let of = || groups().filter(|group| group.name == name);
+            let figures: Vec<Figures> =
+                of().map(|group| Figures { metrics: group.metrics.clone(), ..Figures::default() }).collect();
+            let flows = of().map(|group| group.flows as f64).sum::<f64>() / figures.len() as f64;
+            rows.push((name.to_owned(), flows, Runs { policy: runs.policy.clone(), result: Ok(figures) }));
         }
     }
+    rows
+}
+
+/// A row for each policy and group: pools, users or size classes, as `by` says; means ± half the 95 % interval.
+pub fn table_by(by: &'static str, all: &[Runs], view: &View) -> String {
+    let groups = by_group(by, all);
+    let rows: Vec<&Runs> = groups.iter().map(|(_, _, runs)| runs).collect();
+    let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
+    let mut columns = columns(&rows, own, |spec| (spec.unit, None)).into_columns();
+    let flows: Vec<Option<f64>> = groups.iter().map(|&(_, flows, _)| Some(flows)).collect();
+    let unit =
+        if flows.iter().flatten().all(|flows| flows.fract() == 0.0) { Unit::Count } else { Unit::Measure };
+    let name = Column::words(by, groups.iter().map(|(name, _, _)| name.clone())).key();
+    columns.splice(1..1, [name, Column::numbers(FLOWS, &flows, unit)]);
+    Table::of(columns).render(view) + &notes(all)
+}
+
+/// One row a policy, group and metric: flows, seeds, mean, standard deviation and half the 95 % interval.
+pub fn csv_by(by: &'static str, all: &[Runs]) -> String {
+    let header = ["policy", by, FLOWS, "metric", "seeds", "mean", "sd", "ci95"];
+    let groups = by_group(by, all);
+    let records = groups.iter().flat_map(|(group, flows, runs)| {
+        let figures = runs.result.as_deref().unwrap_or_default();
+        let metrics = figures.first().into_iter().flat_map(|figures| &figures.metrics);
+        metrics.map(move |&(metric, _)| {
+            let own = Spread::over(figures, &|figures| figures.metric(metric));
+            let words = [runs.policy.clone(), group.clone(), flows.to_string(), metric.to_owned()];
+            let numbers = [own.map(|s| s.mean), own.map(|s| s.sd), own.map(|s| s.ci95)].map(exact);
+            words.into_iter().chain([figures.len().to_string()]).chain(numbers).collect::<Vec<_>>()
+        })
+    });
+    crate::report::csv(&header, records)
 }
 
 fn columns(
@@ -132,7 +198,8 @@ fn columns(
         let means: Vec<Option<f64>> = spreads.iter().map(|spread| Some((*spread)?.mean)).collect();
         spec.column(&means, plus_minus(&spreads, unit), &figures).best(best)
     };
-    let names = Column::words("policy", rows.iter().map(|runs| runs.policy.clone()));
+    let names = names::shown(rows.iter().map(|runs| runs.policy.as_str()));
+    let names = Column::words("policy", names).key();
     Table::of(std::iter::once(names).chain(comparison::specs().iter().map(of)).collect())
 }
 

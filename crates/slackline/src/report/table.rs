@@ -106,6 +106,7 @@ pub struct Column {
     align: Align,
     rank: Option<u8>,
     best: Option<Best>,
+    is_key: bool,
     cells: Vec<Cell>,
 }
 
@@ -142,7 +143,7 @@ impl Column {
     }
 
     fn new(name: String, align: Align, cells: Vec<Cell>) -> Self {
-        Self { heading: name.clone(), name, align, rank: Some(0), best: None, cells }
+        Self { heading: name.clone(), name, align, rank: Some(0), best: None, is_key: false, cells }
     }
 
     /// The same under this heading, which may have several lines.
@@ -163,6 +164,11 @@ impl Column {
     /// The same with its best value marked.
     pub fn best(self, best: Option<Best>) -> Self {
         Self { best, ..self }
+    }
+
+    /// The same, shown even where other columns are asked for: without it rows could not be told apart.
+    pub fn key(self) -> Self {
+        Self { is_key: true, ..self }
     }
 
     /// Its name in the documents.
@@ -220,7 +226,7 @@ impl Column {
     }
 }
 
-/// A table. The first column names the rows and is always shown.
+/// A table. The first column names the rows and is always shown, as are others that tell rows apart ([`Column::key`]).
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<Column>,
@@ -275,8 +281,9 @@ impl Table {
         let shown = |column| Shown::new(column, &rows);
         let wanted: Vec<&Column> = view.columns.iter().filter_map(|name| self.named(name)).collect();
         if !wanted.is_empty() {
-            let first = self.columns.first().filter(|first| !view.columns.contains(&first.name));
-            let columns: Vec<Shown<'_>> = first.into_iter().chain(wanted).map(shown).collect();
+            let keys = self.columns.iter().enumerate().filter(|(k, column)| *k == 0 || column.is_key);
+            let keys = keys.map(|(_, key)| key).filter(|key| !view.columns.contains(&key.name));
+            let columns: Vec<Shown<'_>> = keys.chain(wanted).map(shown).collect();
             return lines(&columns, &rows, view.colour);
         }
         let usual = self.columns.iter().filter(|column| column.rank.is_some());

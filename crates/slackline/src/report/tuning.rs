@@ -4,7 +4,7 @@ use slackline_model::Instance;
 use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
 
 use crate::report::headline;
-use crate::report::number::{Unit, counted, exact, number};
+use crate::report::number::{Unit, counted, duration, exact, number};
 use crate::report::table::{Best, Column, Table, View, fitted};
 use crate::tune::{Choice, Front, Method, Mode, Request, Rule, Times, Tuned};
 
@@ -31,6 +31,19 @@ pub fn headlines(name: &str, instance: &Instance, request: &Request, tuned: &Tun
         request.method.name(),
         counted(u64::from(tuned.candidates), "split"),
         number(f64::from(tuned.evaluated), Unit::Count),
+    )
+}
+
+/// `mk-sf-jr: 59 map and 21 reduce slots: makespan 3,232 s, total completion 14h 41m`: the answer, as a line.
+pub(crate) fn answer(request: &Request, tuned: &Tuned) -> String {
+    let (split, (makespan, total)) = (tuned.best.split, seconds(&tuned.best));
+    format!(
+        "{}: {} map and {} reduce slots are the best split: makespan {}, total completion {}\n",
+        request.method.name(),
+        split.map(),
+        split.reduce(),
+        duration(makespan),
+        duration(total),
     )
 }
 

@@ -141,8 +141,20 @@ pub fn simulate_stream<E>(
     let timings = options.timed_by(&stopwatch, &mut figures);
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
-    let simulated =
-        Simulated { schedule, metrics, flows, decisions, reports, history, admissions, choices, timings };
+    // A stream has no profile, and so no masters.
+    let crowding = None;
+    let simulated = Simulated {
+        schedule,
+        metrics,
+        flows,
+        decisions,
+        reports,
+        history,
+        admissions,
+        choices,
+        crowding,
+        timings,
+    };
     Ok(Streamed { simulated, tally, live_max, failed })
 }
 

@@ -12,7 +12,7 @@ use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::{Left, Options, SimulateError, Simulated, Watch};
+use super::{Crowding, Left, Options, SimulateError, Simulated, Watch};
 use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
@@ -168,13 +168,25 @@ pub(crate) fn simulate_watched(
     schedule.claim_bound(bound.filter(|_| options.clock() == Clock::Exact));
     let judged = judged.finish(instance, &mut schedule).map_err(SimulateError::Infeasible)?;
     let Report { metrics, flows, .. } = judged;
+    let crowding = Crowding::of(instance, &schedule);
     if !matches!(leave, Leave::Kept) {
         schedule.tasks = TaskRows::new();
         schedule.masters = Vec::new();
     }
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
-    Ok(Simulated { schedule, metrics, flows, decisions, reports, history, admissions, choices, timings })
+    Ok(Simulated {
+        schedule,
+        metrics,
+        flows,
+        decisions,
+        reports,
+        history,
+        admissions,
+        choices,
+        crowding,
+        timings,
+    })
 }
 
 /// How the rows are judged.

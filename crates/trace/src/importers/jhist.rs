@@ -6,6 +6,7 @@
 //! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or without the end
 //!   of the job: what there is counts. Attempts without an end are left out.
 //! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the last counts.
+//! - In a folder files that are damaged, or cut off before their job was submitted, are left out and counted.
 //! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where the history
 //!   does not.
 //! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
@@ -77,15 +78,28 @@ fn is_history(name: &str) -> bool {
     name.ends_with(ENDING)
 }
 
-/// Reads the histories in a folder, file by file.
+/// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it is of, is left
+/// out unless all are: a server that was stopped leaves such files among thousands.
 ///
 /// # Errors
 /// The first file that is none, with its line; a folder without any.
 fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceError> {
     let mut log = Log::new(settings);
+    let (mut read, mut broken) = (0, None);
     for name in folder.files().iter().filter(|name| is_history(name)) {
         log.diagnostics.go_to_file(name);
-        let mut job = history(&folder.name_of(name), &folder.text(name)?, &mut log)?;
+        let text = folder.text(name);
+        let mut job = match text.and_then(|text| history(&folder.name_of(name), &text, &mut log)) {
+            Ok(job) => job,
+            Err(error) if is_broken(&error) => {
+                log.diagnostics
+                    .add_file(name, "damaged, or cut off before the submission of its job, left out");
+                broken = broken.or(Some(error));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        read += 1;
         if let Some(conf) = configuration(name).filter(|conf| folder.has(conf)) {
             match folder.text(&conf).ok().and_then(|text| properties(&text)) {
                 Some(properties) => configure(&mut job, &properties),
@@ -95,6 +109,9 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
             }
         }
         log.add(job);
+    }
+    if let Some(error) = broken.filter(|_| read == 0) {
+        return Err(error);
     }
     // Lines mean nothing where there are several files.
     Ok(Output { source: SourceMap::marks(folder.name(), Vec::new()), ..log.finish(folder.name(), None) })
@@ -270,7 +287,12 @@ fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceErro
         ));
     };
     // The second line is the schema, which the values say again.
-    let events = rest.split_once('\n').map_or("", |(_, events)| events);
+    let Some((_, events)) = rest.split_once('\n') else {
+        return Err(wrong(
+            2,
+            "found the end of the file within the schema, expected events after it: the file is cut off",
+        ));
+    };
     let mut reader = Reader::default();
     for object in Objects::new(file, events, 3) {
         let object = match object {
@@ -288,6 +310,12 @@ fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceErro
             reader.event(&kind, fields, object.line());
         }
     }
+    if reader.job.id.is_empty() && events.trim().is_empty() {
+        return Err(wrong(
+            3,
+            "found the end of the file, expected events: the file is cut off after its schema",
+        ));
+    }
     if reader.job.id.is_empty() {
         return Err(wrong(3, "found no event JOB_SUBMITTED, expected one with the id of the job"));
     }
@@ -297,6 +325,11 @@ fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceErro
 /// Whether a text was cut off.
 fn is_cut(error: &TraceError) -> bool {
     error.faults().list.iter().any(|fault| fault.what.starts_with("found the end of the file"))
+}
+
+/// Whether a file is damaged or was cut off.
+fn is_broken(error: &TraceError) -> bool {
+    is_cut(error) || error.faults().list.iter().any(|fault| fault.what.starts_with("found damaged"))
 }
 
 /// Puts events together.

@@ -314,7 +314,8 @@ mod tests {
             "2026-03-01T00:00:00+01:00[Europe/Berlin]"
         );
         assert_eq!((draft.machines[0].count, draft.machines[0].slots), (4, Slots::Universal(4)));
-        let said: Vec<_> = imported.diagnostics.iter().map(|d| (d.what.as_str(), d.first.line)).collect();
+        let said: Vec<_> =
+            imported.diagnostics.iter().map(|d| (d.what.as_str(), d.first.unwrap().line)).collect();
         assert_eq!(
             said,
             [

@@ -19,12 +19,14 @@ pub(super) struct Written<'a> {
     pub(super) view: &'a View,
     pub(super) policies: &'a [PolicySpec],
     pub(super) seeds: &'a [u64],
+    /// Why the figures may mislead, which the page says too.
+    pub(super) warning: Option<String>,
 }
 
 impl Written<'_> {
     /// Writes what all seeds gave on one cluster.
     pub(super) fn write(&self, rounds: &[Round]) -> anyhow::Result<()> {
-        let Self { args, view, .. } = *self;
+        let (args, view) = (self.args, self.view);
         let form = args.output.form();
         let head = format!("{}{}", rounds[0].headlines, self.remarks(rounds));
         let body = match (form, rounds) {
@@ -32,14 +34,24 @@ impl Written<'_> {
                 Some(by) => comparison::table_by(by, &only.rows, view),
                 None => comparison::table(&only.rows, view),
             },
-            (Form::Table, _) => spread::table(&self.by_policy(rounds), view),
+            (Form::Table, _) => match args.by {
+                Some(by) => spread::table_by(by, &self.by_policy(rounds), view),
+                None => spread::table(&self.by_policy(rounds), view),
+            },
             (Form::Csv, [only]) => match args.by {
                 Some(by) => comparison::csv_by(by, &only.rows),
                 None => comparison::csv(&only.rows),
             },
-            (Form::Csv, _) => spread::csv(&self.by_policy(rounds)),
+            (Form::Csv, _) => match args.by {
+                Some(by) => spread::csv_by(by, &self.by_policy(rounds)),
+                None => spread::csv(&self.by_policy(rounds)),
+            },
             (Form::Json, _) => comparison::json(&self.about(rounds), &self.by_policy(rounds)),
         };
+        if form != Form::Table {
+            let crowding = spread::crowding(&self.by_policy(rounds));
+            crowding.lines().for_each(out::talk);
+        }
         self.put(&head, &body)
     }
 
@@ -83,6 +95,9 @@ impl Written<'_> {
         let mut page = Page::new(&loaded.instance, about);
         for (row, drawn) in first.rows.iter().zip(drawn) {
             page = page.with_policy(row.clone(), drawn);
+        }
+        if let Some(warning) = &self.warning {
+            page = page.with_warning(warning);
         }
         if self.seeds.len() > 1 {
             page = page.with_seeds(&self.by_policy(&sizes[0]));

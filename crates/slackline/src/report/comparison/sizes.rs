@@ -1,6 +1,6 @@
 //! The same comparison on clusters of several sizes: a row for each size and policy.
 
-use super::{Row, metric_columns, notes, records};
+use super::{Row, crowding, metric_columns, notes, records};
 use crate::report::number::{Unit, counted};
 use crate::report::spread::{self, Runs};
 use crate::report::table::{Column, Table, View};
@@ -22,13 +22,14 @@ pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     let rows: Vec<Row> = sizes.iter().flat_map(|size| size.policies.clone()).collect();
     let machines: Vec<Option<f64>> = of_each(sizes).map(|machines| Some(machines.into())).collect();
     let mut columns = metric_columns(&rows, |_| None);
-    columns.insert(0, Column::numbers(MACHINES, &machines, Unit::Count));
+    columns.insert(0, Column::numbers(MACHINES, &machines, Unit::Count).key());
     let named = sizes.iter().flat_map(|size| {
         let name =
             move |row: &Row| Row { policy: format!("{} on {}", row.policy, size.machines), ..row.clone() };
         size.policies.iter().map(name)
     });
-    Table::of(columns).render(view) + &notes(&named.collect::<Vec<_>>())
+    let named: Vec<Row> = named.collect();
+    Table::of(columns).render(view) + &notes(&named) + &crowding(&named)
 }
 
 /// Two tables for each size: means, and paired differences to the first policy.

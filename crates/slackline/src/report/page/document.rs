@@ -11,6 +11,7 @@ use super::collect::Drawn;
 use super::columns::{NONE, Scale, deltas, micros};
 use super::explained::Explained;
 use super::extras::Extras;
+use super::least::Least;
 use super::series::Series;
 use super::workload::Workload;
 use crate::import::RecordedOptions;
@@ -31,6 +32,9 @@ pub(super) struct Document<'a> {
     pub(super) head: String,
     pub(super) made: Made<'a>,
     pub(super) objective: String,
+    pub(super) least: Option<Least>,
+    /// What says how far the figures may be believed, in lines.
+    pub(super) believed: Vec<String>,
     pub(super) clock: Option<Clock>,
     pub(super) cluster: Cluster,
     pub(super) workload: Workload<'a>,
@@ -218,7 +222,7 @@ pub(super) fn times(instance: &Instance, schedule: &Schedule) -> Vec<Times> {
 /// What a policy did.
 #[derive(Serialize)]
 pub(super) struct Policy<'a> {
-    name: &'a str,
+    name: String,
     /// Why there are no figures.
     refused: Option<&'a str>,
     failed: usize,
@@ -299,14 +303,14 @@ struct Choice<'a> {
 impl<'a> Policy<'a> {
     pub(super) fn of(
         instance: &Instance,
-        row: &'a Row,
+        (row, name): (&'a Row, String),
         drawn: Option<&'a Drawn>,
         scale: Scale,
         with_bars: bool,
     ) -> Self {
         let figures = row.result.as_ref().ok();
         Self {
-            name: &row.policy,
+            name,
             refused: row.result.as_ref().err().map(String::as_str),
             failed: figures.map_or(0, |figures| figures.failed),
             bound: figures.and_then(|figures| figures.lower_bound),

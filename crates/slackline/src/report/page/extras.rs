@@ -10,16 +10,20 @@ use super::columns::NONE;
 use super::document::Table;
 use crate::capacity::Capacity;
 use crate::report::capacity::{Asked, entry, metrics, outcome, tried_columns};
-use crate::report::comparison::{OnSize, Row, unit_of};
+use crate::report::comparison::{OnSize, Row, shown_names, unit_of};
+use crate::report::headline;
+use crate::report::names::shown_alone;
 use crate::report::number::{Unit, duration, number};
 use crate::report::spread::{Runs, means};
 use crate::report::table::Column;
-use crate::report::tuning::{compared_columns, gains};
+use crate::report::tuning::{answer, compared_columns, gains, headlines};
 use crate::tune::{Choice, Request, Tuned};
 
 /// All of it.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Extras {
+    /// Why the figures may mislead.
+    warnings: Vec<String>,
     /// Sentences about the result.
     notes: Vec<String>,
     tables: Vec<Titled>,
@@ -72,6 +76,13 @@ impl Page<'_> {
         self
     }
 
+    /// With a sentence on why the figures may mislead.
+    #[must_use]
+    pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
+        self.extras.warnings.push(warning.into());
+        self
+    }
+
     fn table(&mut self, title: &str, columns: Vec<Column>) {
         self.extras.tables.push(Titled { title: title.to_owned(), table: Table::of(columns) });
     }
@@ -80,6 +91,7 @@ impl Page<'_> {
     #[must_use]
     pub fn with_seeds(mut self, all: &[Runs]) -> Self {
         self.table("All seeds: means ± half their 95 % interval", means(all).into_columns());
+        self.seeds = Some(all.to_vec());
         self.with_note("The charts and the flows are those of the first seed.")
     }
 
@@ -87,13 +99,14 @@ impl Page<'_> {
     #[must_use]
     pub fn with_sizes(mut self, sizes: &[OnSize<Row>]) -> Self {
         let policies = sizes.first().map_or(&[][..], |size| size.policies.as_slice());
+        let names = shown_names(policies);
         for name in OF_SIZES {
             let value = |row: &Row| row.result.as_ref().ok().and_then(|figures| figures.value(name));
-            let line = |(k, policy): (usize, &Row)| CurveLine {
-                name: policy.policy.clone(),
+            let line = |(k, name): (usize, &String)| CurveLine {
+                name: name.clone(),
                 values: sizes.iter().map(|size| size.policies.get(k).and_then(value)).collect(),
             };
-            let lines: Vec<CurveLine> = policies.iter().enumerate().map(line).collect();
+            let lines: Vec<CurveLine> = names.iter().enumerate().map(line).collect();
             if lines.iter().all(|line| line.values.iter().flatten().all(|&value| value == 0.0)) {
                 continue;
             }
@@ -128,6 +141,8 @@ impl Page<'_> {
                 lines: vec![CurveLine { name: request.method.name().to_owned(), values }],
             });
         }
+        self.head =
+            Some(answer(request, tuned) + &headlines(&self.about.name, self.instance, request, tuned));
         gains(tuned).lines().fold(self, Page::with_note)
     }
 
@@ -153,12 +168,14 @@ impl Page<'_> {
                 x: found.tried.iter().map(|tried| tried.value).collect(),
                 marked: found.found,
                 lines: vec![CurveLine {
-                    name: asked.policy.spec().to_owned(),
+                    name: shown_alone(asked.policy.spec()),
                     values: found.tried.iter().map(|tried| tried.figures().map(value)).collect(),
                 }],
             });
         }
-        self.with_note(outcome(found, asked))
+        self.head =
+            Some(format!("{}\n{}", outcome(found, asked), headline::flows(&self.about.name, self.instance)));
+        self
     }
 
     /// With how far the prediction was off on average: seconds, and as a share of the mean response.

@@ -232,3 +232,26 @@ fn sums_explain_nearly_what_rows_do() {
         assert!(near(some.own, all.own) && near(some.idle, all.idle), "{some:?} and {all:?}");
     }
 }
+
+#[test]
+fn what_says_how_far_to_believe_a_page_stands_on_it() {
+    let instance = instance(HOSTILE);
+    let simulated = simulated(&instance, "fifo");
+    let mut recorded = row(&instance, &simulated);
+    recorded.policy = "recorded".to_owned();
+    let mut own = row(&instance, &simulated);
+    own.policy = "yarn-capacity:file=site/queues.xml".to_owned();
+    let figures = own.result.as_mut().unwrap();
+    let distance = crate::recorded::DISTANCE.into_iter().zip([0.127, 0.356, 0.008]);
+    figures.metrics.extend(distance.map(|(name, value)| (name, Some(value))));
+    figures.cost = figures.cost.map(|cost| cost * 1.002);
+    let page = Page::new(&instance, About::default()).with_policy(recorded, None).with_policy(own, None);
+    let document = document(&html(&page.with_warning("no profile")));
+    let believed = document["believed"][0].as_str().unwrap();
+    let line = "\n  yarn-capacity:file=queues.xml: 12.7 % (95th percentile 35.6 %), makespan +0.8 %\n";
+    assert!(believed.contains(line), "{believed}");
+    assert_eq!(document["policies"][1]["name"], "yarn-capacity:file=queues.xml");
+    assert_eq!(document["least"]["before"], "Least cost, about equal: ");
+    assert_eq!(document["least"]["names"], "recorded and yarn-capacity:file=queues.xml");
+    assert_eq!(document["extras"]["warnings"][0], "no profile");
+}

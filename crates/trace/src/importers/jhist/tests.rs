@@ -180,9 +180,29 @@ fn a_folder_of_histories_is_one_workload() {
     );
     assert_eq!(read().unwrap().sha256, imported.sha256);
 
-    fs::write(folder.join("job_1416424547277_0004.jhist"), "Avro-Json\n").unwrap();
+    // Two that a server left half written are left out; alone they are wrong.
+    let cut = folder.join("job_1416424547277_0004.jhist");
+    fs::write(&cut, "Avro-Json\n{\"type\":\"rec").unwrap();
+    let mut packed = Vec::new();
+    let whole = history(5, 1_416_424_775_281, ALONE);
+    crate::Compression::Gzip.write(&mut packed, |out| out.write_all(whole.as_bytes())).unwrap();
+    fs::write(folder.join("job_1416424547277_0005.jhist.gz"), &packed[..packed.len() / 2]).unwrap();
+    let with_broken = read().unwrap();
+    assert_eq!(with_broken.draft, imported.draft);
+    let left_out = with_broken.diagnostics.iter().find(|said| said.of == "file").unwrap().to_string();
+    let expected = "2 files: damaged, or cut off before the submission of its job, left out (first \
+                    job_1416424547277_0004.jhist)";
+    assert_eq!(left_out, expected);
+    let alone = folder.join("alone");
+    fs::create_dir_all(&alone).unwrap();
+    fs::rename(&cut, alone.join("job_1416424547277_0004.jhist")).unwrap();
+    let alone = read_folder(&Folder::open(&alone).unwrap(), None, &ImportOptions::default());
+    let error = alone.unwrap_err().to_string();
+    assert!(error.contains("0004.jhist:2:1: found the end of the file within the schema"), "{error}");
+
+    fs::write(folder.join("job_1416424547277_0006.jhist"), "Meta VERSION=\"1\" .\n").unwrap();
     let error = read().unwrap_err().to_string();
-    assert!(error.contains("job_1416424547277_0004.jhist:3:1: found no event"), "{error}");
+    assert!(error.contains("job_1416424547277_0006.jhist:1:1: found a job history of Hadoop 1"), "{error}");
     fs::remove_dir_all(&folder).unwrap();
 }
 

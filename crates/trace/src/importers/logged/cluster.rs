@@ -145,7 +145,7 @@ pub(super) fn machines(
     }
     if listed > 0 {
         let more = (seen.len() - listed) as u64;
-        said.add_of("machine", more, 1, "busy and not in the topology, added");
+        said.add_all("machine", more, "busy and not in the topology, added");
     }
     let usual: [u32; 2] = [0, 1].map(|lane| middle(seen.values().map(|machine| machine.lanes[lane].slots())));
     let draft = |(name, machine): (&str, Seen)| {
@@ -164,7 +164,7 @@ pub(super) fn machines(
     let machines: Vec<MachineDraft> = seen.into_iter().map(draft).collect();
     if topology.is_none_or(|topology| topology.0.iter().all(|host| host.slots.is_none())) {
         let what = "from the log, with as many slots as were busy at once (options for machines and slots go before)";
-        said.add_of("machine", machines.len() as u64, 1, what);
+        said.add_all("machine", machines.len() as u64, what);
     }
     machines
 }

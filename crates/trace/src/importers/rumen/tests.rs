@@ -103,7 +103,7 @@ fn tasks_take_what_their_successful_attempt_took() {
             "1 reduce: early on a slot, before the last map was done, counted from then on (first at line 1)",
             "1 attempt: failed or killed, recorded only (first at line 1)",
             "2 machines: from the log, with as many slots as were busy at once (options for machines and slots go \
-             before) (first at line 1)",
+             before)",
         ]
     );
 }
@@ -145,7 +145,7 @@ fn odd_times_are_repaired_and_counted() {
             "1 task: without a successful attempt, taken to last as long as the longest (first at line 1)",
             "2 attempts: failed or killed, recorded only (first at line 1)",
             "1 machine: from the log, with as many slots as were busy at once (options for machines and slots go \
-             before) (first at line 1)",
+             before)",
         ]
     );
     let dropped = read(&text, &[("failed-jobs", "drop")]).unwrap();

@@ -145,8 +145,8 @@ fn lines_that_hold_no_event_are_counted() {
     let imported = read(&cut).unwrap();
     let (bad, last) =
         (&imported.diagnostics[0], imported.diagnostics.iter().find(|d| d.what.starts_with("last line")));
-    assert_eq!((bad.what.as_str(), bad.first.line), ("line that holds no event, left out", 5));
-    assert_eq!(last.unwrap().first.line, 16);
+    assert_eq!((bad.what.as_str(), bad.first.unwrap().line), ("line that holds no event, left out", 5));
+    assert_eq!(last.unwrap().first.unwrap().line, 16);
     let error = read(&text(&[VERSION.to_owned()])).unwrap_err().to_string();
     assert_eq!(error, "logs/application_1: found no event of an application, expected an event log of Spark");
 }

@@ -1,0 +1,57 @@
+//! What stands below a comparison: how far simulations are from what was recorded, and where masters of jobs crowded out
+//! their tasks.
+
+use super::{Figures, Row, shown_names};
+use crate::recorded::DISTANCE;
+use crate::report::number::duration;
+use crate::simulate::Crowding;
+
+/// The part of the makespan from which on it is said that masters held most slots.
+const CROWDED: f64 = 0.1;
+
+/// How far each simulation is from what was recorded, a line each; nothing where nothing was.
+pub fn distances(rows: &[Row]) -> String {
+    let line = |(row, name): (&Row, String)| {
+        let [mean, p95, makespan] = DISTANCE.map(|name| row.result.as_ref().ok()?.metric(name));
+        let (mean, p95, makespan) = (mean? * 100.0, p95? * 100.0, makespan? * 100.0);
+        Some(format!("  {name}: {mean:.1} % (95th percentile {p95:.1} %), makespan {makespan:+.1} %\n"))
+    };
+    let lines: String = rows.iter().zip(shown_names(rows)).filter_map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "from what was recorded, completions are off by, as parts of the recorded response, on average:\n{lines}"
+    )
+}
+
+/// The policies under which ApplicationMasters held most slots for a good part of the time, a line each, and what keeps
+/// them from it; nothing if there are none.
+pub fn crowding(rows: &[Row]) -> String {
+    let figures = |row: &Row| row.result.as_ref().ok().map(std::slice::from_ref).map(<[Figures]>::to_vec);
+    crowding_of(rows.iter().zip(shown_names(rows)).filter_map(|(row, name)| Some((name, figures(row)?))))
+}
+
+/// The same of policies by name with the figures of several runs, of which the means count.
+pub(crate) fn crowding_of(policies: impl IntoIterator<Item = (String, Vec<Figures>)>) -> String {
+    let line = |(name, runs): (String, Vec<Figures>)| {
+        let mean = |get: &dyn Fn(&Figures) -> Option<f64>| {
+            runs.iter().filter_map(get).sum::<f64>() / runs.len() as f64
+        };
+        let of = |get: fn(&Crowding) -> f64| mean(&|figures| figures.crowding.as_ref().map(get));
+        let (most, all) = (of(|crowding| crowding.most), of(|crowding| crowding.all));
+        let makespan = mean(&|figures| figures.metric("makespan"));
+        let all = if all > 0.0 { format!(", all but one for {}", duration(all)) } else { String::new() };
+        (most > CROWDED * makespan)
+            .then(|| format!("  {name}: for {} of {}{all}\n", duration(most), duration(makespan)))
+    };
+    let lines: String = policies.into_iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!(
+        "ApplicationMasters held two thirds of the slots or more, so that jobs waited for slots for their tasks:\n{lines}  \
+         --profile hadoop:am-share=0.3 limits them, as maximum-am-resource-percent and maxAMShare do on a cluster \
+         (docs/hadoop-logs.md)\n"
+    )
+}

@@ -1,0 +1,77 @@
+//! For how long ApplicationMasters held most of the slots, so that their jobs had few to run tasks on.
+
+use slackline_model::{Instance, Lane, Schedule, Time};
+
+/// For how long masters held how much of a cluster. Seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Crowding {
+    /// Two thirds of the slots or more.
+    pub most: f64,
+    /// All slots but one, which is all that they can hold.
+    pub all: f64,
+}
+
+impl Crowding {
+    /// Of a schedule with masters that hold slots; `None` of any other. O(m log m) for m masters.
+    pub(crate) fn of(instance: &Instance, schedule: &Schedule) -> Option<Self> {
+        let holding = schedule.masters.iter().filter(|master| master.slot.is_some());
+        let mut changes: Vec<(Time, i64)> =
+            holding.flat_map(|master| [(master.start, 1), (master.end, -1)]).collect();
+        changes.sort_unstable();
+        let slots = i64::from(instance.cluster().slots(Lane::Any));
+        let (mut held, mut crowding) = (0, Self::default());
+        for pair in changes.windows(2) {
+            held += pair[0].1;
+            let seconds = pair[1].0.since(pair[0].0).seconds();
+            if 3 * held >= 2 * slots {
+                crowding.most += seconds;
+            }
+            if held + 1 >= slots {
+                crowding.all += seconds;
+            }
+        }
+        (!changes.is_empty()).then_some(crowding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_trace::{ImportOptions, read_workload};
+
+    use super::*;
+    use crate::{Options, Registry, simulate};
+
+    /// Three slots; jobs a and b come together, and each has a map of 10 s.
+    const TWO: &str = r#"
+slackline = 1
+cluster.machines = [{ name = "m", slots = 3 }]
+[[flows]]
+id = "a"
+jobs = [{ id = "j", map = { tasks = 1, seconds = 10.0 } }]
+[[flows]]
+id = "b"
+jobs = [{ id = "j", map = { tasks = 1, seconds = 10.0 } }]
+"#;
+
+    fn crowding(profile: &str) -> Option<Crowding> {
+        let imported =
+            read_workload("t.toml", TWO.as_bytes(), None, &ImportOptions::default()).expect("a workload");
+        let instance = Instance::new(&imported.draft).expect("an instance");
+        let mut options = Options::exact();
+        options.sim = options.sim.with_profile(slackline_model::Profile::parse(profile).expect("a profile"));
+        let fifo = Registry::standard().parse("fifo").expect("a policy");
+        simulate(&instance, &fifo, &options, None, None).expect("a schedule").crowding
+    }
+
+    #[test]
+    fn seconds_with_masters_on_most_slots_are_counted() {
+        const PROFILE: &str =
+            "hadoop:submit=0:am-start=4:am-linger=1:heartbeat=0:am-heartbeat=0:container-start=0";
+        // Both masters start at once; the last slot does one map after the other: 4 + 10 and 10 more, when one is gone.
+        let found = crowding(PROFILE).expect("masters");
+        assert_eq!((found.most, found.all), (15.0, 15.0));
+        let limited = crowding(&format!("{PROFILE}:am-share=0.4")).expect("masters");
+        assert_eq!((limited.most, limited.all), (0.0, 0.0));
+        assert_eq!(crowding("plain"), None);
+    }
+}
