@@ -77,7 +77,9 @@ impl SaidWorkload {
             let of_set = !at_file || matches!(problem.downcast_ref(), Some(ImportError::Option { .. }));
             figure.wrong(if of_set { "workload.set" } else { "workload.file" }, problem)
         })?;
-        remarks.into_iter().for_each(|remark| (context.tell)(remark));
+        for remark in remarks {
+            (context.tell)(remark);
+        }
         Ok(workload)
     }
 }
