@@ -24,6 +24,8 @@ pub struct Context<'a> {
     pub threads: usize,
     /// Is told how many cells of the figure are done, of how many.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// Is told what there is to say of a figure's files, a line each.
+    pub tell: &'a (dyn Fn(String) + Sync),
 }
 
 impl Context<'_> {

@@ -15,6 +15,7 @@
 //! - `values`: values of settings, checked where they are read;
 //! - `workload`: from the words of a specification to an instance;
 //! - [`adversary`]: small workloads on which a policy is worst;
+//! - `schema`: the published schema of specifications, in tests;
 //! - [`rows`]: measures over seeds, as rows of CSV;
 //! - [`papers`]: what the papers say of their figures, verdicts on ours, and the page that shows both;
 //! - [`printed`]: what the papers print that does not hold;
@@ -39,6 +40,8 @@ pub mod printed;
 mod progress;
 pub mod provenance;
 pub mod rows;
+#[cfg(test)]
+mod schema;
 mod slots;
 pub mod spec;
 mod sweep;

@@ -16,13 +16,14 @@ use crate::error::ReproError;
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::sweep::Vary;
-use crate::workload::{self, Cluster, Shape};
+use crate::workload::{self, Cluster, SaidWorkload, Shape};
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 enum Study {
     /// The rules' orders on the cluster as it is, against the reverse of Johnson's.
     Orders,
@@ -41,11 +42,16 @@ enum Study {
 /// The settings of the kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Ordering"))]
+pub(crate) struct Settings {
+    /// What is looked at.
     study: Study,
-    workload: workload::Workload,
+    /// What is scheduled: jobs of one map and one reduce phase.
+    workload: SaidWorkload,
+    /// Machines instead of the workload's own.
     #[serde(default)]
     cluster: Cluster,
+    /// What varies from line to line.
     vary: Option<Vary>,
     /// Slots that are divided one by one; without, every machine of the cluster is divided the same way.
     total_slots: Option<u32>,
@@ -64,8 +70,8 @@ struct Reading {
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let settings: Settings = figure.settings()?;
-    settings.workload.checked(figure)?;
-    let shapes = shapes(&settings).map_err(|problem| figure.wrong("vary", problem))?;
+    let shapes = shapes(&settings, settings.workload.clone().of(figure, context)?)
+        .map_err(|problem| figure.wrong("vary", problem))?;
     let seeds = context.seeds_of(figure) as usize;
     let cells = context.cells(shapes.len() * seeds, |k| {
         let instance = shapes[k / seeds].1.instance((k % seeds) as u64)?;
@@ -93,9 +99,9 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 }
 
 /// The value of what varies, and the shape with it.
-fn shapes(settings: &Settings) -> Result<Vec<(String, Shape)>, Problem> {
+fn shapes(settings: &Settings, workload: workload::Workload) -> Result<Vec<(String, Shape)>, Problem> {
     let base = Shape {
-        workload: settings.workload.clone(),
+        workload,
         cluster: settings.cluster.clone(),
         deadlines: None,
         weights: Weights::Use,

@@ -29,20 +29,25 @@ const ALL_ORDERS_JOBS_MAX: usize = 9;
 /// The settings of the kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Packings"))]
+pub(crate) struct Settings {
     /// Parameters of `flex-4.1`.
     #[serde(default)]
     set: BTreeMap<String, Word>,
+    /// What varies from point to point.
     vary: Option<Vary>,
-    /// `sum response`, `max weighted tardiness`, ….
+    /// Such as `sum response` and `max weighted tardiness`; without `weighted` all weights are 1.
     #[serde(deserialize_with = "values::some")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", length(min = 1)))]
     objectives: Vec<WeightedAim>,
+    /// What costs are compared with.
     orders: Orders,
 }
 
 /// What costs are compared with.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 enum Orders {
     /// The best of all orders.
     All,
@@ -91,7 +96,7 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 /// The shape without what varies.
 fn base(settings: &Settings) -> Shape {
     Shape {
-        workload: Workload { generator: "flex-4.1".to_owned(), set: settings.set.clone(), repeat: None },
+        workload: Workload::generated("flex-4.1", settings.set.clone()),
         cluster: Cluster::default(),
         deadlines: None,
         weights: Weights::Use,

@@ -12,11 +12,12 @@ use crate::error::{PolicyFailure, ReproError};
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::values::{self, Policy};
-use crate::workload::{Cluster, Problem, Shape, Workload};
+use crate::workload::{Cluster, Problem, SaidWorkload, Shape};
 
 /// What is shown of the plans.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 enum Show {
     /// At each point, in seconds: the share of the intervals between requirements that are longer.
     Intervals,
@@ -27,12 +28,18 @@ enum Show {
 /// The settings of the kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Progress"))]
+pub(crate) struct Settings {
+    /// What is shown of the plans.
     show: Show,
-    workload: Workload,
+    /// What is planned.
+    workload: SaidWorkload,
+    /// Machines instead of the workload's own.
     #[serde(default)]
     cluster: Cluster,
+    /// Policies of WOHA.
     #[serde(deserialize_with = "values::some")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", length(min = 1)))]
     policies: Vec<Policy>,
     /// The points, rising.
     at: Vec<f64>,
@@ -40,7 +47,7 @@ struct Settings {
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let Settings { show, workload, cluster, policies, at } = figure.settings()?;
-    workload.checked(figure)?;
+    let workload = workload.of(figure, context)?;
     let shape = Shape { workload, cluster, deadlines: None, weights: Weights::Use, grain: None };
     let policies: Vec<PolicySpec> = policies.into_iter().map(|policy| policy.0).collect();
     let seeds = context.seeds_of(figure) as usize;

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 use slackline::PolicySpec;
+use slackline::import::grain_span;
 use slackline::simulate::Options;
 use slackline_model::{Instance, Lane, Schedule, Time};
 
@@ -15,7 +16,7 @@ use crate::context::{Artifact, Context};
 use crate::error::{PolicyFailure, ReproError};
 use crate::spec::Figure;
 use crate::values::{self, Policy};
-use crate::workload::{Cluster, Shape, Workload};
+use crate::workload::{Cluster, SaidWorkload, Shape};
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
@@ -34,13 +35,18 @@ const COLOURS: [&str; 6] = ["#23395d", "#c8553d", "#f2c14e", "#5f9e6e", "#8d6a9f
 /// The settings of the kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
-    workload: Workload,
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Slots"))]
+pub(crate) struct Settings {
+    /// What is scheduled.
+    workload: SaidWorkload,
+    /// Machines instead of the workload's own.
     #[serde(default)]
     cluster: Cluster,
     /// Seed of the workload.
     seed: u64,
+    /// Policies as on the command line, a picture each.
     #[serde(deserialize_with = "values::some")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", length(min = 1)))]
     policies: Vec<Policy>,
 }
 
@@ -55,13 +61,12 @@ struct Change {
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
     let settings: Settings = figure.settings()?;
-    settings.workload.checked(figure)?;
     let shape = Shape {
-        workload: settings.workload,
+        workload: settings.workload.of(figure, context)?,
         cluster: settings.cluster,
         deadlines: None,
         weights: slackline_model::draft::Weights::Use,
-        grain: None,
+        grain: Some(grain_span(None).seconds()),
     };
     let problem = |problem| figure.problem(problem);
     let instance = shape.instance(settings.seed).map_err(problem)?;

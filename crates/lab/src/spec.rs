@@ -1,8 +1,10 @@
 //! What a specification says: which figures, of what kind, over how many seeds, with what settings.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use slackline::import::Source;
 use slackline_model::names::unknown;
 use slackline_trace::{Document, Format, sha256};
 
@@ -46,10 +48,13 @@ pub struct Figure {
 struct Origin {
     document: Document,
     number: usize,
+    /// Where the specification is: paths of workloads begin there.
+    folder: PathBuf,
 }
 
 impl Spec {
-    /// Reads a specification whose figures are of these kinds; `name` is what messages call it.
+    /// Reads a specification whose figures are of these kinds. `name` is its path, and what messages call it; files that it
+    /// names are looked for beside it, when their figure is made.
     ///
     /// # Errors
     /// What is wrong with it; settings are read when their figure is made.
@@ -85,7 +90,8 @@ impl Spec {
             if figure.seeds == 0 {
                 return Err(wrong("seeds", "found 0, expected at least 1".to_owned()).into());
             }
-            figure.origin = Some(Origin { document: document.clone(), number: k });
+            let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
+            figure.origin = Some(Origin { document: document.clone(), number: k, folder });
         }
         Ok(spec)
     }
@@ -104,10 +110,34 @@ impl Figure {
             .map_err(SpecError::from)?)
     }
 
-    /// A hash of all that shapes the figure: rows carry it, so that stale ones are noticed.
+    /// A hash of all that shapes the figure, the content of its workload's file too: rows carry it, so that stale
+    /// ones are noticed.
     pub fn hash(&self) -> String {
-        let text = toml::to_string(self).expect("invariant: a figure was read from TOML");
+        let mut text = toml::to_string(self).expect("invariant: a figure was read from TOML");
+        let file = self.settings.get("workload").and_then(|workload| workload.get("file"));
+        if let Some(source) = file.and_then(toml::Value::as_str).and_then(|file| self.beside(file).ok()) {
+            text += &sha256(&source.bytes);
+        }
         sha256(text.as_bytes())[..12].to_owned()
+    }
+
+    /// Reads a file, or looks for those of a folder; its path begins where the specification is.
+    ///
+    /// # Errors
+    /// What cannot be read, in words.
+    pub(crate) fn beside(&self, file: &str) -> Result<Source, String> {
+        let origin = self.origin.as_ref().expect("invariant: figures come from a specification");
+        let path = origin.folder.join(file);
+        if file.is_empty() || !path.exists() {
+            return Err(format!(
+                "found {file:?}, expected the path of a workload: there is no {}",
+                path.display()
+            ));
+        }
+        Source::read(&path).map_err(|error| {
+            let why = std::error::Error::source(&error).map_or(String::new(), |why| format!(": {why}"));
+            format!("{error}{why}")
+        })
     }
 
     /// Something is wrong with the setting at this path.

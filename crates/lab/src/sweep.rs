@@ -2,6 +2,7 @@
 //! varies.
 
 use serde::{Deserialize, Deserializer};
+use slackline::import::grain_span;
 use slackline::{Options, PolicySpec, relax};
 use slackline_model::draft::Weights;
 use slackline_model::names::unknown;
@@ -12,11 +13,12 @@ use crate::error::{PolicyFailure, ReproError};
 use crate::rows::{self, Point};
 use crate::spec::Figure;
 use crate::values::{self, Aim, Policy};
-use crate::workload::{Cluster, Problem, Shape, Word, Workload};
+use crate::workload::{Cluster, Problem, SaidWorkload, Shape, Word};
 
 /// How schedules come about.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 enum By {
     /// The policy drives the simulator.
     Simulate,
@@ -27,10 +29,14 @@ enum By {
 /// What varies from point to point.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Vary {
-    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every`, or a parameter of the generator.
+    /// `machines`, `slots`, `map_slots`, `reduce_slots`, `deadlines`, `every` (of a workload that repeats), or a parameter
+    /// of the generator or option of the import format.
     pub(crate) param: String,
+    /// Its values, a point each.
     #[serde(deserialize_with = "values::some")]
+    #[cfg_attr(test, schemars(length(min = 1)))]
     pub(crate) values: Vec<Word>,
 }
 
@@ -41,7 +47,6 @@ impl Vary {
         let shape = |value: &Word| {
             let mut shape = base.clone();
             shape.set(&vary.param, value)?;
-            shape.workload.check()?;
             Ok((value.to_string(), shape))
         };
         vary.values.iter().map(shape).collect()
@@ -51,44 +56,68 @@ impl Vary {
 /// Options of the simulator; see the flags of that name.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Simulation {
+    /// Seconds between heartbeats; 0: a free slot is seen at once.
     #[serde(default, deserialize_with = "values::seconds")]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     heartbeat: Option<f64>,
+    /// Share of a job's maps that are done before its reduces may take slots; 1 without it.
     #[serde(default, deserialize_with = "values::fraction")]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 1.0)))]
     slowstart: Option<f64>,
+    /// Standard deviation of the logarithm of what the policy believes of durations.
     #[serde(default, deserialize_with = "values::deviation")]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 3.0)))]
     noise: Option<f64>,
+    /// Standard deviation of the logarithm of the durations themselves.
     #[serde(default, deserialize_with = "values::deviation")]
+    #[cfg_attr(test, schemars(range(min = 0.0, max = 3.0)))]
     jitter: Option<f64>,
 }
 
 /// The settings of the kind.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Sweep"))]
+pub(crate) struct Settings {
+    /// How schedules come about.
     by: By,
-    workload: Workload,
+    /// What is scheduled.
+    workload: SaidWorkload,
+    /// Machines instead of the workload's own.
     #[serde(default)]
     cluster: Cluster,
+    /// Each flow's deadline is its release + this many times its time alone.
     #[serde(default, deserialize_with = "values::factor")]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
     deadlines: Option<f64>,
+    /// Whether weights count: `use` (default) or `ignore`.
     #[serde(default, deserialize_with = "values::weights")]
+    #[cfg_attr(test, schemars(with = "values::WeightsWord"))]
     weights: Weights,
+    /// Plain work is cut into tasks of at most this many seconds; without it of 10 s in simulations, and not at all in plans.
     #[serde(default, deserialize_with = "values::grain")]
+    #[cfg_attr(test, schemars(range(min = 1e-6)))]
     grain: Option<f64>,
+    /// What the simulated cluster does.
     #[serde(default)]
     simulation: Simulation,
+    /// What varies from point to point.
     vary: Option<Vary>,
-    /// `sum response`, …; without any, the workload's own.
+    /// Such as `sum response` and `max stretch`; without any, the workload's own.
     #[serde(default)]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     objectives: Vec<Aim>,
-    /// The first is what `relative:` measures divide by.
+    /// Policies as on the command line; the first is what `relative:` measures divide by.
     #[serde(deserialize_with = "values::some")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", length(min = 1)))]
     policies: Vec<Policy>,
     /// Metrics of the comparison document, `cost`, `lower_bound`, `gap`, `ratio` (cost over bound), `ratio1`
     /// (the same with 1 added to both, for costs near 0); `relative:M`: M over that of the first policy on
     /// the same seed.
     #[serde(deserialize_with = "values::some")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", length(min = 1)))]
     measures: Vec<Measure>,
 }
 
@@ -115,7 +144,7 @@ struct Sweep {
 type Cell = Vec<Vec<Vec<Option<f64>>>>;
 
 pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifact>, ReproError> {
-    let sweep = Sweep::new(figure)?;
+    let sweep = Sweep::new(figure, context)?;
     let seeds = context.seeds_of(figure) as usize;
     let cells = context
         .cells(sweep.shapes.len() * seeds, |k| sweep.cell(&sweep.shapes[k / seeds].1, (k % seeds) as u64))
@@ -125,15 +154,18 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
 }
 
 impl Sweep {
-    fn new(figure: &Figure) -> Result<Self, ReproError> {
+    fn new(figure: &Figure, context: &Context<'_>) -> Result<Self, ReproError> {
         let settings: Settings = figure.settings()?;
-        settings.workload.checked(figure)?;
         let base = Shape {
-            workload: settings.workload.clone(),
+            workload: settings.workload.clone().of(figure, context)?,
             cluster: settings.cluster.clone(),
             deadlines: settings.deadlines,
             weights: settings.weights,
-            grain: settings.grain,
+            // What is planned may stay uncut.
+            grain: match settings.by {
+                By::Simulate => Some(grain_span(settings.grain).seconds()),
+                By::Plan => settings.grain,
+            },
         };
         let shapes = Vary::shapes(settings.vary.as_ref(), &base);
         let shapes = shapes.map_err(|problem| figure.wrong("vary", problem))?;

@@ -57,6 +57,16 @@ pub(crate) fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     }
 }
 
+/// The words of [`weights`], for the schema.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename_all = "lowercase", inline)]
+#[expect(dead_code, reason = "only its schema is of use")]
+pub(crate) enum WeightsWord {
+    Use,
+    Ignore,
+}
+
 /// Reads whether weights count.
 pub(crate) fn weights<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Weights, D::Error> {
     text(deserializer, |text| match text {

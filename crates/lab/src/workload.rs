@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
+use slackline::import::{ImportError, Source, WorkloadOptions};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, Repeat, Weights};
 use slackline_model::params::Settings;
@@ -11,6 +13,7 @@ use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, Span};
 use slackline_trace::generate::generator;
 
+use crate::context::Context;
 use crate::error::ReproError;
 use crate::spec::Figure;
 use crate::values;
@@ -18,46 +21,151 @@ use crate::values;
 /// What is wrong with the words.
 pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
 
-/// A workload: a generator with its settings.
+/// A workload as a specification says it: a generator or a file, and its settings.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Workload {
-    /// The generator.
-    #[serde(deserialize_with = "known_generator")]
-    pub(crate) generator: String,
-    /// Its settings; the rest have their defaults.
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Workload"))]
+#[cfg_attr(test, schemars(extend(
+    "not" = { "required": ["generator", "file"] },
+    "dependentRequired" = { "from": ["file"] },
+    "if" = { "not": { "required": ["file"] } },
+    "then" = { "required": ["generator"] }
+)))]
+pub(crate) struct SaidWorkload {
+    /// One of `slackline generate`; this or `file`.
+    #[serde(default, deserialize_with = "known_generator")]
+    generator: Option<String>,
+    /// A document of ours, a trace, or a folder of one; its path from where the specification is.
+    file: Option<String>,
+    /// Format of the file; guessed from its name and content without it.
+    from: Option<String>,
+    /// Parameters of the generator, or options of the file's import format; the others have their defaults.
     #[serde(default)]
+    set: BTreeMap<String, Word>,
+    /// How often the flows recur; without it, as the generator or the file says.
+    repeat: Option<Recurrence>,
+}
+
+fn known_generator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    values::text(deserializer, |text| generator(text).map(|known| Some(known.name.to_owned())))
+}
+
+impl SaidWorkload {
+    /// The workload, its file read and its settings looked at; `context` is told what there is to say of the file.
+    pub(crate) fn of(self, figure: &Figure, context: &Context<'_>) -> Result<Workload, ReproError> {
+        let Self { generator, file, from, set, repeat } = self;
+        let origin = match (generator, file) {
+            (Some(generator), None) if from.is_none() => Origin::Generator(generator),
+            (None, Some(file)) => {
+                let source =
+                    figure.beside(&file).map_err(|problem| figure.wrong("workload.file", problem))?;
+                Origin::File { source: Arc::new(source), from }
+            }
+            (generator, file) => {
+                let found = match (generator, file) {
+                    (Some(_), Some(_)) => "generator and file",
+                    (Some(_), None) => "generator and from",
+                    _ => "neither generator nor file",
+                };
+                let expected = "generator, or file with or without from";
+                return Err(figure.wrong("workload", format!("found {found}, expected {expected}")));
+            }
+        };
+        let workload = Workload { origin, set, repeat };
+        let remarks = workload.check().map_err(|problem| {
+            let at_file = matches!(workload.origin, Origin::File { .. });
+            let of_set = !at_file || matches!(problem.downcast_ref(), Some(ImportError::Option { .. }));
+            figure.wrong(if of_set { "workload.set" } else { "workload.file" }, problem)
+        })?;
+        for remark in remarks {
+            (context.tell)(remark);
+        }
+        Ok(workload)
+    }
+}
+
+/// A workload: where it comes from, with settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    pub(crate) origin: Origin,
+    /// Settings of the origin; the rest have their defaults.
     pub(crate) set: BTreeMap<String, Word>,
-    /// How often its flows recur; without it, as the generator says.
+    /// How often its flows recur; without it, as the origin says.
     pub(crate) repeat: Option<Recurrence>,
 }
 
-fn known_generator<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    values::text(deserializer, |text| generator(text).map(|known| known.name.to_owned()))
+/// Where a workload comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// The generator of that name.
+    Generator(String),
+    /// A file or folder, and its format if that was said.
+    File { source: Arc<Source>, from: Option<String> },
 }
 
 impl Workload {
-    /// Whether the generator has such settings.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        let set: Vec<(&String, String)> =
-            self.set.iter().map(|(name, value)| (name, value.to_string())).collect();
-        let pairs = set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        Settings::parse(generator(&self.generator)?.params, pairs)?;
-        Ok(())
+    /// Of a generator.
+    pub(crate) fn generated(name: &str, set: BTreeMap<String, Word>) -> Self {
+        Self { origin: Origin::Generator(name.to_owned()), set, repeat: None }
     }
 
-    /// The same of a figure's workload.
-    pub(crate) fn checked(&self, figure: &Figure) -> Result<(), ReproError> {
-        self.check().map_err(|problem| figure.wrong("workload.set", problem))
+    /// Whether the origin has such settings, and of a file whether it is a workload; what there is to say of it.
+    pub(crate) fn check(&self) -> Result<Vec<String>, Problem> {
+        let set = self.settings();
+        match &self.origin {
+            Origin::Generator(name) => {
+                let pairs = set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                Settings::parse(generator(name)?.params, pairs)?;
+                Ok(Vec::new())
+            }
+            Origin::File { source, from } => {
+                let (_, remarks) = source.shape(&import_options(from.as_ref(), set))?.into_draft()?;
+                Ok(remarks.iter().map(|remark| format!("{}: {remark}", source.name)).collect())
+            }
+        }
     }
+
+    /// The draft for a seed, as its origin gives it.
+    fn draft(&self, seed: u64) -> Result<Draft, Problem> {
+        let set = self.settings();
+        let mut draft = match &self.origin {
+            Origin::Generator(name) => {
+                let set: Vec<(&str, &str)> =
+                    set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                generator(name)?.generate(&set, Seed(seed))?
+            }
+            Origin::File { source, from } => {
+                let shaped = source.shape(&import_options(from.as_ref(), set).with_seed(seed))?;
+                shaped.refuse_waiting()?;
+                shaped.into_draft()?.0
+            }
+        };
+        if let Some(Recurrence { every, times }) = self.repeat {
+            draft.flows.iter_mut().for_each(|flow| flow.repeat = Some(Repeat { every, times: times.get() }));
+        }
+        Ok(draft)
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        self.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+    }
+}
+
+fn import_options(from: Option<&String>, set: Vec<(String, String)>) -> WorkloadOptions {
+    let mut options = WorkloadOptions::default();
+    options.from = from.cloned();
+    options.import = set;
+    options
 }
 
 /// Every flow recurs.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Recurrence {
     /// Seconds between releases.
     #[serde(deserialize_with = "values::seconds_above_zero")]
+    #[cfg_attr(test, schemars(range(min = 1e-6)))]
     pub(crate) every: f64,
     /// How many times in all.
     pub(crate) times: NonZero<u32>,
@@ -66,6 +174,7 @@ pub(crate) struct Recurrence {
 /// A value as a user would write it: a number or a word.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 pub(crate) enum Word {
     /// A whole number.
     Count(i64),
@@ -88,19 +197,28 @@ impl std::fmt::Display for Word {
 /// A cluster of equal machines instead of the workload's own; what is left out is as in the workload.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Cluster {
+    /// How many machines.
     #[serde(default, deserialize_with = "values::count")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) machines: Option<u32>,
+    /// Slots of each for maps and reduces alike.
     #[serde(default, deserialize_with = "values::count")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) slots: Option<u32>,
+    /// Slots of each for maps; with `reduce_slots`.
     pub(crate) map_slots: Option<u32>,
+    /// Slots of each for reduces; with `map_slots`.
     pub(crate) reduce_slots: Option<u32>,
 }
 
 impl Cluster {
     fn apply(&self, draft: &mut Draft) -> Result<(), Problem> {
         if [self.machines, self.slots, self.map_slots, self.reduce_slots].iter().all(Option::is_none) {
-            return Ok(());
+            let expected = "machines and slots in the figure's cluster, for the workload has none";
+            let none = draft.machines.is_empty();
+            return if none { Err(format!("found no cluster, expected {expected}").into()) } else { Ok(()) };
         }
         let slots = match (self.slots, self.map_slots, self.reduce_slots) {
             (Some(slots), None, None) => Some(Slots::Universal(slots)),
@@ -116,9 +234,15 @@ impl Cluster {
             [only] => Some(only.clone()),
             _ => None,
         };
-        let count = self.machines.or(own.as_ref().map(|m| m.count)).ok_or("cluster: expected machines")?;
-        let slots = slots.or(own.as_ref().map(|m| m.slots)).ok_or("cluster: expected slots")?;
-        draft.machines = vec![MachineDraft { name: "node".to_owned(), count, speed: 1.0, slots, rack: None }];
+        let missing = |other, missing| format!("cluster: found {other} alone, expected {missing} as well");
+        let count = self.machines.or(own.as_ref().map(|m| m.count));
+        let count = count.ok_or_else(|| missing("slots", "machines"))?;
+        let slots = slots.or(own.as_ref().map(|m| m.slots)).ok_or_else(|| missing("machines", "slots"))?;
+        let (name, speed, rack) = match own {
+            Some(own) => (own.name, own.speed, own.rack),
+            None => ("node".to_owned(), 1.0, None),
+        };
+        draft.machines = vec![MachineDraft { name, count, speed, slots, rack }];
         Ok(())
     }
 }
@@ -137,7 +261,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Sets the parameter that varies: one of the cluster's, `deadlines`, `every` (of a workload that recurs),
-    /// or one of the generator's.
+    /// or one of the generator's or the import format's.
     pub(crate) fn set(&mut self, name: &str, value: &Word) -> Result<(), Problem> {
         let number = || match value {
             Word::Count(n) if *n >= 0 => Ok(*n as f64),
@@ -162,22 +286,16 @@ impl Shape {
             }
             _ => {
                 self.workload.set.insert(name.to_owned(), value.clone());
+                self.workload.check()?;
             }
         }
         Ok(())
     }
 
     /// The draft for a seed.
-    pub(crate) fn draft(&self, seed: u64) -> Result<Draft, Problem> {
-        let set: Vec<(String, String)> =
-            self.workload.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-        let set: Vec<(&str, &str)> =
-            set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let mut draft = generator(&self.workload.generator)?.generate(&set, Seed(seed))?;
+    fn draft(&self, seed: u64) -> Result<Draft, Problem> {
+        let mut draft = self.workload.draft(seed)?;
         draft.weights = self.weights;
-        if let Some(Recurrence { every, times }) = self.workload.repeat {
-            draft.flows.iter_mut().for_each(|flow| flow.repeat = Some(Repeat { every, times: times.get() }));
-        }
         self.cluster.apply(&mut draft)?;
         Ok(draft)
     }

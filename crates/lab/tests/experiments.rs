@@ -92,7 +92,7 @@ fn it_is_said_which_program_made_each_committed_file() {
 fn made_again(id: &str, figure: &str) {
     let spec = experiment(id).and_then(|known| known.spec().ok()).expect("an experiment of ours");
     let figure = spec.figures.iter().find(|known| known.id == figure).expect("a figure of it");
-    let context = Context { seeds: None, threads: 2, progress: &|_, _| {} };
+    let context = Context { seeds: None, threads: 2, progress: &|_, _| {}, tell: &|_| {} };
     for artifact in make(figure, &context).expect("a figure that can be made") {
         let committed = std::fs::read_to_string(directory(id).join(&artifact.name)).unwrap_or_default();
         assert!(
@@ -138,7 +138,7 @@ fn a_figure_of_woha_is_what_the_program_gives() {
 fn the_same_figure_has_the_same_bytes_on_any_number_of_threads() {
     let spec = experiments()[0].spec().unwrap();
     let made = |threads| {
-        let context = Context { seeds: Some(2), threads, progress: &|_, _| {} };
+        let context = Context { seeds: Some(2), threads, progress: &|_, _| {}, tell: &|_| {} };
         make(&spec.figures[0], &context).unwrap()
     };
     assert_eq!(made(1), made(3));

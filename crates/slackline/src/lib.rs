@@ -59,6 +59,8 @@ mod stopwatch;
 pub mod table;
 pub mod tune;
 pub mod woha;
+#[cfg(any(feature = "report", feature = "run"))]
+mod words;
 
 pub use compare::{Compared, SideBySide, compare};
 pub use explain::{Explanation, explain};

@@ -64,7 +64,6 @@ pub use slackline_local::{
     Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
-pub(crate) use state::doing;
 pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 

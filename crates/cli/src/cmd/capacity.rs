@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use anyhow::{anyhow, bail};
 use slackline::PolicySpec;
 use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, Tried, Values, search};
-use slackline::import::{SlotOptions, WorkloadOptions, grain_span};
+use slackline::import::{SlotOptions, WorkloadOptions, bounds, grain_span};
 use slackline::report::capacity as report;
-use slackline::report::headline;
-use slackline::report::page::Page;
+use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
+use slackline::report::{Figures, Row, comparison, headline};
+use slackline::simulate::{Left, Options, Watch, simulate_figures};
+use slackline_model::Instance;
+use slackline_model::schedule::Clock;
 use slackline_trace::Importers;
 
 use super::Answer;
@@ -128,6 +131,9 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
+    let answer = found.found.filter(|_| asked.report.is_asked());
+    let answer = answer.map(|value| search_for.at(&draft, value)).transpose();
+    let answer = answer.map_err(|error| anyhow!("{}: {error}", source.name))?;
     drop(shown);
     let head = format!(
         "{}\n{}\n",
@@ -150,9 +156,39 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         asked.simulation.options().record(&mut recorded, past.sha256.as_deref());
         let seeds = vec![asked.shape.root_seed()];
         let about = about(source.short_name(), "tune", seeds, recorded, loaded.sha256.clone());
-        asked.report.write(&Page::new(&loaded.instance, about).with_capacity(&found, &question))?;
+        let page = match &answer {
+            Some((instance, options)) => drawn(Page::new(instance, about), instance, policy, options)?
+                .with_note(format!(
+                    "The timeline and the flows are those with the answer, {} = {}.",
+                    axis.knob.name(),
+                    found.found.unwrap_or_default()
+                )),
+            None => Page::new(&loaded.instance, about),
+        };
+        asked.report.write(&page.with_capacity(&found, &question))?;
     }
     Ok(if found.found.is_some() && !found.is_interrupted { Answer::Yes } else { Answer::No })
+}
+
+/// With what the policy does on a workload.
+fn drawn<'a>(
+    page: Page<'a>,
+    instance: &'a Instance,
+    policy: &PolicySpec,
+    options: &Options,
+) -> anyhow::Result<Page<'a>> {
+    let mut collector = Collector::new(instance);
+    let mut heard = |row: Left<'_>| collector.take(row);
+    let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
+    let watch = Watch::default().with_left(Some(&mut heard));
+    let simulated = simulate_figures(instance, policy, options, bound, watch)
+        .map_err(|error| anyhow!("{}: {error}", policy.spec()))?;
+    let figures = Figures {
+        groups: comparison::groups(instance, &simulated.flows),
+        ..Figures::of_simulation(&simulated)
+    };
+    let row = Row { policy: simulated.schedule.policy.clone(), result: Ok(figures) };
+    Ok(page.with_policy(row, Some(collector.finish_simulation(&simulated))))
 }
 
 /// What ctrl-C sets: the search then ends with what it knows. The second one ends the program.

@@ -30,7 +30,7 @@ Examples:
   slackline repro
   slackline repro baselines woha-fig7 --seeds 3
   slackline repro baselines --output experiments/baselines
-  slackline repro --spec mine.toml --output results
+  slackline repro mine.toml --output results
   slackline repro --report papers --quick
   slackline repro flex/fig5a --report papers
   slackline repro --adversary edf tardiness --output worst --against flex
@@ -48,13 +48,14 @@ POLICY costs as many times as much as another or as the optimum, by exhaustive s
 ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
 costs may be 0, 1 is added to both.")]
 pub(crate) struct Repro {
-    /// Experiment, or EXPERIMENT/FIGURE; without one, they are listed
+    /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md); without one, they are
+    /// listed
     #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
     experiment: Option<Asked>,
     /// Figures of it [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
-    /// A specification of your own (docs/experiments.md)
+    /// A specification of your own, whatever its name ends in
     #[arg(long, value_name = "FILE", conflicts_with = "experiment")]
     spec: Option<PathBuf>,
     /// Average over seeds 0 to N-1 instead of as many as the figure says
@@ -95,28 +96,55 @@ pub(crate) struct Repro {
 /// The word for the best schedule there is.
 const OPTIMUM: &str = "optimum";
 
-/// An experiment, and a figure of it if it was named with a slash.
+/// What was named in the place of an experiment.
 #[derive(Clone, Debug)]
-struct Asked {
-    experiment: Experiment,
-    figure: Option<String>,
+enum Asked {
+    /// One that comes with the program, and a figure of it if it was named with a slash.
+    Known { experiment: Experiment, figure: Option<String> },
+    /// A specification of one's own.
+    File(PathBuf),
 }
 
 fn name() -> Listed<Asked> {
     let names: Vec<&str> = experiments().iter().map(|experiment| experiment.id).collect();
     Listed::new(names.clone(), move |text: &str| {
+        if Path::new(text).extension().is_some_and(|extension| extension == "toml") {
+            return Ok(Asked::File(text.into()));
+        }
         let (id, figure) = text.split_once('/').map_or((text, None), |(id, figure)| (id, Some(figure)));
         let found = experiments().iter().find(|experiment| experiment.id == id);
-        let experiment = *found.ok_or_else(|| unknown("experiment", id, &names))?;
-        Ok::<_, String>(Asked { experiment, figure: figure.map(str::to_owned) })
+        let unknown = || {
+            unknown("experiment", id, &names) + "; a specification of your own is a file that ends in .toml"
+        };
+        let experiment = *found.ok_or_else(unknown)?;
+        Ok::<_, String>(Asked::Known { experiment, figure: figure.map(str::to_owned) })
     })
 }
 
 impl Repro {
     /// The figures that were named, all if none was.
     fn ids(&self) -> Vec<String> {
-        let slashed = self.experiment.iter().filter_map(|asked| asked.figure.clone());
-        slashed.chain(self.figures.iter().cloned()).collect()
+        let slashed = match &self.experiment {
+            Some(Asked::Known { figure, .. }) => figure.clone(),
+            _ => None,
+        };
+        slashed.into_iter().chain(self.figures.iter().cloned()).collect()
+    }
+
+    /// The experiment that was named, of those that come with the program.
+    fn known(&self) -> Option<&Experiment> {
+        match &self.experiment {
+            Some(Asked::Known { experiment, .. }) => Some(experiment),
+            _ => None,
+        }
+    }
+
+    /// The specification of one's own that was named.
+    fn own(&self) -> Option<&Path> {
+        match &self.experiment {
+            Some(Asked::File(path)) => Some(path),
+            _ => self.spec.as_deref(),
+        }
     }
 }
 
@@ -138,7 +166,7 @@ pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
         return Ok(Answer::Yes);
     };
     let chosen = chosen(&spec, &args.ids())?;
-    let paper = args.experiment.as_ref().map(|asked| asked.experiment.paper(&spec)).transpose()?;
+    let paper = args.known().map(|experiment| experiment.paper(&spec)).transpose()?;
     if let Some(dir) = &args.output {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
@@ -150,6 +178,7 @@ pub(crate) fn run(args: &Repro, tables: &Tables) -> anyhow::Result<Answer> {
                 seeds: args.seeds,
                 threads: threads(args),
                 progress: &|done, of| cells.at(done, of),
+                tell: &|remark| out::talk(format_args!("{remark}")),
             };
             make(figure, &context)?
         };
@@ -198,12 +227,12 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
 }
 
 fn specification(args: &Repro) -> anyhow::Result<Option<Spec>> {
-    if let Some(path) = &args.spec {
+    if let Some(path) = args.own() {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| format!("{name}: cannot be read"))?;
         return Ok(Some(Spec::parse(&name, &text, &slackline_lab::kinds::names())?));
     }
-    Ok(args.experiment.as_ref().map(|asked| asked.experiment.spec()).transpose()?)
+    Ok(args.known().map(Experiment::spec).transpose()?)
 }
 
 fn chosen<'a>(spec: &'a Spec, ids: &[String]) -> anyhow::Result<Vec<&'a Figure>> {

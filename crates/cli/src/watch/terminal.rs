@@ -126,3 +126,66 @@ fn give_back_after_panics() {
         }));
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    use rustix::fs::OFlags;
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use rustix::termios::{LocalModes, tcgetattr};
+
+    use super::*;
+
+    /// Says to this test, when it is run as a program, that it is the one that panics.
+    const IS_CHILD: &str = "SLACKLINE_TEST_PANICS_ON_TERMINAL";
+
+    #[test]
+    fn a_panic_in_another_thread_gives_the_terminal_back() {
+        if std::env::var_os(IS_CHILD).is_some() {
+            let mut screen = Screen::open(Stream::Err).unwrap();
+            screen.draw(|_| {}).unwrap();
+            let _ = std::thread::spawn(|| panic!("something is wrong")).join();
+            // It ends as a program does that does not unwind.
+            std::process::exit(101);
+        }
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, rustix::fs::Mode::empty()).unwrap();
+        let (mut master, slave) = (File::from(master), File::from(slave));
+        let before = tcgetattr(&slave).unwrap().local_modes;
+        assert!(before.contains(LocalModes::ICANON | LocalModes::ECHO));
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "--nocapture",
+                "watch::terminal::tests::a_panic_in_another_thread_gives_the_terminal_back",
+            ])
+            .env(IS_CHILD, "1")
+            .stdin(slave.try_clone().unwrap())
+            .stdout(Stdio::null())
+            .stderr(slave.try_clone().unwrap())
+            .spawn()
+            .unwrap();
+        let seen = std::thread::spawn(move || {
+            let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+            while let Ok(bytes @ 1..) = master.read(&mut piece) {
+                text.extend_from_slice(&piece[..bytes]);
+            }
+            String::from_utf8(text).unwrap()
+        });
+        assert_eq!(child.wait().unwrap().code(), Some(101));
+        assert_eq!(tcgetattr(&slave).unwrap().local_modes, before);
+        drop(slave);
+        let seen = seen.join().unwrap();
+        let (taken, rest) = seen.split_once("\x1b[?1049h").unwrap_or_else(|| panic!("never taken: {seen:?}"));
+        let (_, after) =
+            rest.split_once("\x1b[?1049l").unwrap_or_else(|| panic!("never given back: {seen:?}"));
+        assert!(!taken.contains("something is wrong") && after.contains("\x1b[?25h"), "{seen:?}");
+        assert!(after.contains("something is wrong"), "{seen:?}");
+    }
+}

@@ -21,6 +21,7 @@
 //! - `files`: what a file is called is what it holds;
 //! - `hadoop_logs`: logs of Hadoop, and what really happened beside what would have;
 //! - `doc_pages`: the pages for people who begin show what the program says;
+//! - `specifications`: figures of one's own, of files;
 //! - `lines`: schedules as JSON lines say what documents say;
 //! - `streams`: workloads in lines are simulated as they are read;
 //! - `names`: what is mistyped is answered with what was meant;
@@ -68,6 +69,7 @@ mod runs_terminal;
 mod runs_told;
 mod runs_watched;
 mod same;
+mod specifications;
 mod streams;
 mod tables;
 mod times;

@@ -1,6 +1,9 @@
 //! `--report`: every verb that has it writes a page, and says first what is wrong with its name.
 
 use std::fs;
+use std::io::Read;
+
+use base64::Engine as _;
 
 use crate::{NIGHTLY, PURDUE, done, run, scratch, text};
 
@@ -10,6 +13,16 @@ fn is_page(file: &std::path::Path, verb: &str) -> bool {
     html.starts_with("<!DOCTYPE html>")
         && html.contains(&format!(" · slackline {verb}</title>"))
         && html.ends_with("</html>\n")
+}
+
+/// The document in a page.
+fn data(page: &std::path::Path) -> String {
+    let html = fs::read_to_string(page).unwrap();
+    let packed = html.split_once("id=\"data\">").unwrap().1.split_once('<').unwrap().0;
+    let packed = base64::engine::general_purpose::STANDARD.decode(packed.trim()).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+    text
 }
 
 #[test]
@@ -34,6 +47,18 @@ fn every_verb_writes_its_page_beside_its_result() {
     let until = ["--machines", "1..24", "--until", "missed:0", "-p", "edf"];
     done(&[&["tune", NIGHTLY][..], &until, &["--report", text(&page("capacity"))]].concat());
     assert!(is_page(&page("capacity"), "tune"));
+    // The answer is drawn: the page has what a page of the simulation with so many machines has.
+    let answer = "The timeline and the flows are those with the answer, machines = ";
+    let document: serde_json::Value = serde_json::from_str(&data(&page("capacity"))).unwrap();
+    let notes = document["extras"]["notes"].as_array().unwrap();
+    let machines =
+        notes.iter().find_map(|note| note.as_str()?.strip_prefix(answer)).unwrap().trim_end_matches('.');
+    done(&["simulate", NIGHTLY, "-p", "edf", "--machines", machines, "--report", text(&page("answer"))]);
+    let simulated: serde_json::Value = serde_json::from_str(&data(&page("answer"))).unwrap();
+    assert!(
+        document["policies"][0].is_object() && document["policies"] == simulated["policies"],
+        "{machines}"
+    );
     let (state, flows) = (dir.join("state"), dir.join("flows.toml"));
     let example =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-run.toml")).unwrap();

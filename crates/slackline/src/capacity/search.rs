@@ -197,6 +197,16 @@ impl<'a> Search<'a> {
         self.told = told;
         self
     }
+
+    /// What is simulated for a value of the axis: the workload there, cut by the grain, and the options.
+    ///
+    /// # Errors
+    /// A draft that is not valid with this value, or machines that have nothing of what is varied.
+    pub fn at(&self, draft: &Draft, value: f64) -> Result<(Instance, Options), CapacityError> {
+        let (mut draft, mut options) = (draft.clone(), self.options.clone());
+        self.axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
+        Ok((Instance::new(&draft)?.cut(self.grain), options))
+    }
 }
 
 /// Why no more is tried.
@@ -351,10 +361,8 @@ impl Work<'_> {
 
     /// Simulates one value, to its end or until a condition cannot be met.
     fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<Tried, Stop> {
-        let Search { conditions, axis, options, grain, cancel, .. } = *self.search;
-        let (mut draft, mut options) = (self.draft.clone(), options.clone());
-        axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
-        let instance = Instance::new(&draft).map_err(CapacityError::from)?.cut(grain);
+        let Search { conditions, axis, cancel, .. } = *self.search;
+        let (instance, options) = self.search.at(self.draft, value)?;
         let hopes = Hopes::new(&instance, conditions, options.sim.heartbeat);
         let is_over = || may_give_up && hopes.are_gone() || cancel();
         let ended = |flow, times| hopes.ended(flow, times);

@@ -81,11 +81,13 @@ impl<'a> ScheduleDocument<'a> {
     }
 
     /// Whether it comes in lines.
+    #[cfg(feature = "report")]
     pub(crate) fn is_in_lines(&self) -> bool {
         self.is_in_lines
     }
 
     /// The file.
+    #[cfg(feature = "report")]
     pub(crate) fn source(&self) -> &Source {
         self.source
     }

@@ -71,7 +71,10 @@ pub(super) fn check_cluster(name: &str, cluster: &Cluster) -> Result<(), ImportE
 impl Shaped {
     /// Refuses flows that wait for others: in the model flows are independent, so that a schedule made from it would
     /// start them too early.
-    pub(super) fn refuse_waiting(&self) -> Result<(), ImportError> {
+    ///
+    /// # Errors
+    /// The first input that is from another flow, with its line.
+    pub fn refuse_waiting(&self) -> Result<(), ImportError> {
         let Imported { draft, source, .. } = &self.imported;
         let waiting =
             draft.flows.iter().enumerate().find_map(|(k, flow)| Some((k, flow.foreign_inputs().next()?)));

@@ -11,6 +11,9 @@ use slackline_model::Start;
 
 use slackline_trace::schedule::gap_text;
 
+pub use crate::words::counted;
+use crate::words::grouped;
+
 /// What stands where there is no number.
 pub const NOTHING: &str = "–";
 
@@ -129,38 +132,6 @@ fn digits(largest: f64) -> usize {
         l if l < 1000.0 => 1,
         _ => 0,
     }
-}
-
-/// A number with a comma after every three digits before the point; huge ones with an exponent.
-fn grouped(value: f64, digits: usize) -> String {
-    if !value.is_finite() || value.abs() >= 1e15 {
-        return format!("{value:.3e}");
-    }
-    let text = format!("{value:.digits$}");
-    let (sign, text) = match text.strip_prefix('-') {
-        // Nobody wants to read of minus nothing.
-        Some(rest) if rest.bytes().all(|b| matches!(b, b'0' | b'.')) => ("", rest),
-        Some(rest) => ("-", rest),
-        None => ("", text.as_str()),
-    };
-    let (whole, fraction) = text.split_once('.').map_or((text, None), |(w, f)| (w, Some(f)));
-    let mut out = String::from(sign);
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && (whole.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if let Some(fraction) = fraction {
-        out.push('.');
-        out.push_str(fraction);
-    }
-    out
-}
-
-/// `1 flow`, `2 flows`, `1,234 tasks`.
-pub fn counted(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count as f64, 0), if count == 1 { "" } else { "s" })
 }
 
 /// A number with all its digits, as JSON and CSV have it; nothing for nothing.

@@ -15,7 +15,7 @@ use super::policy::Setting;
 use super::sink::slots;
 use super::{Forecast, Progress, RunError};
 use crate::policy_spec::PolicySpec;
-use crate::report::number::counted;
+use crate::words::doing;
 
 /// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,30 +263,6 @@ impl StateOfRun {
     /// When it started, by the clock of this machine.
     pub fn clock(&self) -> Start {
         clock::local(self.started)
-    }
-}
-
-/// What a job does on a cluster that is not done: what it waits for, or how much is at work.
-pub(crate) fn doing(there: &JobThere) -> String {
-    let (at_work, starting) =
-        (there.at_work.len(), (there.containers as usize).saturating_sub(there.at_work.len()));
-    if there.failed {
-        return "failed for good".to_owned();
-    }
-    match (there.applications.is_empty(), there.master) {
-        (true, _) => "is being submitted".to_owned(),
-        (false, [None, None]) => "waits for a slot for its ApplicationMaster".to_owned(),
-        (false, [_, None]) => "its ApplicationMaster starts".to_owned(),
-        (false, [_, Some(_)]) => match (at_work, starting) {
-            (0, 0) => "waits for slots".to_owned(),
-            (0, starting) => format!("{} starting", counted(starting as u64, "container")),
-            (at_work, 0) => format!("{} at work", counted(at_work as u64, "task")),
-            (at_work, starting) => {
-                let (at_work, starting) =
-                    (counted(at_work as u64, "task"), counted(starting as u64, "container"));
-                format!("{at_work} at work, {starting} starting")
-            }
-        },
     }
 }
 

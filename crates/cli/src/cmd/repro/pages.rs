@@ -51,7 +51,7 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
         out::talk(format_args!("{kept} of {all} figures were there and are kept; --again makes them again"));
     }
     // What is in print is shown where every paper is.
-    let printed = if args.experiment.is_none() && args.spec.is_none() {
+    let printed = if args.experiment.is_none() && args.own().is_none() {
         printed().map_err(|problem| anyhow::anyhow!("what is in print: {problem}"))?
     } else {
         Vec::new()
@@ -67,14 +67,13 @@ fn wanted(args: &Repro) -> anyhow::Result<Vec<Wanted>> {
         let figures = chosen(&spec, ids)?.into_iter().cloned().collect();
         Ok(Wanted { id: id.to_owned(), spec, paper, figures })
     };
-    if let Some(path) = &args.spec {
-        let spec = super::specification(args)?.context("--spec: expected a specification")?;
+    if let Some(path) = args.own() {
+        let spec = super::specification(args)?.context("expected a specification")?;
         let id = path.file_stem().map_or_else(|| "figures".into(), |stem| stem.to_string_lossy());
         return Ok(vec![whole(&id, spec, None, &args.figures)?]);
     }
-    let one = args.experiment.as_ref();
-    let asked =
-        experiments().iter().filter(|experiment| one.is_none_or(|one| one.experiment.id == experiment.id));
+    let one = args.known();
+    let asked = experiments().iter().filter(|experiment| one.is_none_or(|one| one.id == experiment.id));
     asked
         .map(|experiment| {
             let spec = experiment.spec()?;
@@ -115,6 +114,7 @@ fn fresh(args: &Repro, folder: &Path, figure: &Figure, name: &str) -> anyhow::Re
             seeds: Some(seeds(args, figure)),
             threads: threads(args),
             progress: &|done, of| cells.at(done, of),
+            tell: &|remark| out::talk(format_args!("{remark}")),
         };
         make(figure, &context)?
     };

@@ -7,7 +7,7 @@ use slackline_model::PhaseId;
 use crate::explain::PhaseStory;
 use crate::report::number::{counted, duration};
 use crate::report::table::{View, wrapped};
-use crate::run::doing;
+use crate::words::doing;
 
 use super::Told;
 
