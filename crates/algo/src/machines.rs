@@ -89,7 +89,7 @@ impl Machines {
         loop {
             let phase = first(&Ask { skip: &skip, ..*ask })?;
             let claims = &mut self.claims[ask.lane.index()];
-            let tasks = wanted(phase, ask, view, Offer { classes, at, free, claims: *claims });
+            let tasks = wanted(phase, ask, view, &Offer { classes, at, free, claims: *claims });
             if tasks > 0 {
                 return Some(Grant { phase, tasks });
             }
@@ -120,8 +120,8 @@ struct Offer<'a> {
 }
 
 /// How many tasks of a phase want the slots of an offer.
-fn wanted(phase: PhaseId, ask: &Ask<'_>, view: &View<'_>, offer: Offer<'_>) -> u32 {
-    let Offer { classes, at, free, claims } = offer;
+fn wanted(phase: PhaseId, ask: &Ask<'_>, view: &View<'_>, offer: &Offer<'_>) -> u32 {
+    let &Offer { classes, at, free, claims } = offer;
     let rest = view.phase(phase).unstarted();
     if at == 0 || view.state.is_early(view.instance, phase) {
         return rest.min(free);

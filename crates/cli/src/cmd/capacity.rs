@@ -152,7 +152,11 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     }
     out::text(asked.output.file(), &body)?;
     if asked.report.is_asked() {
-        let mut recorded = loaded.options.clone();
+        // The cluster that is drawn is that of the answer.
+        let mut recorded = match found.found {
+            Some(value) => source.load(&asked.sized(&axis, value)?)?.options,
+            None => loaded.options.clone(),
+        };
         asked.simulation.options().record(&mut recorded, past.sha256.as_deref());
         let seeds = vec![asked.shape.root_seed()];
         let about = about(source.short_name(), "tune", seeds, recorded, loaded.sha256.clone());
