@@ -61,7 +61,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 
 const PAGE: &[&str] = &[
     "When a flow arrives: auto measures what is left of every flow that is there, puts the flows in the order of each rule of \
-     the policy `rule` (atc and due with several parameters), and finds by a rollout of each when every flow would complete \
+     the policy `rule` (atc and due with several parameters; woha by its plans, dmrs by its program), and finds by a rollout of each when every flow would complete \
      and so what that would cost by the objective. The order in force, with the new flow put in by the rule it came from, \
      stays unless another is believed to cost 0.5 % less. From the best order a search moves one flow after another at \
      random, and keeps what costs less or, at the same cost, completes earlier. Slots go by the order that was found until it looks \
@@ -88,7 +88,7 @@ const PAGE: &[&str] = &[
      rho changes where another would have cost 3 % less. Before ten flows have come, and where rho of the slots is less than \
      one, nothing is kept.",
     "Machines of mixed speed: a free slot is used fastest first, and a slow one is left free while faster ones, busy as they \
-     are, would have done all the rest of the phase before it had done one task.",
+     are and with what goes before it there, would have done all the rest of the phase before it had done one task.",
     "Wrong estimates: the mean error of phases, |ln(took / believed)| over the last 32 or so, is learned. Above 0.2 an order \
      has to be good on average over four more worlds with lengths drawn anew (of no more than 2,000 phases), above 0.5 nothing is searched, and the order in \
      force stays unless another is better by more than the error over the root of the number of phases. Of a task or phase a \
@@ -124,8 +124,6 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
             let levels = [0.0, 0.1, 0.3, 0.5, 0.9];
             levels.iter().flat_map(|&x| [true, false].map(|tail| Knobs { x, tail, ..knobs })).collect()
         }
-        // What these two add to the others is not measured, and each costs a rollout.
-        "woha" | "dmrs" => Vec::new(),
         _ => vec![knobs],
     };
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
@@ -224,7 +222,7 @@ impl Auto {
             ended: 0,
             wait: settings.real("wait"),
             rng: random::rng(Seed(settings.count("seed")), "auto", 0),
-            residual: Residual::default(),
+            residual: Residual::with_plans(),
             doubt: Doubt::default(),
             headroom,
             prospect: Prospect::default(),
