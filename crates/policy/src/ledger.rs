@@ -160,6 +160,8 @@ impl Ledger {
                 self.state.arrive(&self.instance, flow, self.now, events);
                 self.submit(engine);
             }
+            Report::Withdrawn(flow) if self.state.knows_flow(flow) => self.give_up(flow, engine, events),
+            Report::Withdrawn(_) => {}
             Report::Submitted(job) => self.submitted(job, events),
             Report::MasterUp(job) => self.master_up(job, events),
             Report::MasterGone(job) => self.master_gone(job, events),
