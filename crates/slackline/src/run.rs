@@ -228,7 +228,13 @@ impl Opener<'_> {
 
     fn opening(&self, started: u64) -> run::Opening<'_> {
         let setup = self.request.setup(self.backend);
-        run::Opening { state: &self.request.state, setup, started, choices: self.request.choices.clone() }
+        run::Opening {
+            state: &self.request.state,
+            setup,
+            started,
+            choices: self.request.choices.clone(),
+            beside_others: self.request.beside_others,
+        }
     }
 
     /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had: its

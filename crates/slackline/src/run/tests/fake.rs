@@ -160,6 +160,10 @@ impl FakeSession {
 }
 
 impl Session for FakeSession {
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+
     fn workload(&self) -> &Draft {
         &self.run.workload
     }
