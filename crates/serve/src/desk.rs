@@ -266,6 +266,18 @@ impl Desk {
         self.entries.get(&number).map(|entry| &entry.wanted)
     }
 
+    /// The deadlines of the flows of a submission that is scheduled.
+    pub fn deadlines_of(&self, number: u64) -> BTreeMap<String, Moment> {
+        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
+        let flows = live.into_iter().flat_map(|live| &live.flows);
+        flows.filter_map(|here| Some((here.flow.clone(), here.deadline?))).collect()
+    }
+
+    /// Tells whoever listens of the service itself.
+    pub fn tell_of_service(&mut self, now: Moment, kind: &str, message: String, out: &mut Out) {
+        self.event(out, now, Told { kind, number: None, flow: None, message });
+    }
+
     /// How many submissions are not over.
     pub fn open(&self) -> usize {
         self.entries.len()

@@ -50,7 +50,7 @@ pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks};
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use outlook::{Ahead, Completions, Outlook};
+pub use outlook::{Ahead, Completions, Followed, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};

@@ -123,6 +123,8 @@ pub enum RefusalKind {
     Conflict,
     /// There is too much of it already; after so many seconds there may be less.
     TooMany(u64),
+    /// The service cannot do it now: its disk is full, say, or it is about to end.
+    Unavailable,
 }
 
 fn refused<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
@@ -414,9 +416,10 @@ impl Desk {
         self.set_held(number, flow, held);
         self.sort_in(number);
         self.stand_all(number, out);
-        let message = match held {
-            true => format!("{what} is held: what runs of it goes on to its end, and nothing more starts"),
-            false => format!("{what} is let go"),
+        let message = if held {
+            format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
+        } else {
+            format!("{what} is let go")
         };
         let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
         self.event(out, now, told);

@@ -319,7 +319,7 @@ impl Desk {
         match heard {
             Heard::Opened(opened) => self.opened(now, opened, out),
             Heard::NotOpened { number, problem, is_final } => {
-                self.not_opened(now, (number, problem, is_final), out)
+                self.not_opened(now, (number, problem, is_final), out);
             }
             Heard::Seen { number, what } => self.seen(now, number, what, out),
             Heard::Returned { number, stopped } => self.returned(now, number, stopped, out),
@@ -413,11 +413,11 @@ impl Desk {
     fn seen(&mut self, now: Moment, number: u64, what: Seen, out: &mut Out) {
         match what {
             Seen::Started { job, is_map } => {
-                self.count(now, (number, job, is_map), |phase| phase.running += 1)
+                self.count(now, (number, job, is_map), |phase| phase.running += 1);
             }
             Seen::Stopped { job, is_map } => {
                 self.count(now, (number, job, is_map), |phase| {
-                    phase.running = phase.running.saturating_sub(1)
+                    phase.running = phase.running.saturating_sub(1);
                 });
             }
             Seen::Done { job, is_map } => {
@@ -429,7 +429,7 @@ impl Desk {
             }
             Seen::Failed { job, is_map, message, is_final } => {
                 self.count(now, (number, job, is_map), |phase| {
-                    phase.running = phase.running.saturating_sub(1)
+                    phase.running = phase.running.saturating_sub(1);
                 });
                 let Some((flow, name)) = self.job_of(number, job) else { return };
                 flow.failed_attempts += 1;
@@ -442,7 +442,7 @@ impl Desk {
                 }
             }
             Seen::Lost { job, maps } => {
-                self.count(now, (number, job, true), |phase| phase.done -= maps.min(phase.done))
+                self.count(now, (number, job, true), |phase| phase.done -= maps.min(phase.done));
             }
             Seen::Never { flow, message } => {
                 if let Some(here) = self.here(number, &flow) {
@@ -452,7 +452,7 @@ impl Desk {
                 self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
             }
             Seen::Off { flow, message } => {
-                self.alert(out, now, (number, &flow), (AlertKind::EstimatesOff, message))
+                self.alert(out, now, (number, &flow), (AlertKind::EstimatesOff, message));
             }
         }
     }

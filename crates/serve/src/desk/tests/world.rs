@@ -339,7 +339,7 @@ pub(super) fn chaos(seed: u64) {
                 let name = format!("{}{}", who.name, pick(&mut rng, 3));
                 let held = pick(&mut rng, 5) == 0;
                 let priority = pick(&mut rng, 3) as u32;
-                let wanted = api::Submit { overlap, held, priority, ..submit(&name) };
+                let wanted = api::Submit { priority, held, overlap, ..submit(&name) };
                 if let Ok(Answer::Accepted(accepted)) =
                     world.ask(who, Ask::Submit(Box::new(wanted), checked(&name)))
                 {
@@ -359,7 +359,7 @@ pub(super) fn chaos(seed: u64) {
                         1 => world.not_opened(number, "never", true),
                         _ => world.open(number, &[("f", 2, Some(minutes(30))), ("g", 1, None)]),
                     },
-                )
+                );
             }
             9 | 10 => one_of(&mut rng, &world.live.keys().copied().collect::<Vec<_>>(), |rng, number| {
                 let job = pick(rng, 2) as u32;
