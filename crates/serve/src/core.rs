@@ -115,12 +115,12 @@ impl Service {
     ///
     /// # Errors
     /// State that cannot be used; an engine that cannot be had.
-    pub fn start(setup: Setup) -> Result<Self, StartError> {
+    pub fn start(setup: &Setup) -> Result<Self, StartError> {
         let now = clock::unix_micros();
         let backend = setup.engine.make().map_err(|error| StartError::Engine(error.to_string()))?;
         let machines = backend.machines();
         let (mut store, records) = Store::open(setup.place.root())?;
-        let facts = facts(&setup, &machines);
+        let facts = facts(setup, &machines);
         let (desk, out) = if records.is_empty() {
             let (desk, began) = Desk::new(facts, now);
             store.append(&[began])?;
@@ -182,7 +182,7 @@ struct Threads;
 
 impl Threads {
     fn start(
-        setup: Setup,
+        setup: &Setup,
         machines: Vec<MachineDraft>,
         (desk, store, out): (Desk, Store, Out),
         now: Moment,

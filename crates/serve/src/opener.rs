@@ -150,8 +150,7 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 /// Whether it may be different the next time, without anybody doing something about the flow file.
 fn is_passing(error: &RunError) -> bool {
     match error {
-        RunError::File { .. } => true,
-        RunError::Engine(EngineError::File { .. }) => true,
+        RunError::File { .. } | RunError::Engine(EngineError::File { .. }) => true,
         RunError::Engine(EngineError::Log(error)) | RunError::History(error) => {
             matches!(error, LogError::File { .. } | LogError::Busy { .. })
         }

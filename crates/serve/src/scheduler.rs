@@ -112,7 +112,10 @@ impl Scheduler {
         self.thread.is_finished()
     }
 
-    /// Waits until it has ended; why, if the policy could not go on.
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// The policy could not go on, and why.
     pub fn join(self) -> Result<(), String> {
         self.thread
             .join()

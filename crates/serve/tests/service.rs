@@ -140,11 +140,12 @@ fn judged(dir: &Path, name: &str) {
 }
 
 fn several(dir: &Path) {
-    let service = Service::start(setup(dir)).unwrap();
+    let service = Service::start(&setup(dir)).unwrap();
     let numbers = ["a", "b", "c"].map(|name| submit(&service, flow(dir, name, "cat", 4)));
     for (number, name) in numbers.into_iter().zip(["a", "b", "c"]) {
         let shown = over(&service, number);
-        assert_eq!((shown.state, shown.flows[0].done), (State::Done, 4), "{shown:#?}");
+        assert_eq!(shown.state, State::Done, "{shown:#?}");
+        assert_eq!(shown.flows[0].done, 4);
         assert_eq!(made(dir, name), (0..4).map(|k| format!("{name} {k}")).collect::<Vec<_>>());
         judged(dir, name);
     }
@@ -154,7 +155,7 @@ fn several(dir: &Path) {
 }
 
 fn held(dir: &Path) {
-    let service = Service::start(setup(dir)).unwrap();
+    let service = Service::start(&setup(dir)).unwrap();
     let go = dir.join("go");
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
     let a = submit(&service, flow(dir, "a", &waits, 4));
@@ -189,7 +190,7 @@ fn stopped(dir: &Path) {
     };
     let mut attempts = 0;
     for round in 0..4 {
-        let service = Service::start(setup(dir)).unwrap();
+        let service = Service::start(&setup(dir)).unwrap();
         if round == 0 {
             for name in ["a", "b"] {
                 submit(&service, flow(dir, name, "cat; sleep 0.1", 8));
@@ -202,7 +203,7 @@ fn stopped(dir: &Path) {
         let ended = front.timeline(0).attempts;
         attempts += ended.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count();
     }
-    let service = Service::start(setup(dir)).unwrap();
+    let service = Service::start(&setup(dir)).unwrap();
     for number in [1, 2] {
         let shown = over(&service, number);
         assert_eq!(shown.state, State::Done, "{shown:#?}");
@@ -217,7 +218,7 @@ fn stopped(dir: &Path) {
 }
 
 fn mended(dir: &Path) {
-    let service = Service::start(setup(dir)).unwrap();
+    let service = Service::start(&setup(dir)).unwrap();
     fs::write(dir.join("x.txt"), "one\ntwo\n").unwrap();
     let file = |second: &str| {
         let document = format!(
@@ -249,7 +250,7 @@ fn mended(dir: &Path) {
 }
 
 fn late(dir: &Path) {
-    let service = Service::start(setup(dir)).unwrap();
+    let service = Service::start(&setup(dir)).unwrap();
     // What such tasks take is known.
     let first = submit(&service, flow(dir, "a", "cat; sleep 0.3", 6));
     assert_eq!(over(&service, first).state, State::Done);
@@ -270,7 +271,7 @@ fn late(dir: &Path) {
 }
 
 fn wrong(dir: &Path) {
-    let service = Service::start(setup(dir)).unwrap();
+    let service = Service::start(&setup(dir)).unwrap();
     let mut missing = flow(dir, "a", "cat", 1);
     missing.document = missing.document.replace("in-a", "nowhere/*.txt");
     let number = submit(&service, missing);
@@ -281,7 +282,7 @@ fn wrong(dir: &Path) {
     let refused = service.front().submission(broken).unwrap_err();
     assert!(refused.message.contains("flow.toml:2"), "{}", refused.message);
     // Two services at one place are one too many.
-    let error = Service::start(setup(dir)).err().unwrap();
+    let error = Service::start(&setup(dir)).err().unwrap();
     assert!(error.to_string().contains("another run at work"), "{error}");
     service.stop().unwrap();
 }

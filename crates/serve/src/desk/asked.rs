@@ -131,13 +131,32 @@ fn refused<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusa
     Err(Refusal { kind, message: message.into() })
 }
 
+/// What a role may; whose something is, is looked at where it is found.
+fn allowed(who: &Who, ask: &Ask) -> Result<(), Refusal> {
+    let least = match ask {
+        Ask::List { .. } | Ask::Show(_) | Ask::Recurrences | Ask::Service | Ask::Load => Role::Look,
+        Ask::Submit(..)
+        | Ask::Cancel { .. }
+        | Ask::Hold { .. }
+        | Ask::Change { .. }
+        | Ask::Remove(_)
+        | Ask::Pause { .. } => Role::Submit,
+        Ask::Drain(_) => Role::Operate,
+    };
+    if who.role >= least {
+        return Ok(());
+    }
+    let (name, has, needs) = (&who.name, who.role.name(), least.name());
+    refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
+}
+
 impl Desk {
     /// Answers what somebody asks.
     ///
     /// # Errors
     /// Why not; then nothing has changed.
     pub fn ask(&mut self, now: Moment, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
-        self.allowed(who, &ask)?;
+        allowed(who, &ask)?;
         let answer = match ask {
             Ask::Submit(submit, checked) => self.submit(now, who, (*submit, checked), out),
             Ask::List { states, name, user, most, before } => Ok(Answer::Submissions(self.list(
@@ -170,25 +189,6 @@ impl Desk {
         }?;
         self.begin_next(now, out);
         Ok(answer)
-    }
-
-    /// What a role may; whose something is, is looked at where it is found.
-    fn allowed(&self, who: &Who, ask: &Ask) -> Result<(), Refusal> {
-        let least = match ask {
-            Ask::List { .. } | Ask::Show(_) | Ask::Recurrences | Ask::Service | Ask::Load => Role::Look,
-            Ask::Submit(..)
-            | Ask::Cancel { .. }
-            | Ask::Hold { .. }
-            | Ask::Change { .. }
-            | Ask::Remove(_)
-            | Ask::Pause { .. } => Role::Submit,
-            Ask::Drain(_) => Role::Operate,
-        };
-        if who.role >= least {
-            return Ok(());
-        }
-        let (name, has, needs) = (&who.name, who.role.name(), least.name());
-        refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
     }
 
     /// Takes in a submission, or something that recurs.
