@@ -142,7 +142,7 @@ jobs = [
         let wrong = |submit: Submit| check(&submit, 0).unwrap_err();
         let broken =
             Submit { document: FLOW.replace("mapper = \"cat\", inputs = [\"@a\"]", "maper = 1"), ..submit() };
-        assert!(wrong(broken.clone()).contains("jobs/night.toml:8"), "{}", wrong(broken));
+        assert!(wrong(broken.clone()).contains("jobs/night.toml:9"), "{}", wrong(broken));
         let simulated =
             "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', map = { tasks = 1, seconds = 1.0 } }]\n";
         let wrong_kind = wrong(Submit { document: simulated.into(), ..submit() });
