@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::who::Role;
+
 /// A flow file to be run, now, when something is there, or again and again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -157,6 +159,17 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Queued,
+        Self::Opening,
+        Self::Live,
+        Self::Done,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Rejected,
+    ];
+
     /// Whether it is over.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled | Self::Rejected)
@@ -612,8 +625,56 @@ impl AlertKind {
 }
 
 /// Why something was not done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// What was found, and what was expected, in one or several lines.
     pub message: String,
+}
+
+/// That something is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Done {
+    /// What, for a person.
+    pub message: String,
+}
+
+/// Who asks, as the service knows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Me {
+    /// Their name: of a token, or of a user of this machine.
+    pub name: String,
+    /// What they may.
+    pub role: Role,
+}
+
+/// How a stream of events begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Began {
+    /// Whether the events that follow go on where those ended that were had before. If they do not (the service was started again,
+    /// or it was too long ago), whatever is known of the service should be looked at anew.
+    pub complete: bool,
+}
+
+/// How the service fares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// `ok`: anything else is answered as a problem.
+    pub status: String,
+}
+
+/// Several submissions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Submissions {
+    /// Those of this page, the latest first.
+    pub submissions: Vec<Submission>,
+    /// Of which numbers the next page has those before; left out on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+}
+
+/// What recurs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Recurrences {
+    /// By name.
+    pub recurrences: Vec<Recurrence>,
 }

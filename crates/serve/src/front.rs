@@ -157,6 +157,11 @@ impl Front {
         &self.events
     }
 
+    /// How many attempts have ended since this process started, by how.
+    pub fn attempts(&self) -> std::collections::BTreeMap<String, u64> {
+        self.lately.counts()
+    }
+
     /// Attempts that ended at a moment or later.
     pub fn timeline(&self, since: Moment) -> Timeline {
         self.lately.since(since)
@@ -198,20 +203,11 @@ async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micr
 /// # Errors
 /// A name of none.
 pub fn states(names: &str) -> Result<Vec<State>, String> {
-    let all = [
-        State::Queued,
-        State::Opening,
-        State::Live,
-        State::Done,
-        State::Failed,
-        State::Cancelled,
-        State::Rejected,
-    ];
-    let known = all.map(State::name);
+    let known = State::ALL.map(State::name);
     names
         .split(',')
         .map(|name| {
-            let found = all.into_iter().find(|state| state.name() == name.trim());
+            let found = State::ALL.into_iter().find(|state| state.name() == name.trim());
             found.ok_or_else(|| slackline::names::unknown("state", name, &known))
         })
         .collect()

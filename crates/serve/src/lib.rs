@@ -6,10 +6,13 @@
 //! - [`api`]: the documents of the HTTP API; [`who`]: who asks, and what they may;
 //! - [`record`]: what is written down, so that nothing that was acknowledged is lost;
 //! - [`cron`]: when something recurs;
-//! - [`desk`]: what becomes of submissions: messages and moments in, effects out.
+//! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
+//! - [`core`], [`front`]: the service at work, and how it is asked;
+//! - [`http`]: the HTTP API; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `tls`.
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
+pub mod audit;
 pub mod closer;
 pub mod core;
 pub mod cron;
@@ -17,6 +20,8 @@ pub mod desk;
 pub mod flow_file;
 pub mod front;
 pub mod hooks;
+pub mod http;
+pub mod metrics;
 pub mod opener;
 pub mod place;
 pub mod predictor;
@@ -24,8 +29,13 @@ pub mod record;
 pub mod scheduler;
 pub mod store;
 pub mod times;
+mod tls;
+pub mod tokens;
+pub mod users;
 pub mod watch;
 pub mod who;
+
+pub use tls::TlsFiles;
 
 /// A moment: microseconds since 1970.
 pub type Moment = u64;

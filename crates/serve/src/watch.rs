@@ -1,6 +1,6 @@
 //! What is seen of a run, passed on: to the desk, to whoever looks ahead, and to the timeline.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use slackline::run::{Ended, Happening, TaskId};
@@ -60,23 +60,39 @@ impl Happened {
 
 /// Attempts that ended lately.
 #[derive(Clone, Debug, Default)]
-pub struct Lately(Arc<Mutex<VecDeque<api::Attempt>>>);
+pub struct Lately(Arc<Mutex<Ran>>);
+
+#[derive(Debug, Default)]
+struct Ran {
+    attempts: VecDeque<api::Attempt>,
+    /// How many have ended, by how.
+    counts: BTreeMap<String, u64>,
+}
 
 impl Lately {
+    fn ran(&self) -> std::sync::MutexGuard<'_, Ran> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     fn add(&self, attempt: api::Attempt) {
-        let mut attempts = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        attempts.push_back(attempt);
-        if attempts.len() > ATTEMPTS {
-            attempts.pop_front();
+        let mut ran = self.ran();
+        *ran.counts.entry(attempt.outcome.clone().unwrap_or_default()).or_default() += 1;
+        ran.attempts.push_back(attempt);
+        if ran.attempts.len() > ATTEMPTS {
+            ran.attempts.pop_front();
         }
+    }
+
+    /// How many have ended, by how.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        self.ran().counts.clone()
     }
 
     /// Those that ended at a moment or later, the earliest first.
     pub fn since(&self, at: Moment) -> api::Timeline {
-        let attempts = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let least = timestamp(at);
-        let mut attempts: Vec<api::Attempt> =
-            attempts.iter().filter(|attempt| attempt.end.is_none_or(|end| end >= least)).cloned().collect();
+        let ran = self.ran();
+        let mut attempts: Vec<api::Attempt> = ran.attempts.iter().filter(|attempt| attempt.end.is_none_or(|end| end >= least)).cloned().collect();
         attempts.sort_by(|a, b| a.start.cmp(&b.start).then(a.slot.cmp(&b.slot)));
         api::Timeline { attempts }
     }

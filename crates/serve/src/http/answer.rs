@@ -1,0 +1,282 @@
+//! What is asked, read from requests, and what is answered: documents, or a problem as a document, whatever is wrong.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, MatchedPath, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use slackline_trace::{Document, Format};
+use utoipa::IntoResponses;
+
+use super::House;
+use crate::api::{Done, Problem};
+use crate::desk::{Refusal, RefusalKind};
+
+/// What is said of an answer in the audit log.
+#[derive(Clone, Debug)]
+pub(super) struct Said(pub(super) String);
+
+/// Why something is not done, as it is answered.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) message: String,
+    /// After how many seconds it may be tried again.
+    pub(super) retry_after: Option<u64>,
+}
+
+/// What is answered, or why it is not done.
+pub(super) type Answered<T = Response> = Result<T, Refused>;
+
+impl Refused {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), retry_after: None }
+    }
+
+    /// A request that makes no sense.
+    pub(super) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let (status, retry_after) = match refusal.kind {
+            RefusalKind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, None),
+            RefusalKind::Forbidden => (StatusCode::FORBIDDEN, None),
+            RefusalKind::NotFound => (StatusCode::NOT_FOUND, None),
+            RefusalKind::Conflict => (StatusCode::CONFLICT, None),
+            RefusalKind::TooMany(seconds) => (StatusCode::TOO_MANY_REQUESTS, Some(seconds)),
+            RefusalKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, Some(5)),
+        };
+        Self { status, message: refusal.message, retry_after }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let mut answer = document(self.status, &Problem { message: self.message.clone() });
+        let headers = answer.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        // What is left of a body that nobody reads is not the next request.
+        if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer.extensions_mut().insert(Said(self.message));
+        answer
+    }
+}
+
+/// A document as an answer.
+pub(super) fn document(status: StatusCode, what: &impl Serialize) -> Response {
+    let text = serde_json::to_vec(what).expect("invariant: documents of the API can be written as JSON");
+    (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// That something is done, in words.
+pub(super) fn done(message: String) -> Response {
+    let mut answer = document(StatusCode::OK, &Done { message: message.clone() });
+    answer.extensions_mut().insert(Said(message));
+    answer
+}
+
+/// The document of a request.
+pub(super) struct Sent<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<House> for Sent<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, house: &House) -> Result<Self, Refused> {
+        let kind = request.headers().get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
+        let is_json = |kind: &str| {
+            kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+        };
+        if !kind.is_some_and(is_json) {
+            let found = kind.map_or("no content-type".to_owned(), |kind| format!("content-type {kind}"));
+            return Err(Refused::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                format!("found {found}, expected application/json"),
+            ));
+        }
+        let bytes = whole(request.into_body(), house.bounds.body_bytes, house.bounds.body).await?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            Refused::bad(format!("request: found bytes that are not UTF-8: {}", error.utf8_error()))
+        })?;
+        let read = Document::new("request".to_owned(), text, Format::Json).read();
+        read.map(Self).map_err(|error| Refused::bad(error.to_string()))
+    }
+}
+
+/// A body as a whole.
+async fn whole(body: Body, most: usize, patience: Duration) -> Answered<Vec<u8>> {
+    let collected = tokio::time::timeout(patience, Limited::new(body, most).collect()).await;
+    let Ok(collected) = collected else {
+        let message = format!("found no end of the request within {} s", patience.as_secs());
+        return Err(Refused::new(StatusCode::REQUEST_TIMEOUT, message));
+    };
+    match collected {
+        Ok(whole) => Ok(whole.to_bytes().to_vec()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refused::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("found a document of more than {most} bytes, expected a smaller one"),
+        )),
+        Err(error) => Err(Refused::bad(format!("the request cannot be read: {error}"))),
+    }
+}
+
+/// The number of a submission, from the path.
+pub(super) struct Number(pub(super) u64);
+
+impl FromRequestParts<House> for Number {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, house: &House) -> Result<Self, Refused> {
+        let Named(text) = Named::from_request_parts(parts, house).await?;
+        let number = text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
+        let wrong =
+            || Refused::bad(format!("found {text:?}, expected the number of a submission"));
+        number.map(Self).ok_or_else(wrong)
+    }
+}
+
+/// The last name in the path.
+pub(super) struct Named(pub(super) String);
+
+impl FromRequestParts<House> for Named {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, house: &House) -> Result<Self, Refused> {
+        let params = RawPathParams::from_request_parts(parts, house).await;
+        let params =
+            params.map_err(|_| Refused::bad("path: found bytes that are not UTF-8, expected a name"))?;
+        let last = params.iter().last().map(|(_, value)| value.to_owned());
+        last.map(Self).ok_or_else(|| Refused::bad("path: found no name, expected one"))
+    }
+}
+
+/// What follows the question mark of an address.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl FromRequestParts<House> for Query {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &House) -> Result<Self, Refused> {
+        let text = parts.uri.query().unwrap_or_default();
+        Ok(Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect()))
+    }
+}
+
+impl Query {
+    /// Takes a value out.
+    ///
+    /// # Errors
+    /// It is said twice.
+    pub(super) fn text(&mut self, name: &str) -> Answered<Option<String>> {
+        let at = self.0.iter().position(|(said, _)| said == name);
+        let value = at.map(|at| self.0.remove(at).1);
+        if self.0.iter().any(|(said, _)| said == name) {
+            return Err(Refused::bad(format!("{name}: found it twice, expected it once")));
+        }
+        Ok(value)
+    }
+
+    /// Takes a value out that is read by `read`.
+    ///
+    /// # Errors
+    /// It is said twice, or something else than expected.
+    pub(super) fn read<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Answered<Option<T>> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let wrong = || Refused::bad(format!("{name}: found {text:?}, expected {expected}"));
+        read(&text).map(Some).ok_or_else(wrong)
+    }
+
+    /// Takes a number of seconds out.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(super) fn seconds(&mut self, name: &str, most: f64) -> Answered<Option<f64>> {
+        let read = |text: &str| text.parse().ok().filter(|seconds| (0.0..=most).contains(seconds));
+        self.read(name, &format!("seconds from 0 to {most}"), read)
+    }
+
+    /// Refuses what is left.
+    ///
+    /// # Errors
+    /// Something is, which `known` are not.
+    pub(super) fn end(self, known: &[&str]) -> Answered<()> {
+        match self.0.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(Refused::bad(slackline::names::unknown("parameter", name, known))),
+        }
+    }
+}
+
+/// What is said where there is nothing.
+pub(super) async fn nothing_there(request: Request) -> Refused {
+    let path = request.uri().path();
+    Refused::new(StatusCode::NOT_FOUND, format!("found nothing at {path}; /openapi.json says what there is"))
+}
+
+/// What is said where something else can be done.
+pub(super) async fn other_method(request: Request) -> Refused {
+    let path = request.extensions().get::<MatchedPath>().map_or(request.uri().path(), MatchedPath::as_str);
+    let message = format!("{} is nothing that can be done with {path}", request.method());
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, message)
+}
+
+/// Why something is not done; of every request.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "it is a part of the description alone")]
+pub(super) enum Problems {
+    /// The request makes no sense.
+    #[response(status = 400)]
+    Bad(Problem),
+    /// Nobody is known by the token, or there is none.
+    #[response(status = 401)]
+    Unknown(Problem),
+    /// Who asks may not; or the request comes from a page of somebody else.
+    #[response(status = 403)]
+    Forbidden(Problem),
+    /// There is no such thing.
+    #[response(status = 404)]
+    NotFound(Problem),
+    /// Something else can be done there; `Allow` says what.
+    #[response(status = 405)]
+    Method(Problem),
+    /// The request did not come to its end in time.
+    #[response(status = 408)]
+    Slow(Problem),
+    /// It cannot be done to what is there now.
+    #[response(status = 409)]
+    Conflict(Problem),
+    /// The document is too large.
+    #[response(status = 413)]
+    Large(Problem),
+    /// The document is not JSON.
+    #[response(status = 415)]
+    Kind(Problem),
+    /// What was asked for cannot be: a broken flow file, for example. The message has its lines.
+    #[response(status = 422)]
+    Invalid(Problem),
+    /// There is too much of it already; `Retry-After` says when there may be less.
+    #[response(status = 429)]
+    TooMany(Problem),
+    /// The service cannot do it now: its disk is full, it is about to end, or too many are connected.
+    #[response(status = 503)]
+    Unavailable(Problem),
+}

@@ -1,0 +1,141 @@
+//! Events as they happen, as a stream of server-sent events.
+//!
+//! An event is numbered from the start of the process, and its `id` says which: `STARTED-NUMBER`. A stream begins with an event `begin`
+//! that says whether it goes on where the last one ended. A client that does not keep up is left behind: its stream ends, and the next
+//! one goes on with what is remembered.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::sync::watch;
+
+use super::House;
+use super::answer::{Answered, Problems, Query, Refused};
+use crate::Moment;
+use crate::api::{Began, Event};
+
+/// So many events are sent together at most.
+const TOGETHER: usize = 200;
+
+/// After which time a client should come back whose stream ended, milliseconds.
+const RETRY: u32 = 1_000;
+
+/// What happens, as it happens.
+#[utoipa::path(get, path = "/api/v1/events", tag = "events", security(("token" = ["look"])),
+    params(("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that was had: those after it come first"),
+        ("after" = Option<String>, Query, description = "The same, for whoever can set no header")),
+    responses((status = 200, body = Event, content_type = "text/event-stream",
+        description = "Server-sent events: `data` of each is an `Event`, its `event` the kind; of the first, `begin`, it is a `Began`"), Problems))]
+pub(super) async fn events(State(house): State<House>, headers: HeaderMap, mut query: Query) -> Answered {
+    let asked = query.text("after")?;
+    query.end(&["after"])?;
+    let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let after = asked.as_deref().or(header).map(|id| {
+        let read = id.split_once('-').and_then(|(epoch, id)| Some((epoch.parse().ok()?, id.parse().ok()?)));
+        let wrong = || Refused::bad(format!("after: found {id:?}, expected the id of an event"));
+        read.ok_or_else(wrong)
+    });
+    Ok(streamed(Listener::new(&house, after.transpose()?)))
+}
+
+fn streamed(listener: Listener) -> Response {
+    let pieces = stream::unfold(listener, |mut listener| async move {
+        let piece = listener.next().await?;
+        Some((Ok::<_, Infallible>(piece), listener))
+    });
+    let mut answer = Body::from_stream(pieces).into_response();
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // Something between that collects answers would keep events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    answer
+}
+
+/// Somebody who listens.
+struct Listener {
+    house: House,
+    /// What is to be sent first.
+    first: Option<String>,
+    events: Receiver<Arc<Event>>,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Listener {
+    /// Somebody who has had everything up to an event of a process, or nothing.
+    fn new(house: &House, after: Option<(Moment, u64)>) -> Self {
+        let epoch = house.epoch;
+        let had = after.map(|(of, id)| if of == epoch { id } else { 0 });
+        let (missed, events) = house.front.events().after(had);
+        let complete = match after {
+            None => true,
+            Some((of, id)) => of == epoch && missed.first().is_none_or(|first| first.id <= id + 1),
+        };
+        let begin = serde_json::to_string(&Began { complete }).expect("invariant: it can be written as JSON");
+        let mut first = format!("retry: {RETRY}\nevent: begin\ndata: {begin}\n\n");
+        for event in missed {
+            write(&mut first, epoch, &event);
+        }
+        house.streams.fetch_add(1, Ordering::Relaxed);
+        Self { house: house.clone(), first: Some(first), events, stopped: house.stopped.clone() }
+    }
+
+    /// What is sent next; none if the stream ends.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first.into());
+        }
+        let event = tokio::select! {
+            event = self.events.recv() => event,
+            () = tokio::time::sleep(self.house.bounds.heartbeat) => return Some(Bytes::from_static(b":\n\n")),
+            _ = self.stopped.wait_for(|stopped| *stopped) => return None,
+        };
+        // Whoever lags has missed some: there is no telling them apart from those there were.
+        let mut text = String::new();
+        write(&mut text, self.house.epoch, &event.ok()?);
+        for _ in 1..TOGETHER {
+            match self.events.try_recv() {
+                Ok(event) => write(&mut text, self.house.epoch, &event),
+                // What is wrong is found the next time.
+                Err(_) => break,
+            }
+        }
+        Some(text.into())
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.house.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn write(text: &mut String, epoch: Moment, event: &Event) {
+    use std::fmt::Write;
+    let data = serde_json::to_string(event).expect("invariant: an event can be written as JSON");
+    let _ = write!(text, "id: {epoch}-{}\nevent: {}\ndata: {data}\n\n", event.id, event.kind);
+}
+
+/// Counts what happens, until the service ends.
+pub(super) async fn count(house: House) {
+    let (_, mut events) = house.front.events().after(None);
+    let mut stopped = house.stopped.clone();
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        };
+        match event {
+            Ok(event) => house.metrics.event(&event.kind),
+            // So many at a time are more than anybody looks at one by one.
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}

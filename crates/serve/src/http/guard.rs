@@ -1,0 +1,202 @@
+//! Who asks, what every request is held to, and what is noted of it.
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
+
+use super::House;
+use super::answer::{Answered, Refused, Said};
+use super::listen::Peer;
+use crate::audit::Line;
+use crate::who::{Role, Who};
+
+/// Who asks, if they are known.
+#[derive(Clone, Debug)]
+struct Known(Option<Who>);
+
+/// Who asks, of a handler that only those reach who are known.
+pub(super) struct Asking(pub(super) Who);
+
+impl FromRequestParts<House> for Asking {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &House) -> Result<Self, Refused> {
+        let known = parts.extensions.get::<Known>().and_then(|known| known.0.clone());
+        known.map(Self).ok_or_else(unknown)
+    }
+}
+
+fn unknown() -> Refused {
+    Refused::new(
+        StatusCode::UNAUTHORIZED,
+        "found nobody who is known, expected a token (authorization: Bearer TOKEN), which `slackline serve token add` makes",
+    )
+}
+
+/// Every request comes through here, and so does its answer.
+pub(super) async fn door(State(house): State<House>, mut request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix(None));
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let asked = request.uri().path_and_query().map(|asked| asked.as_str().to_owned()).unwrap_or_default();
+    let who = let_in(&house, peer, &request);
+    let known = who.as_ref().ok().cloned().flatten();
+    let mut answer = match who {
+        Ok(who) => {
+            request.extensions_mut().insert(Known(who));
+            next.run(request).await
+        }
+        Err(refused) => refused.into_response(),
+    };
+    let headers = answer.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let status = answer.status();
+    house.metrics.request(
+        named(&method),
+        path.as_deref().unwrap_or("other"),
+        status.as_u16(),
+        began.elapsed().as_secs_f64(),
+    );
+    let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if is_refused || !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        house.audit.tell(Line {
+            at: crate::timestamp(house.front.now()),
+            role: known.as_ref().map(|who| who.role.name().to_owned()),
+            who: known.map(|who| who.name),
+            from: peer.to_string(),
+            method: method.as_str().chars().take(20).collect(),
+            path: asked.chars().take(1_000).collect(),
+            status: status.as_u16(),
+            said: answer.extensions().get::<Said>().map(|said| said.0.clone()),
+        });
+    }
+    answer
+}
+
+/// The name of a method, as long as it is one that somebody has heard of.
+fn named(method: &Method) -> &'static str {
+    const KNOWN: [Method; 7] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    const NAMES: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    KNOWN.iter().position(|known| known == method).map_or("OTHER", |at| NAMES[at])
+}
+
+/// Who asks, if they are known.
+///
+/// # Errors
+/// A page of somebody else asks, or somebody with a token that is none.
+fn let_in(house: &House, peer: Peer, request: &Request) -> Answered<Option<Who>> {
+    let headers = request.headers();
+    if let Peer::Tcp { is_own, .. } = peer {
+        not_by_another_page(house, headers, is_own)?;
+    }
+    if let Some(said) = headers.get(header::AUTHORIZATION) {
+        return by_token(house, said).map(Some);
+    }
+    Ok(match peer {
+        Peer::Unix(Some(uid)) => {
+            // Root may become this user anyway.
+            let role = if uid == house.own || uid == 0 { Some(Role::Operate) } else { house.others };
+            role.map(|role| Who::new(house.users.name(uid), role))
+        }
+        Peer::Tcp { is_own: true, .. } => house.loopback.map(|role| Who::new("loopback", role)),
+        Peer::Unix(None) | Peer::Tcp { .. } => None,
+    })
+}
+
+fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
+    let said = said.to_str().unwrap_or_default();
+    let token = said.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let token = token.map(|(_, token)| token.trim()).filter(|token| !token.is_empty());
+    let wrong = |message: &str| Refused::new(StatusCode::UNAUTHORIZED, message);
+    let token = token.ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
+    match house.tokens.who(token) {
+        Ok(who) => who.ok_or_else(|| wrong("authorization: found a token that is not known")),
+        Err(error) => {
+            (house.say)(&error.to_string());
+            Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the service cannot read its tokens"))
+        }
+    }
+}
+
+/// Refuses what a browser asks for a page of somebody else: a page whose name was made to lead to this machine's own address, which
+/// the host that is asked for shows, and one from elsewhere, which its origin shows.
+fn not_by_another_page(house: &House, headers: &HeaderMap, is_own: bool) -> Answered<()> {
+    let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+    let host = text(header::HOST).unwrap_or_default();
+    if is_own && !is_this_machine(host) && !is_listed(&house.hosts, host) {
+        let message = format!(
+            "host: found {host:?}, expected localhost, an address of this machine alone, or a name of --host"
+        );
+        return Err(Refused::new(StatusCode::FORBIDDEN, message));
+    }
+    let Some(origin) = text(header::ORIGIN) else { return Ok(()) };
+    let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
+    if of_origin.eq_ignore_ascii_case(host) || is_listed(&house.hosts, of_origin) {
+        return Ok(());
+    }
+    let message = format!("origin: found {origin:?}, expected a page of this service");
+    Err(Refused::new(StatusCode::FORBIDDEN, message))
+}
+
+/// A host without its port.
+fn bare(host: &str) -> &str {
+    match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
+}
+
+/// Whether a host is a name that leads to this machine whatever names are made to lead to.
+fn is_this_machine(host: &str) -> bool {
+    let host = bare(host);
+    let is_own = |address: std::net::IpAddr| address.is_loopback();
+    host.parse().is_ok_and(is_own) || host.eq_ignore_ascii_case("localhost")
+}
+
+fn is_listed(hosts: &[String], host: &str) -> bool {
+    hosts.iter().any(|known| known.eq_ignore_ascii_case(host) || known.eq_ignore_ascii_case(bare(host)))
+}
+
+/// Lets those through that have at least a role.
+pub(super) async fn require(State(least): State<Role>, request: Request, next: Next) -> Response {
+    let known = request.extensions().get::<Known>().and_then(|known| known.0.as_ref());
+    let Some(who) = known else { return unknown().into_response() };
+    if who.role < least {
+        let Who { name, role } = who;
+        let message = format!("{name} has the role {}, expected {}", role.name(), least.name());
+        return Refused::new(StatusCode::FORBIDDEN, message).into_response();
+    }
+    next.run(request).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_this_machine_whatever_their_port() {
+        for own in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "127.8.9.1:1", "[::1]", "[::1]:8080"] {
+            assert!(is_this_machine(own), "{own}");
+        }
+        for other in ["", "example.org", "127.0.0.1.example.org", "10.0.0.1:80", "localhost.example.org", "::1x", "0.0.0.0"] {
+            assert!(!is_this_machine(other), "{other}");
+        }
+        let hosts = ["flows.example.org".to_owned()];
+        assert!(is_listed(&hosts, "flows.example.org:443") && is_listed(&hosts, "Flows.Example.org"));
+        assert!(!is_listed(&hosts, "example.org"));
+    }
+}

@@ -1,0 +1,233 @@
+//! Connections: taken in, held to limits and time-outs, and ended.
+
+use std::convert::Infallible;
+use std::fs::Permissions;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tower_service::Service;
+
+use super::patience::Patient;
+use super::{House, ListenError, Socket};
+use crate::tls::Tls;
+
+/// Bytes of the head of a request.
+const HEAD_MAX: usize = 16 << 10;
+
+/// Fields of the head of a request.
+const FIELDS_MAX: usize = 64;
+
+/// How long two machines may take to agree on a key.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long it is waited after the system has given no connection, for want of open files for example.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Bytes that the path of a Unix socket may have.
+pub(super) const SOCKET_MAX: usize = 107;
+
+/// What is answered where too many are connected.
+const FULL: &str = "{\"message\":\"too many are connected, expected that some leave\"}";
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Peer {
+    /// A user of this machine; none of a system that does not tell.
+    Unix(Option<u32>),
+    /// Somebody at an address.
+    Tcp {
+        /// Theirs.
+        address: SocketAddr,
+        /// Whether the address that they reached is one that only this machine reaches.
+        is_own: bool,
+    },
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unix(Some(uid)) => write!(f, "unix:{uid}"),
+            Self::Unix(None) => write!(f, "unix"),
+            Self::Tcp { address, .. } => write!(f, "{address}"),
+        }
+    }
+}
+
+/// Makes a socket that has its permissions from the moment that it is there.
+///
+/// # Errors
+/// A path that is too long, or where something else is than a socket.
+pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
+    let Socket { path, group, .. } = socket;
+    let beside = path.with_extension("new");
+    if beside.as_os_str().len().max(path.as_os_str().len()) > SOCKET_MAX {
+        return Err(ListenError::Long(path.clone()));
+    }
+    let made = || {
+        if let Ok(found) = std::fs::symlink_metadata(path)
+            && !found.file_type().is_socket()
+        {
+            return Err(std::io::Error::other("found something else than a socket there"));
+        }
+        // One that was begun and never finished.
+        let _ = std::fs::remove_file(&beside);
+        let bound = std::os::unix::net::UnixListener::bind(&beside)?;
+        if group.is_some() {
+            chown(&beside, None, *group)?;
+        }
+        std::fs::set_permissions(&beside, Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 }))?;
+        std::fs::rename(&beside, path)?;
+        bound.set_nonblocking(true)?;
+        UnixListener::from_std(bound)
+    };
+    made().map_err(|error| ListenError::Bind(path.display().to_string(), error))
+}
+
+/// Takes in connections of the Unix socket.
+pub(super) async fn unix(bound: UnixListener, house: House, router: Router) {
+    let room = Arc::new(Semaphore::new(house.bounds.connections));
+    let mut stopped = house.stopped.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = bound.accept() => accepted,
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let uid = stream.peer_cred().ok().map(|cred| cred.uid());
+                let stream = Patient::new(stream, house.bounds.stall);
+                take_in(stream, None, Peer::Unix(uid), &room, &house, &router);
+            }
+            Err(error) => not_taken_in(&house, &error).await,
+        }
+    }
+}
+
+/// Takes in connections of an address.
+pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, house: House, router: Router) {
+    let room = Arc::new(Semaphore::new(house.bounds.connections));
+    let is_own = bound.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let mut stopped = house.stopped.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = bound.accept() => accepted,
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                // It is only slower without.
+                let _ = stream.set_nodelay(true);
+                let stream = Patient::new(stream, house.bounds.stall);
+                take_in(stream, tls.as_ref(), Peer::Tcp { address, is_own }, &room, &house, &router);
+            }
+            Err(error) => not_taken_in(&house, &error).await,
+        }
+    }
+}
+
+async fn not_taken_in(house: &House, error: &std::io::Error) {
+    (house.say)(&format!("a connection could not be taken in: {error}"));
+    tokio::time::sleep(PAUSE).await;
+}
+
+/// A connection there is, until it is dropped.
+struct Counted(House);
+
+impl Counted {
+    fn new(house: &House) -> Self {
+        house.connections.fetch_add(1, Ordering::SeqCst);
+        Self(house.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Gives a connection a task of its own, or refuses it.
+fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    mut stream: S,
+    tls: Option<&Arc<Tls>>,
+    peer: Peer,
+    room: &Arc<Semaphore>,
+    house: &House,
+    router: &Router,
+) {
+    let Ok(permit) = room.clone().try_acquire_owned() else {
+        house.metrics.refused();
+        if tls.is_none() {
+            tokio::spawn(async move {
+                let length = FULL.len();
+                let answer = format!(
+                    "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 5\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{FULL}"
+                );
+                // Whoever does not take it is refused all the same.
+                let _ = tokio::time::timeout(PAUSE, stream.write_all(answer.as_bytes())).await;
+            });
+        }
+        return;
+    };
+    let (counted, house, router) = (Counted::new(house), house.clone(), router.clone());
+    let Some(tls) = tls else {
+        tokio::spawn(serve(stream, peer, (permit, counted), house, router));
+        return;
+    };
+    let (config, problem) = tls.config();
+    if let Some(problem) = problem {
+        (house.say)(&problem);
+    }
+    tokio::spawn(async move {
+        let handshake = TlsAcceptor::from(config).accept(stream);
+        // Whoever speaks something else, or nothing, is gone.
+        if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
+            serve(stream, peer, (permit, counted), house, router).await;
+        }
+    });
+}
+
+/// Answers the requests of a connection.
+async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    peer: Peer,
+    _held: (OwnedSemaphorePermit, Counted),
+    house: House,
+    router: Router,
+) {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        let answer = router.clone().call(request);
+        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(house.bounds.head)
+        .max_buf_size(HEAD_MAX)
+        .max_headers(FIELDS_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let mut stopped = house.stopped.clone();
+    // How a connection ends is the other side's affair.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}

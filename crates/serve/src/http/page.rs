@@ -1,0 +1,46 @@
+//! What a browser is shown: files that are compiled in, one route each. They need no token, since they say nothing of the service;
+//! what they show they ask for, with a token.
+
+use axum::Router;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::House;
+
+/// What a page may do: show what comes from here, and ask here.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A file.
+struct Asset {
+    /// Where it is had.
+    path: &'static str,
+    /// Its type.
+    kind: &'static str,
+    /// Its content.
+    content: &'static [u8],
+}
+
+/// Every file.
+const ASSETS: [Asset; 1] = [Asset {
+    path: "/",
+    kind: "text/html; charset=utf-8",
+    content: include_bytes!("../../page/index.html"),
+}];
+
+/// Routes with those of the files.
+pub(super) fn with_assets(router: Router<House>) -> Router<House> {
+    ASSETS.iter().fold(router, |router, asset| router.route(asset.path, get(|| async { answer(asset) })))
+}
+
+fn answer(asset: &'static Asset) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(asset.kind)),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        // It may be another version the next time.
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    (headers, asset.content).into_response()
+}

@@ -1,0 +1,92 @@
+//! What there is: routes, the role that each needs, and their description, from one list.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use axum::{Router, middleware};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Info, License, OpenApi, OpenApiBuilder};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{nothing_there, other_method};
+use super::guard::{door, require};
+use super::{House, events, page, recurrences, service, submissions};
+use crate::who::Role;
+
+/// What the description says of the whole.
+const ABOUT: &str = "\
+The resident scheduler of Slackline. Who asks is known by a token (`authorization: Bearer TOKEN`), or as a user of this machine at the \
+other end of the Unix socket. The roles that an operation needs stand in its `security`: `look`, `submit` (one's own), `operate`; each \
+may what those before it may. A request that is refused whatever it asks for (a head that is too large, or no HTTP at all) is answered \
+by its status alone; everything else that goes wrong is a `Problem`.";
+
+/// All routes with their description.
+fn all() -> OpenApiRouter<House> {
+    let open = OpenApiRouter::new()
+        .routes(routes!(service::health))
+        .routes(routes!(service::ready))
+        .routes(routes!(service::description));
+    let look = OpenApiRouter::new()
+        .routes(routes!(service::me))
+        .routes(routes!(service::service))
+        .routes(routes!(service::load))
+        .routes(routes!(service::timeline))
+        .routes(routes!(service::metrics))
+        .routes(routes!(events::events))
+        .routes(routes!(submissions::list))
+        .routes(routes!(submissions::show))
+        .routes(routes!(recurrences::list));
+    let submit = OpenApiRouter::new()
+        .routes(routes!(submissions::submit))
+        .routes(routes!(submissions::change))
+        .routes(routes!(submissions::cancel))
+        .routes(routes!(submissions::hold))
+        .routes(routes!(submissions::unhold))
+        .routes(routes!(recurrences::remove))
+        .routes(routes!(recurrences::pause))
+        .routes(routes!(recurrences::unpause));
+    let operate =
+        OpenApiRouter::new().routes(routes!(service::drain)).routes(routes!(service::undrain));
+    let needs = |router: OpenApiRouter<House>, role: Role| {
+        router.route_layer(middleware::from_fn_with_state(role, require))
+    };
+    OpenApiRouter::with_openapi(about())
+        .merge(open)
+        .merge(needs(look, Role::Look))
+        .merge(needs(submit, Role::Submit))
+        .merge(needs(operate, Role::Operate))
+}
+
+fn about() -> OpenApi {
+    let mut info = Info::new("Slackline", env!("CARGO_PKG_VERSION"));
+    info.description = Some(ABOUT.to_owned());
+    info.license = Some(License::new("Apache-2.0"));
+    let mut about = OpenApiBuilder::new().info(info).build();
+    let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+    about.components.get_or_insert_default().security_schemes.insert("token".to_owned(), token);
+    about
+}
+
+/// The description of the API (OpenAPI), as JSON.
+pub fn description() -> String {
+    let (_, description) = all().split_for_parts();
+    let mut text = serde_json::to_string_pretty(&description)
+        .expect("invariant: the description can be written as JSON");
+    text.push('\n');
+    text
+}
+
+/// Everything that is answered.
+pub(super) fn router(house: &House) -> Router {
+    let (router, _) = all().split_for_parts();
+    page::with_assets(router)
+        .fallback(nothing_there)
+        .method_not_allowed_fallback(other_method)
+        .layer(middleware::from_fn_with_state(house.clone(), door))
+        .with_state(house.clone())
+}
+
+/// A text as an answer.
+pub(super) fn text(kind: &'static str, text: impl Into<String>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text.into()).into_response()
+}

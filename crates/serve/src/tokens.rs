@@ -1,0 +1,280 @@
+//! Tokens: who asks over a network, and what they may. A file of the state directory has them, and is read again whenever it has
+//! changed.
+//!
+//! A token is 256 random bits, so that nobody can try them all, whatever the hash: the file has SHA-256 of each, which a slow hash for
+//! passwords that people think of would not make any safer. Hashes are compared in constant time, all of them each time.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use slackline::atomic_file;
+use slackline_trace::{Document, Format};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::who::{Role, Who};
+
+/// What tokens begin with, so that they are known where they should not be.
+const PREFIX: &str = "slackline_";
+
+/// Random bytes of a token.
+const BYTES: usize = 32;
+
+/// Why tokens cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file cannot be read or written.
+    #[error("tokens {}: {problem}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: io::Error,
+    },
+    /// The file is something else.
+    #[error("{0}")]
+    Document(String),
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Asked(String),
+}
+
+/// A token, without what only its owner has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// Whose it is: submissions made with it are theirs.
+    pub name: String,
+    /// What they may.
+    pub role: Role,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Hexadecimal digits of the hash.
+    sha256: String,
+}
+
+/// The file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    slackline: u32,
+    tokens: Vec<Token>,
+}
+
+/// Of which file something was read, as far as that can be told without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp(Option<SystemTime>, u64, u64);
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(metadata.modified().ok(), metadata.len(), metadata.ino())
+    }
+}
+
+/// The tokens of a file.
+#[derive(Debug)]
+pub struct Tokens {
+    path: PathBuf,
+    read: Mutex<(Option<Stamp>, Vec<Token>)>,
+}
+
+impl Tokens {
+    /// Those of a file, which need not be there.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), read: Mutex::default() }
+    }
+
+    /// Whose a token is.
+    ///
+    /// # Errors
+    /// The file cannot be read: then nobody is known.
+    pub fn who(&self, token: &str) -> Result<Option<Who>, TokenError> {
+        let hash = hash(token);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut read)?;
+        let mut found = None;
+        for known in &read.1 {
+            let is_it: Choice = known.sha256.as_bytes().ct_eq(hash.as_bytes());
+            if bool::from(is_it) {
+                found = Some(Who::new(known.name.clone(), known.role));
+            }
+        }
+        Ok(found)
+    }
+
+    /// All of them.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn all(&self) -> Result<Vec<Token>, TokenError> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut read)?;
+        Ok(read.1.clone())
+    }
+
+    /// Makes a token, and gives it: the only time that it is known whole.
+    ///
+    /// # Errors
+    /// A name that there is, or that is none; a file that cannot be written.
+    pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
+        let is_name = !name.is_empty() && name.len() <= 100 && !name.contains(|c: char| c.is_control());
+        if !is_name {
+            let message = format!("found the name {name:?}, expected at most 100 characters that print");
+            return Err(TokenError::Asked(message));
+        }
+        let mut random = [0; BYTES];
+        getrandom::fill(&mut random)
+            .map_err(|error| TokenError::Asked(format!("this machine gives no random bytes: {error}")))?;
+        let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
+        self.change(|tokens| {
+            if tokens.iter().any(|known| known.name == name) {
+                return Err(TokenError::Asked(format!(
+                    "found a token of {name} already, expected another name, or that it is removed first"
+                )));
+            }
+            tokens.push(Token { name: name.to_owned(), role, created: now, sha256: hash(&token) });
+            Ok(())
+        })?;
+        Ok(token)
+    }
+
+    /// Removes a token; what was submitted with it stays.
+    ///
+    /// # Errors
+    /// A name that there is not; a file that cannot be written.
+    pub fn remove(&self, name: &str) -> Result<(), TokenError> {
+        self.change(|tokens| {
+            let names: Vec<String> = tokens.iter().map(|token| token.name.clone()).collect();
+            let Some(at) = names.iter().position(|known| known == name) else {
+                return Err(TokenError::Asked(slackline::names::unknown("token", name, &names)));
+            };
+            tokens.remove(at);
+            Ok(())
+        })
+    }
+
+    /// Reads the file again if it has changed.
+    fn refresh(&self, read: &mut (Option<Stamp>, Vec<Token>)) -> Result<(), TokenError> {
+        let stamp = match std::fs::metadata(&self.path) {
+            Ok(metadata) => Some(Stamp::of(&metadata)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(problem) => return Err(self.broken(problem)),
+        };
+        if read.0 != stamp {
+            // If it cannot be read, nobody is known any more.
+            *read = (None, Vec::new());
+            *read = (stamp, self.tokens()?);
+        }
+        Ok(())
+    }
+
+    fn tokens(&self) -> Result<Vec<Token>, TokenError> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(problem) => return Err(self.broken(problem)),
+        };
+        let document = Document::new(self.path.display().to_string(), text, Format::Json);
+        let written: Written = document.read().map_err(|error| TokenError::Document(error.to_string()))?;
+        Ok(written.tokens)
+    }
+
+    /// Changes the file, alone among all that may do so.
+    fn change(
+        &self,
+        how: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>,
+    ) -> Result<(), TokenError> {
+        let broken = |problem| self.broken(problem);
+        if let Some(directory) = self.path.parent() {
+            std::fs::create_dir_all(directory).map_err(broken)?;
+        }
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.path.with_extension("lock"))
+            .map_err(broken)?;
+        lock.lock().map_err(broken)?;
+        let mut tokens = self.tokens()?;
+        how(&mut tokens)?;
+        let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })
+            .expect("invariant: tokens can be written as JSON");
+        atomic_file::write(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
+        for_owner_alone(&self.path).map_err(broken)
+    }
+
+    fn broken(&self, problem: io::Error) -> TokenError {
+        TokenError::File { path: self.path.clone(), problem }
+    }
+}
+
+/// Lets the owner of a file read and write it, and nobody else.
+fn for_owner_alone(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+}
+
+fn hash(token: &str) -> String {
+    Sha256::digest(token.as_bytes()).iter().fold(String::new(), |mut out, byte| {
+        use std::fmt::Write;
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        crate::timestamp(7)
+    }
+
+    #[test]
+    fn a_token_is_known_from_the_moment_it_is_made_to_that_of_its_removal() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state/tokens.json");
+        let (there, elsewhere) = (Tokens::new(&path), Tokens::new(&path));
+        assert_eq!(there.who("slackline_x").unwrap(), None);
+        let anna = elsewhere.add("anna", Role::Submit, now()).unwrap();
+        let bert = elsewhere.add("bert", Role::Look, now()).unwrap();
+        assert_ne!(anna, bert);
+        assert_eq!(there.who(&anna).unwrap(), Some(Who::new("anna", Role::Submit)));
+        assert_eq!(there.who(&bert).unwrap(), Some(Who::new("bert", Role::Look)));
+        for wrong in ["", "slackline_", &anna[1..], &format!("{anna} "), &anna.to_lowercase()] {
+            assert_eq!(there.who(wrong).unwrap(), None, "{wrong}");
+        }
+        elsewhere.remove("anna").unwrap();
+        assert_eq!(there.who(&anna).unwrap(), None);
+        assert_eq!(there.all().unwrap().len(), 1);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(&bert) && text.contains(&hash(&bert)), "{text}");
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_cannot_be_is_said_and_a_broken_file_knows_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens.json");
+        let tokens = Tokens::new(&path);
+        let anna = tokens.add("anna", Role::Operate, now()).unwrap();
+        let twice = tokens.add("anna", Role::Look, now()).unwrap_err().to_string();
+        assert!(twice.starts_with("found a token of anna already"), "{twice}");
+        let unknown = tokens.remove("ana").unwrap_err().to_string();
+        assert!(unknown.contains("anna"), "{unknown}");
+        assert!(tokens.add("", Role::Look, now()).is_err() && tokens.add("a\nb", Role::Look, now()).is_err());
+        std::fs::write(&path, "{\"slackline\": 1, \"tokens\": 7}").unwrap();
+        let broken = tokens.who(&anna).unwrap_err().to_string();
+        assert!(broken.contains("tokens.json:1"), "{broken}");
+        assert!(tokens.who(&anna).is_err(), "it is said each time");
+    }
+}
