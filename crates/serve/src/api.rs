@@ -611,6 +611,15 @@ impl AlertKind {
     }
 }
 
+/// Why a flow waits, or waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Explanation {
+    /// For a person.
+    pub text: String,
+    /// For a program: the document of `explain`.
+    pub document: serde_json::Value,
+}
+
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {

@@ -24,6 +24,7 @@ pub mod record;
 pub mod scheduler;
 pub mod store;
 pub mod times;
+pub mod told;
 pub mod watch;
 pub mod who;
 

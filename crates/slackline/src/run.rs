@@ -6,6 +6,7 @@
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
 //! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
 //! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
+//! - `logs`: what attempts said (feature `report`);
 //! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
@@ -20,6 +21,8 @@ mod figures;
 mod forecast;
 mod hooks;
 mod learning;
+#[cfg(feature = "report")]
+pub mod logs;
 mod outcome;
 mod outlook;
 mod paths;
@@ -69,7 +72,9 @@ pub use slackline_local::{
     Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
-pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use state::{
+    FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
+};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 /// Microseconds of a second.
