@@ -50,6 +50,8 @@ pub use outcome::{Outcome, Prediction, PredictionError};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+/// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
+pub use slackline_local::agent::main as agent;
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
@@ -207,7 +209,9 @@ impl Opener<'_> {
     /// The run of the state directory: what is done is kept, what was cut short is continued, the rest begins.
     fn session(&self, sink: &mut dyn Sink) -> Result<Box<dyn Session>, RunError> {
         let Ready { started, prepared, source } = self.ready(sink)?;
-        let opening = self.opening(started);
+        let said = RefCell::new(&mut *sink);
+        let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
+        let opening = run::Opening { says: run::Says::new(&says), ..self.opening(started) };
         let session = prepared.open(opening).map_err(|error| match error {
             EngineError::Unrunnable(jobs) => {
                 source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
@@ -228,7 +232,8 @@ impl Opener<'_> {
 
     fn opening(&self, started: u64) -> run::Opening<'_> {
         let setup = self.request.setup(self.backend);
-        run::Opening { state: &self.request.state, setup, started, choices: self.request.choices.clone() }
+        let (choices, says) = (self.request.choices.clone(), run::Says::default());
+        run::Opening { state: &self.request.state, setup, started, choices, says }
     }
 
     /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had: its
