@@ -24,6 +24,7 @@ use crate::fleet::protocol::{
     mismatch, version_of,
 };
 use crate::fleet::{Assignment, Capacity, Fleet, PidFile, Processes, Told, Waker, end_process, fence};
+use crate::limits::Demand;
 use crate::neighbours;
 use crate::process::WorkerCommand;
 use crate::task::{Spec, Task};
@@ -264,7 +265,15 @@ fn assignment(number: u64, spec: &Spec) -> Assignment {
         Task::Map { index, .. } => (PhaseKind::Map, index),
         Task::Reduce { partition, .. } => (PhaseKind::Reduce, partition),
     };
-    Assignment { number, id: TaskId { job: 0, phase, task }, machine: MachineId(0), slot: 0, since: 0 }
+    let demand = Demand::default();
+    Assignment {
+        number,
+        id: TaskId { job: 0, phase, task },
+        machine: MachineId(0),
+        slot: 0,
+        since: 0,
+        demand,
+    }
 }
 
 /// The first line.

@@ -7,10 +7,11 @@
 
 mod admission;
 pub(crate) mod coming;
-mod ending;
+pub(crate) mod ending;
 mod logs;
 mod lost;
 mod machines;
+pub(crate) mod seated;
 mod spares;
 mod speculation;
 
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{Cluster, Instance, MachineId, PhaseKind, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
@@ -39,7 +40,7 @@ use crate::task_id::TaskId;
 use spares::Spares;
 
 /// The longest the engine sleeps, so that observers see time go by.
-const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// How attempts are run.
 #[derive(Clone, Debug)]
@@ -164,6 +165,12 @@ pub trait Observer {
     fn happened(&mut self, now: Time, what: Happening<'_>);
 }
 
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn happened(&mut self, now: Time, what: Happening<'_>) {
+        (**self).happened(now, what);
+    }
+}
+
 /// What an engine works on.
 pub(crate) struct Work<'a> {
     /// The remaining instance.
@@ -256,7 +263,7 @@ pub(crate) struct Local<'a> {
     work: Work<'a>,
     settings: Settings,
     clock: RunClock,
-    observer: &'a mut dyn Observer,
+    observer: Box<dyn Observer + 'a>,
     fleet: Box<dyn Fleet>,
     /// The machines of the run; others may join them.
     cluster: Cluster,
@@ -282,7 +289,7 @@ pub(crate) struct Local<'a> {
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll, and those of machines.
     due: Vec<Report>,
-    news: Vec<Report>,
+    of_machines: Vec<Report>,
     /// Attempts that ended and are not in the journal yet.
     records: Vec<Attempt>,
     /// By job: how many of the tasks that write its output are not done.
@@ -297,6 +304,9 @@ pub(crate) struct Local<'a> {
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
     skipped: BTreeMap<u32, u64>,
+    /// Attempts that go on although the driver gives up their rows, and those that did; see `seated`.
+    handing_over: BTreeSet<u64>,
+    handed_over: BTreeMap<u64, Running>,
     /// Why nothing more can be done.
     fatal: Option<String>,
     /// Whether it ended because no machine was to come any more.
@@ -325,7 +335,7 @@ impl<'a> Local<'a> {
         work: Work<'a>,
         settings: Settings,
         clock: RunClock,
-        observer: &'a mut dyn Observer,
+        observer: Box<dyn Observer + 'a>,
         fleet: Box<dyn Fleet>,
     ) -> Self {
         let coming = Coming::new(work.instance, &work.waits);
@@ -358,13 +368,15 @@ impl<'a> Local<'a> {
             coming,
             wakes: BTreeSet::new(),
             due: Vec::new(),
-            news: Vec::new(),
+            of_machines: Vec::new(),
             records: Vec::new(),
             open,
             failures: BTreeMap::new(),
             not_before: BTreeMap::new(),
             took: BTreeMap::new(),
             skipped: BTreeMap::new(),
+            handing_over: BTreeSet::new(),
+            handed_over: BTreeMap::new(),
             fatal: None,
             paused: false,
             asked_to_stop: Arc::new(AtomicBool::new(false)),
@@ -413,6 +425,20 @@ impl<'a> Local<'a> {
         self.cluster.machine_of(self.cluster.lane_of(id.phase), slot).0
     }
 
+    /// Starts what the driver asks for, which is that task.
+    fn start_task(&mut self, start: &Start<'_>, id: TaskId) {
+        let slot = start.places[0].first;
+        self.make_room(self.lane_of(id), slot);
+        let mut running = Running::new(self.number(), id, slot, self.now);
+        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
+        self.observer.happened(self.now, Happening::Started(id));
+        if start.held {
+            self.keep(start.row, running);
+        } else {
+            self.set_to_work(start.row, running);
+        }
+    }
+
     /// Has the fleet start an attempt.
     fn launch(&mut self, running: &Running) -> io::Result<()> {
         let Running { number, id, slot, began, .. } = *running;
@@ -423,7 +449,8 @@ impl<'a> Local<'a> {
         let of_cluster = self.machine_of(id, slot);
         let of_fleet = self.ids.iter().find(|(_, id)| **id == of_cluster);
         let (&machine, _) = of_fleet.expect("invariant: nothing starts on machines that are away");
-        self.fleet.start(Assignment { number, id, machine, slot, since: began.0 }, &spec)
+        let demand = self.demand(id);
+        self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
     }
 
     /// What an attempt is told.
@@ -455,19 +482,33 @@ impl<'a> Local<'a> {
         })
     }
 
+    /// What the engine does by itself while nothing is to be reported.
+    fn go_on(&mut self) {
+        self.time_out();
+        self.make_again();
+        self.admit();
+        self.speculate();
+        self.observer.happened(self.now, Happening::Tick);
+    }
+
+    /// When something is due by itself.
+    fn next_due(&self) -> Option<Time> {
+        let arrival = self.coming.next_release(self.work.instance);
+        [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min()
+    }
+
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let arrival = self.coming.next_release(self.work.instance);
-        let next = [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min();
+        let next = self.next_due();
         let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(TICK, |until| until.min(TICK))
     }
 
-    /// Reports of what is due now.
-    fn due(&mut self, reports: &mut Vec<Report>) {
+    /// Reports of what is due now, and the flows that arrive.
+    fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
         reports.append(&mut self.due);
-        reports.append(&mut self.news);
+        reports.append(&mut self.of_machines);
         let Self { coming, work, open, now, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
         let Arriving { flows, never } = coming.arriving(*now, (work.instance, work.jobs), is_done);
@@ -475,7 +516,12 @@ impl<'a> Local<'a> {
             let flow = self.work.instance.flow(flow).id.as_str();
             self.observer.happened(self.now, Happening::NeverComes { flow, job });
         }
-        for flow in flows {
+        flows
+    }
+
+    /// Reports of all that is due now.
+    fn due(&mut self, reports: &mut Vec<Report>) {
+        for flow in self.news(reports) {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
@@ -512,27 +558,14 @@ impl Engine for Local<'_> {
             if is_idle && !self.waits_for_machines() {
                 return None;
             }
-            self.time_out();
-            self.make_again();
-            self.admit();
-            self.speculate();
-            self.observer.happened(self.now, Happening::Tick);
+            self.go_on();
             patience = if self.due.is_empty() { self.patience() } else { Duration::ZERO };
         }
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
-        let slot = start.places[0].first;
-        self.make_room(live.lane_of(start.phase), slot);
-        let mut running = Running::new(self.number(), id, slot, self.now);
-        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
-        self.observer.happened(self.now, Happening::Started(id));
-        if start.held {
-            self.keep(start.row, running);
-        } else {
-            self.set_to_work(start.row, running);
-        }
+        self.start_task(start, id);
     }
 
     fn order(&mut self, order: Order) {
@@ -544,12 +577,22 @@ impl Engine for Local<'_> {
                     self.set_to_work(row, running);
                 }
             }
-            // The driver knows of no output that was lost (see `lost`), and nothing runs that was not ordered.
-            Order::Hold(_) | Order::Refuse(_) => {}
+            // The driver knows of no output that was lost (see `lost`).
+            Order::Hold(_) => {}
+            Order::Refuse(number) => {
+                if let Some(running) = self.handed_over.remove(&number) {
+                    self.drop_attempt(&running);
+                }
+            }
             Order::Kill(row) => {
                 let Some(mut running) = self.running.remove(&row) else { return };
                 if let Some(second) = running.second.take() {
                     self.drop_attempt(&second);
+                }
+                if self.handing_over.remove(&running.number) {
+                    self.rows.remove(&running.number);
+                    self.handed_over.insert(running.number, running);
+                    return;
                 }
                 self.drop_attempt(&running);
             }

@@ -20,7 +20,7 @@ use slackline_trace::{
     write_history_and_runs,
 };
 
-use crate::job_cost::{JobCost, JobHistory, JobName, records};
+use crate::job_cost::{JobCost, JobHistory, JobName, of_workload, records};
 use crate::log::{Kind, Log, LogError, is_one};
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
@@ -200,10 +200,7 @@ impl HistoryStore {
     /// # Errors
     /// A file that is no store or is damaged.
     pub fn recall(&self, workload: &Draft) -> Result<JobHistory, LogError> {
-        let mut latest = self.latest()?;
-        let jobs = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
-        let known = jobs.filter_map(|(flow, job)| latest.remove_entry(&JobName::new(&flow.id, &job.id)));
-        Ok(known.filter(|(_, cost)| cost.maps > 0).collect())
+        Ok(of_workload(&self.latest()?, workload))
     }
 
     /// What the [`LATEST`] runs of every job took together. O(entries).

@@ -9,6 +9,7 @@ mod sight;
 pub mod slurm;
 pub mod ssh;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,7 @@ pub(crate) const PROGRAM: Param = Param::new(
 .or_word("same");
 
 /// Where an engine's machines come from.
-pub(crate) trait Site {
+pub(crate) trait Site: Send {
     /// Its settings, by name, to be shown with the run.
     fn options(&self) -> BTreeMap<String, String>;
 
@@ -225,6 +226,10 @@ impl Session for SessionThere {
 
     fn finished_jobs(&self) -> JobHistory {
         self.session.finished_jobs()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {

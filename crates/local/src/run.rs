@@ -19,7 +19,7 @@ use slackline_policy::{Config, Policy};
 
 pub use clean::{Clean, size};
 pub use error::EngineError;
-use error::file;
+pub(crate) use error::file;
 pub use look::{Look, look};
 use memory::Memory;
 pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfinished_since};
@@ -28,7 +28,7 @@ use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
-use crate::fleet::groups::Linux;
+use crate::fleet::groups::{Groups, Linux};
 use crate::fleet::{Fleet, Processes};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
@@ -117,6 +117,15 @@ pub struct Drive<'a> {
 /// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
 pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
     jobs.any(memory::is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
+}
+
+/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn hold_memory_of_all(kept: &Path) -> Result<Option<Groups>, EngineError> {
+    let memory = memory::hold(true, kept, (Path::new("/"), Linux)).map_err(file(kept))?;
+    Ok(memory.groups)
 }
 
 /// A run on disk that is ready to be driven.
@@ -226,13 +235,15 @@ impl Session {
     /// # Errors
     /// A workload that is none.
     pub fn remaining(&self) -> Result<Option<Instance>, EngineError> {
+        Ok(self.left().map(|left| Instance::new(&left)).transpose()?)
+    }
+
+    /// The same as a workload.
+    pub(crate) fn left(&self) -> Option<Draft> {
         let mut left = remaining(self.draft(), &self.done());
         let unrunnable = self.unrunnable();
         left.flows.retain(|flow| !unrunnable.contains(flow.id.as_str()));
-        if left.flows.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Instance::new(&left)?))
+        (!left.flows.is_empty()).then_some(left)
     }
 
     /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
@@ -389,7 +400,7 @@ impl Session {
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
         let work = self.work(instance, &mut config);
-        let mut engine = Local::new(work, settings, self.clock(), observer, fleet);
+        let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), fleet);
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();
@@ -428,7 +439,7 @@ impl Session {
     }
 
     /// What an engine works on. It knows the limits of jobs, and says which failure is the last.
-    fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
+    pub(crate) fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
         let done = self.done();
         Work {
             instance,
@@ -460,7 +471,7 @@ impl Session {
     }
 
     /// What the end of an engine means for the run.
-    fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
+    pub(crate) fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
         self.read_again()?;
         if let Some(failure) = over.policy_failed {
             return Err(EngineError::Policy(failure));

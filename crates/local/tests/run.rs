@@ -106,7 +106,9 @@ fn opened(dir: &Path, resolved: &Resolved) -> Session {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
     let (choices, says) = (Choices::default(), Says::default());
-    open(Opening { state: &state, setup, started: unix_micros(), choices, says }, resolved).unwrap()
+    let opening =
+        Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
+    open(opening, resolved).unwrap()
 }
 
 /// Opens the run in `dir/run`.

@@ -5,7 +5,7 @@
 
 use slackline_model::cluster::Group;
 use slackline_model::instance::Arrival;
-use slackline_model::{Instance, JobId, MachineId, PhaseId, SlotRange, Span, Time};
+use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, SlotRange, Span, Time};
 
 /// A batch of equal tasks that started together, counted over the whole run: at most 2^32 of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -248,6 +248,10 @@ pub enum Report {
     },
     /// A flow arrived. It gets the next id, and its jobs and phases the next of theirs.
     Arrived(Box<Arrival>),
+    /// Whoever brought a flow takes it back: what runs of it is stopped, and nothing more of it starts. Nothing if it is over.
+    /// An engine that lets its attempts go on may bring the flow again, as it is then, and report them as
+    /// [`Report::Running`].
+    Withdrawn(FlowId),
     /// A job is known to the cluster.
     Submitted(JobId),
     /// The master of a job is there: its tasks may start.

@@ -164,6 +164,7 @@ impl Ledger {
                 self.state.arrive(&self.instance, flow, self.now, events);
                 self.submit(engine);
             }
+            Report::Withdrawn(flow) if self.state.knows_flow(flow) => self.give_up(flow, engine, events),
             Report::Submitted(job) => self.submitted(job, events),
             Report::MasterUp(job) => self.master_up(job, events),
             Report::MasterGone(job) => self.master_gone(job, events),
@@ -173,7 +174,8 @@ impl Ledger {
             Report::Left(machine) => self.machine_left(machine, engine, events),
             Report::Ends { machine, at } => self.horizons.set(machine, at),
             Report::Woken => events.push(Event::Wake),
-            Report::Offer(_) => {}
+            // Nothing is left of a flow that is over.
+            Report::Withdrawn(_) | Report::Offer(_) => {}
         }
     }
 

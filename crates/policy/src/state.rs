@@ -234,6 +234,12 @@ impl State {
         self.phases.contains(phase)
     }
 
+    /// Whether a flow is known: it has arrived and was not done or abandoned before this instant.
+    #[inline]
+    pub fn knows_flow(&self, flow: FlowId) -> bool {
+        self.flows.contains(flow)
+    }
+
     /// Ready phases that have tasks left (running ones included), in the order of their ids.
     pub fn ready(&self, lane: Lane) -> impl Iterator<Item = PhaseId> + '_ {
         self.ready[lane.index()].iter().copied()

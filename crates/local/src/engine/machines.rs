@@ -21,7 +21,7 @@ impl Local<'_> {
         for machine in (0..self.cluster.n_machines()).map(MachineId) {
             if !self.ids.values().any(|id| *id == machine) {
                 self.away.insert(machine);
-                self.news.push(Report::Down(machine));
+                self.of_machines.push(Report::Down(machine));
             }
         }
     }
@@ -44,7 +44,7 @@ impl Local<'_> {
             Told::Until { machine, left } => {
                 if let Some(machine) = id(machine) {
                     let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
-                    self.news.push(Report::Ends { machine, at });
+                    self.of_machines.push(Report::Ends { machine, at });
                 }
             }
             Told::Said(what) => self.observer.happened(self.now, Happening::Warned(&what)),
@@ -99,7 +99,7 @@ impl Local<'_> {
                 self.leaving.insert(number, (id, slot));
             }
         }
-        self.news.push(Report::Down(machine));
+        self.of_machines.push(Report::Down(machine));
     }
 
     /// What an attempt has written on a machine that is gone is left alone for now.
@@ -126,7 +126,7 @@ impl Local<'_> {
         }
         let name = self.cluster.machine_name(machine);
         self.observer.happened(self.now, Happening::MachineUp { machine: &name });
-        self.news.push(Report::Up(machine));
+        self.of_machines.push(Report::Up(machine));
     }
 
     /// A machine joins that was not known before. It is in the journal before anything starts on it.
@@ -143,7 +143,7 @@ impl Local<'_> {
             self.machines.insert(machine, capacity);
         }
         self.observer.happened(self.now, Happening::MachineUp { machine: &group.name });
-        self.news.push(Report::Joined(group));
+        self.of_machines.push(Report::Joined(group));
     }
 
     /// Nothing is at work and nothing comes by itself: whether machines are waited for. If none will come, the run ends

@@ -40,6 +40,8 @@ pub struct Opening<'a> {
     pub started: u64,
     /// What is to be done whatever was done before.
     pub choices: Choices,
+    /// Whether it is to be run beside others, by an engine that stays and holds the memory of their commands itself.
+    pub beside_others: bool,
     /// Is told what is waited for.
     pub says: Says<'a>,
 }
@@ -155,7 +157,7 @@ pub fn open_with(
     resolved: &Resolved,
     acquire: &mut Acquire<'_>,
 ) -> Result<Session, EngineError> {
-    let Opening { state, setup, started, choices, says: _ } = opening;
+    let Opening { state, setup, started, choices, .. } = opening;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
     refuse_first_edition(&layout)?;

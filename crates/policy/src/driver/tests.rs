@@ -3,13 +3,14 @@
 use std::cell::Cell;
 
 use super::*;
-use crate::engine::Batch;
+use crate::engine::{Batch, Order, RowId, Running};
+use crate::log::FlowEnd;
 use crate::testing::{
     FLOW, Listed, Scripted, arrived, failed, finished, flow, instance, machines, seconds, uniform,
 };
 use slackline_model::draft::{Draft, FlowDraft, Weights};
-use slackline_model::schedule::{FlowStatus, Outcome};
-use slackline_model::{Combine, Metric, Objective, PhaseId};
+use slackline_model::schedule::{FlowStatus, NewRow, Outcome};
+use slackline_model::{Combine, Metric, Objective, PhaseId, SlotRange};
 
 /// Flows of two maps of 3 s on one machine of two slots, cost = response.
 fn flows(n: usize) -> Instance {
@@ -108,6 +109,51 @@ fn the_run_is_over_when_a_task_was_tried_as_often_as_can_be_counted() {
     let run = run(&instance, &mut granting(&instance), &mut engine, Config::plain());
     assert_eq!(run.completions[FLOW], None);
     assert_eq!(run.tasks.len(), 1 << 16, "attempts 0 to 65,535");
+}
+
+#[test]
+fn a_flow_that_is_withdrawn_is_stopped_and_may_come_again_with_what_runs_of_it() {
+    let whole = flows(2);
+    let again = instance(vec![machines("m", 1, 2)], vec![flow("f", uniform(1, 3.0), None)]);
+    let runs = Report::Running(Running { name: 7, phase: PhaseId(2), task: 0, slot: 1, since: seconds(0) });
+    let mut engine = Scripted::reporting([
+        (seconds(0), vec![arrived(&whole, 0), arrived(&whole, 1)]),
+        (seconds(1), vec![Report::Withdrawn(FLOW), arrived(&again, 0), runs]),
+        (seconds(2), vec![Report::Withdrawn(FLOW), Report::Withdrawn(FlowId(9))]),
+        (seconds(3), vec![finished(1, seconds(3)), finished(2, seconds(3))]),
+        (seconds(6), vec![finished(3, seconds(4)), finished(4, seconds(6))]),
+    ]);
+    engine.capabilities.batch = Batch::Task;
+    let mut policy = Listed::granting(&[(0, 9), (2, 9), (1, 9)]);
+    let mut sink = Ends::default();
+    let mut driver = Driver::new(whole.without_flows(), &mut policy, &mut engine, &mut sink, audited());
+    while driver.step() {}
+    driver.close();
+    // Both of its maps had begun; one goes on under another row, beside one of the flow that waited.
+    let begun: Vec<(u32, u32)> =
+        engine.starts.iter().map(|start| (start.phase, start.places[0].first)).collect();
+    assert_eq!(begun, [(0, 0), (0, 1), (2, 1), (1, 0), (1, 1)]);
+    assert_eq!(engine.orders, [Order::Kill(RowId(0)), Order::Kill(RowId(1))]);
+    assert!(policy.heard[1].starts_with(&[
+        Event::TasksLost { phase: PhaseId(0), count: 1 },
+        Event::TasksLost { phase: PhaseId(0), count: 1 },
+        Event::FlowFailed(FLOW),
+        Event::FlowArrived(FlowId(2)),
+    ]));
+    let expected = [(0, None), (2, Some(seconds(3))), (1, Some(seconds(6)))];
+    assert_eq!(sink.0, expected.map(|(flow, at)| (FlowId(flow), at)));
+}
+
+/// How flows ended, in that order.
+#[derive(Default)]
+struct Ends(Vec<(FlowId, Option<Time>)>);
+
+impl Sink for Ends {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, end: &FlowEnd, _: &Instance) {
+        self.0.push((end.flow, end.completion));
+    }
 }
 
 /// A policy that cannot decide any more from its n-th call on.

@@ -8,6 +8,7 @@ use super::*;
 use crate::clock;
 use crate::fleet::link::Line;
 use crate::fleet::protocol::{FromAgent, PROGRAM, Proof, Ready, Refused, VERSION};
+use crate::limits::Demand;
 use crate::task::{Args, Job, Outcome, Task};
 use crate::task_id::TaskId;
 use crate::worker::Report;
@@ -128,7 +129,8 @@ fn start(agents: &mut Agents, machine: u32, number: u64) {
     let spec = Spec::new(job, task, format!("/attempts/{number}").into(), 1 << 20);
     let (id, machine) = (TaskId::map(0, 0), MachineId(machine));
     let slot = machine.0 * 2;
-    agents.start(Assignment { number, id, machine, slot, since: 0 }, &spec).unwrap();
+    let demand = Demand::default();
+    agents.start(Assignment { number, id, machine, slot, since: 0, demand }, &spec).unwrap();
 }
 
 /// The next news; there must be some.
