@@ -20,7 +20,7 @@ use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
 use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count, to_micros};
 use crate::importers::logged::printable;
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
+use crate::line_import::{Line, LineImport, Said, import_lines};
 use crate::place::Place;
 use crate::source::SourceMap;
 
@@ -226,9 +226,9 @@ impl LineImport for Rows {
         Ok(self.placed(moment, flow, &zone, line.number, diagnostics))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Vec<Marked>, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
         if self.columns.is_some() {
-            return Ok(Vec::new());
+            return Ok(Said::Nothing);
         }
         Err(TraceError::input(file, None, "found nothing, expected what sacct --parsable2 prints"))
     }
