@@ -7,9 +7,10 @@
 
 mod admission;
 pub(crate) mod coming;
-mod ending;
+pub(crate) mod ending;
 mod logs;
 mod lost;
+pub(crate) mod seated;
 mod spares;
 mod speculation;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{Instance, MachineId, PhaseKind, Span, Time};
+use slackline_model::{FlowId, Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
@@ -38,7 +39,7 @@ use crate::task_id::TaskId;
 use spares::Spares;
 
 /// The longest the engine sleeps, so that observers see time go by.
-const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// How attempts are run.
 #[derive(Clone, Debug)]
@@ -149,6 +150,12 @@ pub trait Observer {
     fn happened(&mut self, now: Time, what: Happening<'_>);
 }
 
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn happened(&mut self, now: Time, what: Happening<'_>) {
+        (**self).happened(now, what);
+    }
+}
+
 /// What an engine works on.
 pub(crate) struct Work<'a> {
     /// The remaining instance.
@@ -239,7 +246,7 @@ pub(crate) struct Local<'a> {
     work: Work<'a>,
     settings: Settings,
     clock: RunClock,
-    observer: &'a mut dyn Observer,
+    observer: Box<dyn Observer + 'a>,
     fleet: Box<dyn Fleet>,
     machines: Vec<Capacity>,
     now: Time,
@@ -271,6 +278,9 @@ pub(crate) struct Local<'a> {
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
     skipped: BTreeMap<u32, u64>,
+    /// Attempts that go on although the driver gives up their rows, and those that did; see `seated`.
+    handing_over: BTreeSet<u64>,
+    handed_over: BTreeMap<u64, Running>,
     /// Why nothing more can be done.
     fatal: Option<String>,
     asked_to_stop: Arc<AtomicBool>,
@@ -297,7 +307,7 @@ impl<'a> Local<'a> {
         work: Work<'a>,
         settings: Settings,
         clock: RunClock,
-        observer: &'a mut dyn Observer,
+        observer: Box<dyn Observer + 'a>,
         fleet: Box<dyn Fleet>,
     ) -> Self {
         let coming = Coming::new(work.instance, &work.waits);
@@ -330,6 +340,8 @@ impl<'a> Local<'a> {
             not_before: BTreeMap::new(),
             took: BTreeMap::new(),
             skipped: BTreeMap::new(),
+            handing_over: BTreeSet::new(),
+            handed_over: BTreeMap::new(),
             fatal: None,
             asked_to_stop: Arc::new(AtomicBool::new(false)),
         }
@@ -376,6 +388,20 @@ impl<'a> Local<'a> {
         cluster.machine_of(cluster.lane_of(id.phase), slot).0
     }
 
+    /// Starts what the driver asks for, which is that task.
+    fn start_task(&mut self, start: &Start<'_>, id: TaskId) {
+        let slot = start.places[0].first;
+        self.make_room(self.lane_of(id), slot);
+        let mut running = Running::new(self.number(), id, slot, self.now);
+        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
+        self.observer.happened(self.now, Happening::Started(id));
+        if start.held {
+            self.keep(start.row, running);
+        } else {
+            self.set_to_work(start.row, running);
+        }
+    }
+
     /// Has the fleet start an attempt.
     fn launch(&mut self, running: &Running) -> io::Result<()> {
         let Running { number, id, slot, began, .. } = *running;
@@ -384,7 +410,8 @@ impl<'a> Local<'a> {
             self.spares.put(id.job, &spec.directory);
         }
         let machine = self.machine_of(id, slot);
-        self.fleet.start(Assignment { number, id, machine, slot, since: began.0 }, &spec)
+        let demand = self.demand(id);
+        self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
     }
 
     /// What an attempt is told.
@@ -415,16 +442,30 @@ impl<'a> Local<'a> {
         })
     }
 
+    /// What the engine does by itself while nothing is to be reported.
+    fn go_on(&mut self) {
+        self.time_out();
+        self.make_again();
+        self.admit();
+        self.speculate();
+        self.observer.happened(self.now, Happening::Tick);
+    }
+
+    /// When something is due by itself.
+    fn next_due(&self) -> Option<Time> {
+        let arrival = self.coming.next_release(self.work.instance);
+        [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min()
+    }
+
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let arrival = self.coming.next_release(self.work.instance);
-        let next = [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min();
+        let next = self.next_due();
         let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(TICK, |until| until.min(TICK))
     }
 
-    /// Reports of what is due now.
-    fn due(&mut self, reports: &mut Vec<Report>) {
+    /// Reports of what is due now, and the flows that arrive.
+    fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
         reports.append(&mut self.due);
         let Self { coming, work, open, now, .. } = self;
@@ -434,7 +475,12 @@ impl<'a> Local<'a> {
             let flow = self.work.instance.flow(flow).id.as_str();
             self.observer.happened(self.now, Happening::NeverComes { flow, job });
         }
-        for flow in flows {
+        flows
+    }
+
+    /// Reports of all that is due now.
+    fn due(&mut self, reports: &mut Vec<Report>) {
+        for flow in self.news(reports) {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
@@ -469,27 +515,14 @@ impl Engine for Local<'_> {
             if self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty() {
                 return None;
             }
-            self.time_out();
-            self.make_again();
-            self.admit();
-            self.speculate();
-            self.observer.happened(self.now, Happening::Tick);
+            self.go_on();
             patience = if self.due.is_empty() { self.patience() } else { Duration::ZERO };
         }
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
-        let slot = start.places[0].first;
-        self.make_room(live.lane_of(start.phase), slot);
-        let mut running = Running::new(self.number(), id, slot, self.now);
-        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
-        self.observer.happened(self.now, Happening::Started(id));
-        if start.held {
-            self.keep(start.row, running);
-        } else {
-            self.set_to_work(start.row, running);
-        }
+        self.start_task(start, id);
     }
 
     fn order(&mut self, order: Order) {
@@ -501,12 +534,22 @@ impl Engine for Local<'_> {
                     self.set_to_work(row, running);
                 }
             }
-            // The driver knows of no output that was lost (see `lost`), and nothing runs that was not ordered.
-            Order::Hold(_) | Order::Refuse(_) => {}
+            // The driver knows of no output that was lost (see `lost`).
+            Order::Hold(_) => {}
+            Order::Refuse(number) => {
+                if let Some(running) = self.handed_over.remove(&number) {
+                    self.drop_attempt(&running);
+                }
+            }
             Order::Kill(row) => {
                 let Some(mut running) = self.running.remove(&row) else { return };
                 if let Some(second) = running.second.take() {
                     self.drop_attempt(&second);
+                }
+                if self.handing_over.remove(&running.number) {
+                    self.rows.remove(&running.number);
+                    self.handed_over.insert(running.number, running);
+                    return;
                 }
                 self.drop_attempt(&running);
             }

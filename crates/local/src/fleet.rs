@@ -9,12 +9,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use slackline_model::MachineId;
+use slackline_model::{MachineId, PhaseKind};
 
 pub(crate) use pid_file::fence;
 pub use pid_file::{AtWork, at_work};
 pub(crate) use processes::Processes;
 
+use crate::limits::Demand;
 use crate::task::Spec;
 use crate::task_id::TaskId;
 use crate::worker::Report;
@@ -35,6 +36,11 @@ pub(crate) trait Fleet {
 
     /// Waits for news, not longer than `patience` and not longer than until [`Fleet::waker`] is used.
     fn next(&mut self, patience: Duration) -> Option<Told>;
+
+    /// What others have on these machines, who share them.
+    fn beside(&self) -> Vec<Beside> {
+        Vec::new()
+    }
 
     /// What ends a [`Fleet::next`] that waits, or the next one.
     fn waker(&self) -> Waker;
@@ -80,6 +86,19 @@ pub(crate) struct Assignment {
     pub(crate) slot: u32,
     /// Since when it is at work: microseconds since the run began.
     pub(crate) since: u64,
+    /// What it takes of its machine.
+    pub(crate) demand: Demand,
+}
+
+/// What somebody else has who shares the machines: a slot, and what the attempt on it takes of its machine, if one is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// What the slot serves.
+    pub(crate) phase: PhaseKind,
+    /// The slot, of the lane that serves such phases.
+    pub(crate) slot: u32,
+    /// The machine, and what is at work there.
+    pub(crate) at_work: Option<(MachineId, Demand)>,
 }
 
 /// News of a fleet.

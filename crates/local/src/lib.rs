@@ -17,7 +17,7 @@
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`elsewhere`]: what an engine of another kind needs of a run;
-//! - [`run`]: a run, opened and driven to its end;
+//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one;
 //! - [`run_schedule`]: what was run, as documents.
@@ -45,6 +45,7 @@ pub mod preflight;
 mod process;
 mod publish;
 pub mod remaining;
+mod resident;
 pub mod resolve;
 pub mod reuse;
 pub mod run;

@@ -19,7 +19,7 @@ use slackline_policy::{Config, Policy};
 
 pub use clean::{Clean, size};
 pub use error::EngineError;
-use error::file;
+pub(crate) use error::file;
 pub use look::{Look, look};
 use memory::Memory;
 pub use opening::{Opening, open, open_with, preview, unfinished_since};
@@ -29,7 +29,7 @@ use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
 use crate::fleet::Processes;
-use crate::fleet::groups::Linux;
+use crate::fleet::groups::{Groups, Linux};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Head, Journal, done_tasks};
@@ -117,6 +117,15 @@ pub struct Drive<'a> {
 /// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
 pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
     jobs.any(memory::is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
+}
+
+/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn hold_memory_of_all(kept: &Path) -> Result<Option<Groups>, EngineError> {
+    let memory = memory::hold(true, kept, (Path::new("/"), Linux)).map_err(file(kept))?;
+    Ok(memory.groups)
 }
 
 /// A run on disk that is ready to be driven.
@@ -219,13 +228,15 @@ impl Session {
     /// # Errors
     /// A workload that is none.
     pub fn remaining(&self) -> Result<Option<Instance>, EngineError> {
+        Ok(self.left().map(|left| Instance::new(&left)).transpose()?)
+    }
+
+    /// The same as a workload.
+    pub(crate) fn left(&self) -> Option<Draft> {
         let mut left = remaining(self.draft(), &self.done());
         let unrunnable = self.unrunnable();
         left.flows.retain(|flow| !unrunnable.contains(flow.id.as_str()));
-        if left.flows.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Instance::new(&left)?))
+        (!left.flows.is_empty()).then_some(left)
     }
 
     /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
@@ -371,7 +382,7 @@ impl Session {
         let work = self.work(instance, &mut config);
         let pids = self.layout.pids();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
-        let mut engine = Local::new(work, settings, self.clock(), observer, Box::new(fleet));
+        let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), Box::new(fleet));
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();
@@ -410,7 +421,7 @@ impl Session {
     }
 
     /// What an engine works on. It knows the limits of jobs, and says which failure is the last.
-    fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
+    pub(crate) fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
         let done = self.done();
         Work {
             instance,
@@ -434,7 +445,7 @@ impl Session {
     }
 
     /// What the end of an engine means for the run.
-    fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
+    pub(crate) fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
         self.attempts = self.journal.read()?.attempts;
         if let Some(failure) = over.policy_failed {
             return Err(EngineError::Policy(failure));

@@ -1,5 +1,6 @@
 //! This machine as an engine: tasks are processes, outputs are directories.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -8,15 +9,16 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, RunWork};
 use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Draft, Span};
+use slackline_model::{Draft, Span, Time};
 
-use crate::backend::{Backend, EngineEntry, Fault, Prepared, SWITCH, Session, Stop};
+use crate::backend::{Backend, EngineEntry, Fault, Prepared, Resident, SWITCH, Session, Stop};
 use crate::engine::{Interrupt, Settings};
 use crate::job_cost::{GROUP, JobHistory};
 use crate::journal::Attempt;
 use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
+use crate::resident::ResidentHere;
 use crate::resolve::{InputRules, Resolved, resolve};
 use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 use crate::task::NEEDS_HADOOP;
@@ -169,6 +171,11 @@ impl Backend for LocalEngine {
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         run::unfinished_since(state)
     }
+
+    fn resident(&self, files: &Path, started: u64, seen: Time) -> Result<Box<dyn Resident>, EngineError> {
+        let resident = ResidentHere::new(self.machines(), self.settings.clone(), (files, started, seen))?;
+        Ok(Box::new(resident))
+    }
 }
 
 /// Jobs that only Hadoop runs.
@@ -206,16 +213,19 @@ impl Prepared for PreparedHere {
 
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, settings } = *self;
+        let beside_others = opening.beside_others;
         let mut session = run::open(opening, &resolved)?;
-        session.hold_memory()?;
+        if !beside_others {
+            session.hold_memory()?;
+        }
         Ok(Box::new(SessionHere { session, settings }))
     }
 }
 
 /// A run on this machine.
-struct SessionHere {
-    session: run::Session,
-    settings: Settings,
+pub(crate) struct SessionHere {
+    pub(crate) session: run::Session,
+    pub(crate) settings: Settings,
 }
 
 impl Session for SessionHere {
@@ -253,6 +263,10 @@ impl Session for SessionHere {
 
     fn finished_jobs(&self) -> JobHistory {
         self.session.finished_jobs()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {

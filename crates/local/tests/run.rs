@@ -105,8 +105,17 @@ fn resolved(draft: &Draft, directory: &Path) -> Resolved {
 fn opened(dir: &Path, resolved: &Resolved) -> Session {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
-    open(Opening { state: &state, setup, started: unix_micros(), choices: Choices::default() }, resolved)
-        .unwrap()
+    open(
+        Opening {
+            state: &state,
+            setup,
+            started: unix_micros(),
+            choices: Choices::default(),
+            beside_others: false,
+        },
+        resolved,
+    )
+    .unwrap()
 }
 
 /// Opens the run in `dir/run`.

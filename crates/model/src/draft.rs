@@ -119,6 +119,17 @@ impl FlowDraft {
         }
     }
 
+    /// The same flow that many seconds later: its release, its deadline and what it costs.
+    #[must_use]
+    pub fn later(self, seconds: f64) -> Self {
+        Self {
+            release: self.release + seconds,
+            deadline: self.deadline.map(|at| at + seconds),
+            cost: self.cost.map(|cost| cost.later(seconds)),
+            ..self
+        }
+    }
+
     /// Jobs of other flows whose output its jobs read: it waits for them. With the flow's name first, in the
     /// order of the inputs, each as often as it is read.
     pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -149,6 +160,19 @@ pub enum CostDraft {
         /// Slope after the last point.
         slope: Option<f64>,
     },
+}
+
+impl CostDraft {
+    /// The same cost that many seconds later.
+    #[must_use]
+    pub fn later(mut self, seconds: f64) -> Self {
+        if let Self::Steps(points) | Self::Piecewise { points, .. } = &mut self {
+            for (at, _) in points {
+                *at += seconds;
+            }
+        }
+        self
+    }
 }
 
 /// A job.

@@ -161,7 +161,6 @@ impl Ledger {
                 self.submit(engine);
             }
             Report::Withdrawn(flow) if self.state.knows_flow(flow) => self.give_up(flow, engine, events),
-            Report::Withdrawn(_) => {}
             Report::Submitted(job) => self.submitted(job, events),
             Report::MasterUp(job) => self.master_up(job, events),
             Report::MasterGone(job) => self.master_gone(job, events),
@@ -170,7 +169,8 @@ impl Ledger {
             Report::Joined(group) => self.machines_join(group, events),
             Report::Left(machine) => self.machine_left(machine, engine, events),
             Report::Woken => events.push(Event::Wake),
-            Report::Offer(_) => {}
+            // Nothing is left of a flow that is over.
+            Report::Withdrawn(_) | Report::Offer(_) => {}
         }
     }
 

@@ -50,6 +50,19 @@ impl Coming {
         }
     }
 
+    /// A flow is not to come any more. Nothing if it has come.
+    pub(crate) fn cancel(&mut self, flow: &str, instance: &Instance) {
+        let is_it = |&id: &FlowId| instance.flow(id).id == flow;
+        self.by_release.retain(|id| !is_it(id));
+        self.waiting.retain(|id| !is_it(id));
+        self.fail(flow);
+    }
+
+    /// Whether a flow has failed.
+    pub(crate) fn has_failed(&self, flow: &str) -> bool {
+        self.failed.contains(flow)
+    }
+
     /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says whether a job is,
     /// by its index in `jobs`. O(waiting flows · what they wait for).
     pub(crate) fn arriving(

@@ -21,7 +21,7 @@ use crate::task_id::TaskId;
 use crate::worker::{Report as Said, too_long};
 
 /// The longest that killed attempts are waited for at the end of a run.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An attempt that ended well.
 pub(super) struct Finished {
@@ -66,6 +66,21 @@ impl Local<'_> {
     /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
     /// it ended.
     pub(crate) fn close(&mut self) {
+        self.stop_all();
+        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
+        while !self.leaving.is_empty() && self.clock.now().0 < left {
+            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
+            match self.fleet.next(patience) {
+                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
+                // Woken by who asked for the stop.
+                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
+            }
+        }
+        // The files of those that did not go stay; resuming the run removes them.
+    }
+
+    /// Kills what still runs, and records it.
+    pub(super) fn stop_all(&mut self) {
         if self.was_interrupted() || self.fatal.is_some() {
             self.work.publisher.leave();
         }
@@ -81,16 +96,6 @@ impl Local<'_> {
         }
         // They had no output; a resumed run does not miss them.
         let _ = self.work.journal.record(&std::mem::take(&mut self.records));
-        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
-        while !self.leaving.is_empty() && self.clock.now().0 < left {
-            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
-            match self.fleet.next(patience) {
-                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
-                // Woken by who asked for the stop.
-                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
-            }
-        }
-        // The files of those that did not go stay; resuming the run removes them.
     }
 
     /// Waits for attempts that end, and takes in all that have.
@@ -100,6 +105,11 @@ impl Local<'_> {
             told.push(news);
             patience = Duration::ZERO;
         }
+        self.take(told);
+    }
+
+    /// Takes in what the fleet has told.
+    pub(super) fn take(&mut self, told: Vec<Told>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
         for Told::Ended { attempt, report } in told {

@@ -178,10 +178,13 @@ impl Local<'_> {
         let lane = self.lane_of(map);
         let waits = |r: &Running| r.stage == Stage::Starved && r.id.job == map.job;
         let on = |r: &Running, slot: u32| r.slot == slot && self.lane_of(r.id) == lane;
+        let others = self.fleet.beside();
         let is_taken = |slot: u32| {
             let by_row =
                 |r: &Running| on(r, slot) && !waits(r) || r.second.as_deref().is_some_and(|r| on(r, slot));
-            self.running.values().any(by_row) || self.lost.attempts().any(|r| on(r, slot))
+            self.is_others(&others, lane, slot)
+                || self.running.values().any(by_row)
+                || self.lost.attempts().any(|r| on(r, slot))
         };
         let mut slots = 0..self.work.instance.cluster().slots(lane);
         slots.find(|&slot| !is_taken(slot))

@@ -10,6 +10,7 @@ use slackline_policy::engine::RowId;
 
 use super::ending::Problem;
 use super::{Happening, Local, Running, Stage};
+use crate::fleet::Beside;
 use crate::task_id::TaskId;
 use crate::worker::Report as Said;
 
@@ -60,10 +61,12 @@ impl Local<'_> {
         if !self.settings.speculate {
             return;
         }
+        let others = self.fleet.beside();
         for &lane in self.work.instance.cluster().lanes() {
             let busy = |slot: u32| {
                 let on = |r: &Running| r.slot == slot && self.lane_of(r.id) == lane;
-                self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
+                self.is_others(&others, lane, slot)
+                    || self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
                     || self.lost.attempts().any(on)
             };
             let idle: Vec<u32> =
@@ -111,6 +114,12 @@ impl Local<'_> {
         if let Some(running) = self.running.get_mut(&row) {
             running.second = Some(Box::new(second));
         }
+    }
+
+    /// Whether somebody else has a slot.
+    pub(super) fn is_others(&self, others: &[Beside], lane: Lane, slot: u32) -> bool {
+        let cluster = self.work.instance.cluster();
+        others.iter().any(|other| other.slot == slot && cluster.lane_of(other.phase) == lane)
     }
 
     /// The lane of the slots that serve a task.

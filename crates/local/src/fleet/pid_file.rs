@@ -191,6 +191,7 @@ mod tests {
     use slackline_model::{MachineId, PhaseKind};
 
     use super::*;
+    use crate::limits::Demand;
 
     #[test]
     fn a_pid_file_says_what_its_worker_is_at_work_on() {
@@ -201,7 +202,14 @@ mod tests {
         let file = PidFile::create(pids.join("0"), me).unwrap();
         assert_eq!(at_work(dir.path()).unwrap(), []);
         let id = TaskId { job: 3, phase: PhaseKind::Reduce, task: 7 };
-        file.note(Some(Assignment { number: 12, id, machine: MachineId(0), slot: 1, since: 5_000_000 }));
+        file.note(Some(Assignment {
+            number: 12,
+            id,
+            machine: MachineId(0),
+            slot: 1,
+            since: 5_000_000,
+            demand: Demand::default(),
+        }));
         let largest = TaskId { job: u32::MAX, phase: PhaseKind::Reduce, task: u32::MAX };
         let (number, since) = (u64::MAX, u64::MAX);
         let longest = Task { number, id: largest, slot: u32::MAX, since };

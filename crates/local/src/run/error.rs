@@ -99,6 +99,6 @@ impl EngineError {
     }
 }
 
-pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> EngineError {
     move |problem| EngineError::File { path: path.display().to_string(), problem }
 }

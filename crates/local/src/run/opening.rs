@@ -39,6 +39,8 @@ pub struct Opening<'a> {
     pub started: u64,
     /// What is to be done whatever was done before.
     pub choices: Choices,
+    /// Whether it is to be run beside others, by an engine that stays and holds the memory of their commands itself.
+    pub beside_others: bool,
 }
 
 /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
@@ -113,7 +115,7 @@ pub fn open_with(
     resolved: &Resolved,
     acquire: &mut dyn FnMut() -> Result<(), EngineError>,
 ) -> Result<Session, EngineError> {
-    let Opening { state, setup, started, choices } = opening;
+    let Opening { state, setup, started, choices, .. } = opening;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
     refuse_first_edition(&layout)?;

@@ -463,6 +463,10 @@ struct SessionThere {
 }
 
 impl slackline_local::backend::Session for SessionThere {
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+
     fn workload(&self) -> &Draft {
         self.session.draft()
     }
