@@ -338,7 +338,9 @@ impl Desk {
         // What is known of outputs stays as long as anything else of the name is known.
         names.retain(|name| !self.series.contains_key(name) && !self.recurring.contains_key(name));
         if !names.is_empty() {
-            self.ended.iter().for_each(|ended| drop(names.remove(&ended.name)));
+            for ended in &self.ended {
+                names.remove(&ended.name);
+            }
         }
         out.effects.extend(names.into_iter().map(Effect::Forget));
         self.rates.retain(|_, times| {
