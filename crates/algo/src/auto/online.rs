@@ -94,8 +94,7 @@ const PAGE: &[&str] = &[
      force stays unless another is better by more than the error over the root of the number of phases. Of a task or phase a \
      tenth of what it has done is left at least, and a flow that has done more than all it was believed to be has the rest \
      in proportion. Costs that do not rise evenly, of deadlines and of maxima, are a matter of which flow is late, and of that wrong \
-     lengths say little: above 0.2 only orders by dates are tried for them (fifo, edf, and due without tails), and nothing is \
-     searched.",
+     lengths say little: above 0.2 flows go by their deadlines for a sum and by due without tails for a maximum, and nothing is searched.",
 ];
 
 /// An order is left only for one that is believed to be better by this share: or noise would decide.
@@ -131,14 +130,18 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
 }
 
-/// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed, those that look
-/// at nothing else, the one by deadlines first.
-fn usable(portfolio: &[(Rule, Knobs)], by_dates: bool) -> Vec<usize> {
+/// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed, the one by
+/// deadlines for a sum, and those by the latest completions that keep the largest cost below a level for a maximum.
+fn usable(portfolio: &[(Rule, Knobs)], dated: Option<Combine>) -> Vec<usize> {
+    let is_dated = |(rule, knobs): (Rule, Knobs)| match dated {
+        None => true,
+        Some(Combine::Sum) => rule.name == "edf",
+        // Lengths set the level alone, which is one for all flows.
+        Some(Combine::Max) => rule.name == "due" && !knobs.tail,
+    };
     let all = 0..portfolio.len();
-    let mut dated: Vec<usize> =
-        all.clone().filter(|&at| by_dates && portfolio[at].0.looks_at_dates_alone(portfolio[at].1)).collect();
-    dated.sort_by_key(|&at| portfolio[at].0.name != "edf");
-    if dated.is_empty() { all.collect() } else { dated }
+    let usable: Vec<usize> = all.clone().filter(|&at| is_dated(portfolio[at])).collect();
+    if usable.is_empty() { all.collect() } else { usable }
 }
 
 /// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what that would be much
@@ -324,7 +327,7 @@ impl Auto {
         let gain = GAIN.max(doubt.noise(phases.len()));
         let delay = prospect.delay(self.objective, &costs);
         let by_dates = delay > 0.0 && !doubt.is_little();
-        let usable = usable(&self.portfolio, by_dates);
+        let usable = usable(&self.portfolio, by_dates.then_some(self.objective.combine));
         if !usable.contains(&self.order.rule) {
             self.order = Order { rule: usable[0], flows: None };
         }

@@ -110,12 +110,6 @@ impl Rule {
         RULES.iter().copied().find(|rule| rule.name == name)
     }
 
-    /// Whether all that it looks at is when flows came and are due, so that wrong lengths do not mislead it.
-    pub fn looks_at_dates_alone(self, knobs: Knobs) -> bool {
-        // Of `due` lengths set the level, which is one for all flows.
-        matches!(self.name, "fifo" | "edf") || self.name == "due" && !knobs.tail
-    }
-
     /// Whether it looks at how far flows are behind their plans ([`Residual::with_plans`]).
     pub fn needs_plans(self) -> bool {
         self.name == "woha"
