@@ -241,6 +241,11 @@ pub trait Session: Send {
         &[]
     }
 
+    /// The machines of its workload that an earlier session had and this one has not.
+    fn away(&self) -> &[String] {
+        &[]
+    }
+
     /// What holds the memory of commands that have a limit, for a person; none if none has one, or the engine has nothing
     /// to say of it.
     fn memory(&self) -> Option<&str> {

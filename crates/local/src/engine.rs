@@ -10,6 +10,7 @@ pub(crate) mod coming;
 pub(crate) mod ending;
 mod logs;
 mod lost;
+mod machines;
 pub(crate) mod seated;
 mod spares;
 mod speculation;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{FlowId, Instance, MachineId, PhaseKind, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
@@ -54,6 +55,8 @@ pub struct Settings {
     /// Whether slots that the policy leaves idle try tasks a second time that take much longer than others of
     /// their phase.
     pub speculate: bool,
+    /// Whether attempts are at work on several machines, which see late what others have written.
+    pub(crate) spread: bool,
 }
 
 /// Memory for the buffers of an attempt where nothing else is asked for, bytes.
@@ -63,7 +66,7 @@ impl Settings {
     /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no second attempts
     /// beside slow ones.
     pub fn new(worker: WorkerCommand) -> Self {
-        Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false }
+        Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false, spread: false }
     }
 
     /// With so much memory for the buffers of an attempt, bytes.
@@ -136,6 +139,18 @@ pub enum Happening<'a> {
         /// The job.
         job: u32,
     },
+    /// A machine is not there any more; what was at work there is started elsewhere.
+    MachineDown {
+        /// Its name.
+        machine: &'a str,
+        /// Why it is believed to be gone.
+        why: &'a str,
+    },
+    /// A machine is there again, or has joined.
+    MachineUp {
+        /// Its name.
+        machine: &'a str,
+    },
     /// What runs the tasks does not answer, and why; or it does again.
     Troubled(Option<&'a str>),
     /// Something that does no harm to the run, and that somebody should know.
@@ -195,6 +210,8 @@ enum Stage {
     Starved,
     /// Its fleet has it.
     AtWork,
+    /// Its machine is gone, and it with it.
+    Gone,
 }
 
 /// An attempt that runs, or waits.
@@ -248,7 +265,15 @@ pub(crate) struct Local<'a> {
     clock: RunClock,
     observer: Box<dyn Observer + 'a>,
     fleet: Box<dyn Fleet>,
-    machines: Vec<Capacity>,
+    /// The machines of the run; others may join them.
+    cluster: Cluster,
+    /// By machine of the fleet: which one of the cluster it is.
+    ids: BTreeMap<MachineId, MachineId>,
+    machines: BTreeMap<MachineId, Capacity>,
+    /// Machines that are not there.
+    away: BTreeSet<MachineId>,
+    /// What attempts have written on these, and is left alone.
+    left_behind: machines::LeftBehind,
     now: Time,
     /// The number of the next attempt.
     next_number: u64,
@@ -258,12 +283,13 @@ pub(crate) struct Local<'a> {
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
     queue: VecDeque<RowId>,
-    /// Attempts that were stopped and are not gone yet.
-    leaving: BTreeMap<u64, TaskId>,
+    /// Attempts that were stopped and are not gone yet, with their slots.
+    leaving: BTreeMap<u64, (TaskId, u32)>,
     coming: Coming,
     wakes: BTreeSet<Time>,
-    /// Reports that are due at the next poll.
+    /// Reports that are due at the next poll, and those of machines.
     due: Vec<Report>,
+    of_machines: Vec<Report>,
     /// Attempts that ended and are not in the journal yet.
     records: Vec<Attempt>,
     /// By job: how many of the tasks that write its output are not done.
@@ -283,6 +309,8 @@ pub(crate) struct Local<'a> {
     handed_over: BTreeMap<u64, Running>,
     /// Why nothing more can be done.
     fatal: Option<String>,
+    /// Whether it ended because no machine was to come any more.
+    paused: bool,
     asked_to_stop: Arc<AtomicBool>,
 }
 
@@ -315,12 +343,18 @@ impl<'a> Local<'a> {
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
         }
-        Self {
+        let capacities = (0..).map(MachineId).zip(fleet.machines());
+        let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
+        let mut local = Self {
             spares: Spares::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost::Lost::new(journal::losses(work.attempts)),
             said: logs::Said::find(&work),
-            machines: fleet.machines(),
+            cluster: work.instance.cluster().clone(),
+            ids: machines.keys().map(|&machine| (machine, machine)).collect(),
+            machines,
+            away: BTreeSet::new(),
+            left_behind: machines::LeftBehind::new(),
             fleet,
             work,
             settings,
@@ -334,6 +368,7 @@ impl<'a> Local<'a> {
             coming,
             wakes: BTreeSet::new(),
             due: Vec::new(),
+            of_machines: Vec::new(),
             records: Vec::new(),
             open,
             failures: BTreeMap::new(),
@@ -343,8 +378,11 @@ impl<'a> Local<'a> {
             handing_over: BTreeSet::new(),
             handed_over: BTreeMap::new(),
             fatal: None,
+            paused: false,
             asked_to_stop: Arc::new(AtomicBool::new(false)),
-        }
+        };
+        local.miss_machines();
+        local
     }
 
     /// What stops the engine from another thread.
@@ -352,9 +390,9 @@ impl<'a> Local<'a> {
         Interrupt { asked: self.asked_to_stop.clone(), waker: self.fleet.waker() }
     }
 
-    /// Whether it was stopped.
+    /// Whether it was stopped, or what is left is for another session.
     pub(crate) fn was_interrupted(&self) -> bool {
-        self.asked_to_stop.load(Ordering::SeqCst)
+        self.paused || self.asked_to_stop.load(Ordering::SeqCst)
     }
 
     /// Why it stopped by itself, if it did.
@@ -384,8 +422,7 @@ impl<'a> Local<'a> {
 
     /// The machine of a slot of the lane that serves a task.
     fn machine_of(&self, id: TaskId, slot: u32) -> MachineId {
-        let cluster = self.work.instance.cluster();
-        cluster.machine_of(cluster.lane_of(id.phase), slot).0
+        self.cluster.machine_of(self.cluster.lane_of(id.phase), slot).0
     }
 
     /// Starts what the driver asks for, which is that task.
@@ -409,7 +446,9 @@ impl<'a> Local<'a> {
         if self.work.jobs[id.job as usize].is_final(id) {
             self.spares.put(id.job, &spec.directory);
         }
-        let machine = self.machine_of(id, slot);
+        let of_cluster = self.machine_of(id, slot);
+        let of_fleet = self.ids.iter().find(|(_, id)| **id == of_cluster);
+        let (&machine, _) = of_fleet.expect("invariant: nothing starts on machines that are away");
         let demand = self.demand(id);
         self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
     }
@@ -432,7 +471,8 @@ impl<'a> Local<'a> {
             },
         };
         Ok(Spec {
-            durable: job.is_final(id),
+            durable: job.is_final(id) || self.settings.spread,
+            patient: self.settings.spread,
             setting: job.setting.clone(),
             shuffle: job.shuffle.clone(),
             compress: job.compress,
@@ -468,6 +508,7 @@ impl<'a> Local<'a> {
     fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
         reports.append(&mut self.due);
+        reports.append(&mut self.of_machines);
         let Self { coming, work, open, now, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
         let Arriving { flows, never } = coming.arriving(*now, (work.instance, work.jobs), is_done);
@@ -494,7 +535,8 @@ impl Engine for Local<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
-            faults: Faults::Never,
+            // What is committed is where all machines see it.
+            faults: if self.fleet.changes() || !self.away.is_empty() { Faults::Tasks } else { Faults::Never },
             offers: Offers::Immediate,
             masters: None,
             lengths: Lengths::Guessed,
@@ -512,7 +554,8 @@ impl Engine for Local<'_> {
             if !reports.is_empty() {
                 return Some(self.now);
             }
-            if self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty() {
+            let is_idle = self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty();
+            if is_idle && !self.waits_for_machines() {
                 return None;
             }
             self.go_on();

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::PhaseKind;
 
+use crate::fleet::Capacity;
 use crate::job_plan::{JobPlan, Source};
 use crate::task;
 use crate::task_id::TaskId;
@@ -28,14 +29,19 @@ pub struct Obstacle {
     pub problem: String,
 }
 
-/// What first prevents each job from running; tasks that are `done` need nothing any more. O(files).
-pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+/// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask for what
+/// the machine has, if that is known. O(files).
+pub(crate) fn preflight(
+    jobs: &[JobPlan],
+    done: &BTreeSet<TaskId>,
+    machine: Option<Capacity>,
+) -> Vec<Obstacle> {
     let of_job = |(job, plan): (usize, &JobPlan)| {
         let index = job as u32;
         if plan.is_complete(index, done) {
             return None;
         }
-        let problem = (plan.limits.too_large_here())
+        let problem = (machine.and_then(|machine| plan.limits.too_large(machine)))
             .or_else(|| missing_file(plan))
             .or_else(|| missing_input(plan, index, jobs, done))
             .or_else(|| unwritable(&plan.output))?;

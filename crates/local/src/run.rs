@@ -22,17 +22,17 @@ pub use error::EngineError;
 pub(crate) use error::file;
 pub use look::{Look, look};
 use memory::Memory;
-pub use opening::{Opening, open, open_with, preview, unfinished_since};
+pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
-use crate::fleet::Processes;
 use crate::fleet::groups::{Groups, Linux};
+use crate::fleet::{Fleet, Processes};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Head, Journal, done_tasks};
+use crate::journal::{Attempt, Content, Head, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::OutputLocks;
@@ -141,6 +141,8 @@ pub struct Session {
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
     lost: Vec<LostOutput>,
+    /// Machines that an earlier session had.
+    away: Vec<String>,
     memory: Memory,
 }
 
@@ -188,6 +190,11 @@ impl Session {
     /// Output of earlier sessions that was found gone or changed when the run was opened.
     pub fn lost(&self) -> &[LostOutput] {
         &self.lost
+    }
+
+    /// The machines of its workload that an earlier session had and this one has not.
+    pub fn away(&self) -> &[String] {
+        &self.away
     }
 
     /// What holds the memory of commands that have a limit, for a person; none if none has one.
@@ -377,19 +384,30 @@ impl Session {
         settings: Settings,
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
-        let Drive { instance, policy, mut config, observer } = drive;
         let groups = self.memory.groups.take();
-        let work = self.work(instance, &mut config);
         let pids = self.layout.pids();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
-        let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), Box::new(fleet));
+        self.run_on(Box::new(fleet), drive, settings, stop)
+    }
+
+    /// The same on the machines of a fleet, the first ones of its workload.
+    pub(crate) fn run_on(
+        &mut self,
+        fleet: Box<dyn Fleet>,
+        drive: Drive<'_>,
+        settings: Settings,
+        stop: impl FnOnce(Interrupt),
+    ) -> Result<RunEnd, EngineError> {
+        let Drive { instance, policy, mut config, observer } = drive;
+        let work = self.work(instance, &mut config);
+        let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), fleet);
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();
         let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
         drop(engine);
         if let Some(reason) = fatal {
-            self.attempts = self.journal.read()?.attempts;
+            self.read_again()?;
             return Err(EngineError::Stopped(reason));
         }
         let all_done = run.completions.iter().all(Option::is_some);
@@ -412,7 +430,7 @@ impl Session {
         let work = self.work(instance, &mut config);
         let left = Elsewhere::new(work, (self.clock(), self.head.started), &mut *observer);
         let over = run(left, policy, config);
-        self.attempts = self.journal.read()?.attempts;
+        self.read_again()?;
         let end = self.over(over?)?;
         if let Some(warning) = after(&self.jobs, &self.head.owner) {
             observer.happened(self.clock().now(), Happening::Warned(&warning));
@@ -444,9 +462,17 @@ impl Session {
         RunClock::since(self.head.started, Time(seen))
     }
 
+    /// What the engine has recorded: the attempts, and machines that joined.
+    fn read_again(&mut self) -> Result<(), EngineError> {
+        let Content { head, attempts } = self.journal.read()?;
+        self.attempts = attempts;
+        self.head = head.unwrap_or_else(|| self.head.clone());
+        Ok(())
+    }
+
     /// What the end of an engine means for the run.
     pub(crate) fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
-        self.attempts = self.journal.read()?.attempts;
+        self.read_again()?;
         if let Some(failure) = over.policy_failed {
             return Err(EngineError::Policy(failure));
         }

@@ -33,28 +33,36 @@ const SPLIT_MIN: u64 = 1 << 10;
 /// With less memory, the buffers of a task are written out for every few records.
 const MEMORY_MIN: u64 = 1 << 20;
 
+// What every engine is told that runs attempts itself.
+pub(crate) const SPLIT: Param = Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads");
+pub(crate) const TASK_MEMORY: Param =
+    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task");
+pub(crate) const TIMEOUT: Param = Param::new(
+    "timeout",
+    "none",
+    Values::Seconds(1e-6, SECONDS_MAX),
+    "seconds after which an attempt is killed and counts as failed",
+)
+.or_word("none");
+pub(crate) const SPECULATE: Param = Param::new(
+    "speculate",
+    "off",
+    SWITCH,
+    "try tasks a second time that take much longer than others of their phase, on idle slots",
+);
+pub(crate) const HASH: Param = Param::new("hash", "off", SWITCH, "compare inputs by content");
+
 const PARAMS: &[Param] = &[
     Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time").or_word("processors"),
     Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; goes with reduce-slots")
         .or_word("none"),
     Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; goes with map-slots")
         .or_word("none"),
-    Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
-    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
-    Param::new(
-        "timeout",
-        "none",
-        Values::Seconds(1e-6, SECONDS_MAX),
-        "seconds after which an attempt is killed and counts as failed",
-    )
-    .or_word("none"),
-    Param::new(
-        "speculate",
-        "off",
-        SWITCH,
-        "try tasks a second time that take much longer than others of their phase, on idle slots",
-    ),
-    Param::new("hash", "off", SWITCH, "compare inputs by content"),
+    SPLIT,
+    TASK_MEMORY,
+    TIMEOUT,
+    SPECULATE,
+    HASH,
     Param::new("share", "off", SWITCH, "half the slots beside others"),
 ];
 
@@ -63,16 +71,32 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
     if settings.choice("share") == "on" && !neighbours::others().is_empty() {
         slots = neighbours::half(slots);
     }
-    let split_bytes = bytes(settings, "split", SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?;
-    let memory_bytes = bytes(settings, "task-memory", MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?;
-    let hash = settings.choice("hash") == "on";
-    let settings = Settings {
-        worker: WorkerCommand::this_program().map_err(EngineError::other)?,
-        memory_bytes,
-        timeout: settings.given("timeout").then(|| Span::from_seconds_nearest(settings.real("timeout"))),
-        speculate: settings.choice("speculate") == "on",
-    };
+    let Rules { split_bytes, hash, settings } = Rules::of(settings)?;
     Ok(Box::new(LocalEngine { slots, split_bytes, hash, settings }))
+}
+
+/// How inputs are cut and attempts are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) split_bytes: u64,
+    pub(crate) hash: bool,
+    pub(crate) settings: Settings,
+}
+
+impl Rules {
+    /// What an engine was told that has the parameters above.
+    pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
+        let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
+        let attempts = Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
+            .with_memory_bytes(bytes(settings, TASK_MEMORY.name, MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?)
+            .with_timeout(limit.map(Span::from_seconds_nearest))
+            .with_speculate(settings.choice(SPECULATE.name) == "on");
+        Ok(Self {
+            split_bytes: bytes(settings, SPLIT.name, SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?,
+            hash: settings.choice(HASH.name) == "on",
+            settings: attempts,
+        })
+    }
 }
 
 fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
@@ -179,7 +203,7 @@ impl Backend for LocalEngine {
 }
 
 /// Jobs that only Hadoop runs.
-fn jars(workload: &Draft) -> Vec<Fault> {
+pub(crate) fn jars(workload: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (f, flow) in workload.flows.iter().enumerate() {
         for (j, job) in flow.jobs.iter().enumerate() {
@@ -251,6 +275,10 @@ impl Session for SessionHere {
 
     fn lost(&self) -> &[LostOutput] {
         self.session.lost()
+    }
+
+    fn away(&self) -> &[String] {
+        self.session.away()
     }
 
     fn memory(&self) -> Option<&str> {

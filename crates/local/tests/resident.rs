@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use slackline_algo::baseline::{By, Fifo, edf};
 use slackline_local::backend::{Backend, Ended, Resident, Seat, SeatRules, Session, Standing};
 use slackline_local::clock::unix_micros;
-use slackline_local::run::Opening;
+use slackline_local::run::{Opening, Says};
 use slackline_local::this_machine::LocalEngine;
 use slackline_local::{
     Choices, Happening, JobHistory, Observer, RunEnd, Settings, Setup, TaskId, WorkerCommand, run_schedule,
@@ -110,6 +110,7 @@ impl Place {
             started: unix_micros(),
             choices: Choices::default(),
             beside_others: true,
+            says: Says::default(),
         };
         prepared.open(opening).unwrap()
     }

@@ -57,6 +57,10 @@ pub struct Submit {
     /// When it is submitted again, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+    /// A word of the sender's own, of at most 200 bytes: what they send again with the same one is not submitted a second time, as long
+    /// as the first is remembered. So a request whose answer was lost can be sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// A parameter with several values.
@@ -160,15 +164,8 @@ pub enum State {
 
 impl State {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Queued,
-        Self::Opening,
-        Self::Live,
-        Self::Done,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Rejected,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Queued, Self::Opening, Self::Live, Self::Done, Self::Failed, Self::Cancelled, Self::Rejected];
 
     /// Whether it is over.
     pub fn is_over(self) -> bool {
@@ -220,6 +217,9 @@ pub struct Submission {
     /// What is expected of it, as it was said last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
+    /// The word of whoever sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// One time of something that recurs.
@@ -622,6 +622,15 @@ impl AlertKind {
             Self::EstimatesOff => "estimates_off",
         }
     }
+}
+
+/// Why a flow waits, or waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Explanation {
+    /// For a person.
+    pub text: String,
+    /// For a program: the document of `explain`.
+    pub document: serde_json::Value,
 }
 
 /// Why something was not done.

@@ -191,7 +191,10 @@ mod tests {
         }
         let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
         assert_eq!(read("audit.log"), "line of number 19\n");
-        assert_eq!((read("audit.log.1"), read("audit.log.7")), ("line of number 18\n".into(), "line of number 12\n".into()));
+        assert_eq!(
+            (read("audit.log.1"), read("audit.log.7")),
+            ("line of number 18\n".into(), "line of number 12\n".into())
+        );
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 8);
     }
 }

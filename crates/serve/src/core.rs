@@ -129,6 +129,12 @@ impl Service {
             let foreign = || StartError::Foreign(setup.place.root().display().to_string());
             Desk::replayed(facts, now, records).ok_or_else(foreign)?
         };
+        // What was about to be removed when the service ended; what cannot be does no harm.
+        let _ = std::fs::remove_dir_all(setup.place.all_gone());
+        std::fs::create_dir_all(setup.place.all_gone()).map_err(|problem| LogError::File {
+            name: format!("state of the service {}", setup.place.root().display()),
+            problem,
+        })?;
         // What was over long ago is not read again.
         store.replace(&desk.records())?;
         Threads::start(setup, machines, (desk, store, out), now)
@@ -267,6 +273,8 @@ impl Threads {
             errands,
             looks,
             readies,
+            place: setup.place.clone(),
+            forgotten: 0,
             alerts: (!setup.hooks.is_empty()).then_some(alerts),
             events,
             is_over: is_over.clone(),
@@ -288,6 +296,9 @@ struct Held {
     errands: Sender<Errand>,
     looks: Sender<Look>,
     readies: Readies,
+    place: Place,
+    /// How many state directories went.
+    forgotten: u64,
     alerts: Option<Sender<crate::api::Alert>>,
     events: Events,
     is_over: Arc<AtomicBool>,
@@ -404,6 +415,7 @@ impl Held {
                     self.scheduler.order(Command::Stand(number, flow, standing));
                 }
                 Effect::Cancel { number, flow } => self.scheduler.order(Command::Cancel(number, flow)),
+                Effect::Forget(name) => self.forget(&name),
                 Effect::Predict { number } => drop(self.looks.send(Look::Ahead(number))),
                 Effect::Alert(alert) => {
                     if let Some(alerts) = &self.alerts {
@@ -412,6 +424,17 @@ impl Held {
                 }
                 Effect::Event(event) => self.tell(event),
             }
+        }
+    }
+
+    /// The state directory of a name goes. It has another name at once, so that the name may be used again, and is removed by and
+    /// by.
+    fn forget(&mut self, name: &str) {
+        let gone = self.place.gone(self.forgotten);
+        self.forgotten += 1;
+        // What cannot be moved or removed does no harm.
+        if std::fs::rename(self.place.run(name), &gone).is_ok() {
+            let _ = self.errands.send(Errand::Remove(gone));
         }
     }
 

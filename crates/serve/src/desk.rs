@@ -126,6 +126,8 @@ pub enum Effect {
     },
     /// Look whether the files are there that a submission waits for. The answer is [`Heard::Files`].
     Look(u64),
+    /// Nothing of a name is known any more: its state directory goes.
+    Forget(String),
     /// Tell somebody.
     Alert(Alert),
     /// Tell whoever listens.
@@ -190,6 +192,8 @@ pub struct Desk {
     /// By name: the submissions that are not over, the first one first.
     series: BTreeMap<String, VecDeque<u64>>,
     ended: VecDeque<api::Submission>,
+    /// By user and their word: the submission.
+    keys: BTreeMap<(String, String), u64>,
     recurring: BTreeMap<String, Again>,
     scores: Scores,
     is_draining: bool,
@@ -235,6 +239,7 @@ impl Desk {
             queue: Queue::default(),
             series: BTreeMap::new(),
             ended: VecDeque::new(),
+            keys: BTreeMap::new(),
             recurring: BTreeMap::new(),
             scores: Scores::default(),
             is_draining: false,
@@ -314,7 +319,7 @@ impl Desk {
         self.note_load(now);
         if now >= self.next_purge {
             self.next_purge = now + PURGE_EVERY;
-            self.forget(now);
+            self.forget(now, out);
         }
         self.begin_next(now, out);
     }
@@ -325,13 +330,26 @@ impl Desk {
     }
 
     /// Forgets what was over long ago.
-    fn forget(&mut self, now: Moment) {
+    fn forget(&mut self, now: Moment, out: &mut Out) {
         let Limits { remembered, remembered_for, .. } = self.facts.limits;
         let least = timestamp(now.saturating_sub(remembered_for));
         let is_old = |ended: &api::Submission| ended.ended.is_some_and(|at| at < least);
+        let mut names = BTreeSet::new();
         while self.ended.len() > remembered || self.ended.front().is_some_and(is_old) {
-            self.ended.pop_front();
+            let Some(ended) = self.ended.pop_front() else { break };
+            if let Some(key) = ended.key {
+                self.keys.remove(&(ended.user, key));
+            }
+            names.insert(ended.name);
         }
+        // What is known of outputs stays as long as anything else of the name is known.
+        names.retain(|name| !self.series.contains_key(name) && !self.recurring.contains_key(name));
+        if !names.is_empty() {
+            for ended in &self.ended {
+                names.remove(&ended.name);
+            }
+        }
+        out.effects.extend(names.into_iter().map(Effect::Forget));
         self.rates.retain(|_, times| {
             times.retain(|&at| at + 60 * SECOND > now);
             !times.is_empty()

@@ -5,7 +5,7 @@
 //! - `listen`: connections, their limits and time-outs; `patience`: writes that get nowhere;
 //! - `guard`: who asks, and what every request is held to;
 //! - `routes`: what there is, and its description ([`description`]);
-//! - `submissions`, `recurrences`, `service`, `events`, `page`: what is done;
+//! - `submissions`, `told`, `recurrences`, `service`, `events`, `page`: what is done;
 //! - `answer`: documents and problems.
 //!
 //! Whoever asks is known by a token, or as a user of this machine at the other end of a Unix socket. Nothing is known by cookies, and
@@ -21,6 +21,7 @@ mod recurrences;
 mod routes;
 mod service;
 mod submissions;
+mod told;
 
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Deref;
@@ -204,8 +205,7 @@ impl Server {
                 bound.set_nonblocking(true)?;
                 Ok((bound.local_addr()?, tokio::net::TcpListener::from_std(bound)?))
             });
-            let (address, bound) =
-                bound.map_err(|error| ListenError::Bind(address.to_string(), error))?;
+            let (address, bound) = bound.map_err(|error| ListenError::Bind(address.to_string(), error))?;
             server.address = Some(address);
             handle.spawn(listen::tcp(bound, tls.map(Arc::new), house.clone(), router.clone()));
         }

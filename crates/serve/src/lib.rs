@@ -8,11 +8,12 @@
 //! - [`cron`]: when something recurs;
 //! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
 //! - [`core`], [`front`]: the service at work, and how it is asked;
-//! - [`http`]: the HTTP API; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `tls`.
+//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `tls`.
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
 pub mod audit;
+pub mod client;
 pub mod closer;
 pub mod core;
 pub mod cron;
@@ -31,6 +32,7 @@ pub mod store;
 pub mod times;
 mod tls;
 pub mod tokens;
+pub mod told;
 pub mod users;
 pub mod watch;
 pub mod who;

@@ -137,10 +137,13 @@ impl Page {
         self.one("slackline_tasks_running", "gauge", "Tasks at work.", service.running as f64);
         let help = "Tasks of live submissions that wait.";
         self.one("slackline_tasks_waiting", "gauge", help, service.waiting as f64);
-        let in_state = |state: State| {
-            (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0))
-        };
-        let head = ("slackline_submissions", "gauge", "Submissions by state; of those that are over, as many as are remembered.");
+        let in_state =
+            |state: State| (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0));
+        let head = (
+            "slackline_submissions",
+            "gauge",
+            "Submissions by state; of those that are over, as many as are remembered.",
+        );
         self.each(head, "state", State::ALL.map(in_state));
         self.one("slackline_draining", "gauge", "Whether nothing new begins.", flag(service.draining));
         let help = "Whether something is wrong with the service itself, such as a full disk.";
@@ -155,7 +158,8 @@ impl Page {
         self.one("slackline_predicted_flows", "gauge", help, flows as f64);
         let help = "Part of those flows that was done in the interval of eight in ten.";
         self.one("slackline_prediction_inside_ratio", "gauge", help, inside);
-        let help = "Mean of how far off completions were, as a part of the time from submission to completion.";
+        let help =
+            "Mean of how far off completions were, as a part of the time from submission to completion.";
         self.one("slackline_prediction_error_ratio", "gauge", help, error);
         let help = "Mean of how much later than predicted completions were, as such a part.";
         self.one("slackline_prediction_bias_ratio", "gauge", help, bias);
@@ -166,7 +170,8 @@ impl Page {
     }
 
     fn counted(&mut self, counted: &Counted, others: &Others) {
-        let head = ("slackline_events_total", "counter", "What happened, by kind, as the stream of events has it.");
+        let head =
+            ("slackline_events_total", "counter", "What happened, by kind, as the stream of events has it.");
         self.each(head, "kind", counted.events.iter().map(|(kind, n)| (kind.as_str(), *n)));
         let head = ("slackline_attempts_total", "counter", "Attempts that ended, by how.");
         self.each(head, "outcome", others.attempts.iter().map(|(how, n)| (how.as_str(), *n)));
@@ -266,7 +271,11 @@ mod tests {
                 assert!(value.parse::<f64>().is_ok(), "{line}");
                 let name = head.split('{').next().unwrap();
                 let last = declared.last().unwrap();
-                assert!(name.strip_prefix(last).is_some_and(|rest| ["", "_bucket", "_sum", "_count"].contains(&rest)), "{line}");
+                assert!(
+                    name.strip_prefix(last)
+                        .is_some_and(|rest| ["", "_bucket", "_sum", "_count"].contains(&rest)),
+                    "{line}"
+                );
             }
         }
         for line in [

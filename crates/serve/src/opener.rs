@@ -34,6 +34,8 @@ pub enum Errand {
         /// What is wanted.
         wanted: Box<Wanted>,
     },
+    /// Remove a directory.
+    Remove(PathBuf),
     /// Look for the files that a submission waits for.
     Look {
         /// Its number.
@@ -84,14 +86,16 @@ impl Opener {
             let errand =
                 errands.lock().map_or_else(|poisoned| poisoned.into_inner().recv(), |held| held.recv());
             let Ok(errand) = errand else { return };
-            tell(match errand {
-                Errand::Open { number, wanted } => self.open(number, &wanted),
+            match errand {
+                Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
                 Errand::Look { number, wanted } => {
                     // What cannot be read is said when it is opened.
                     let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-                    Heard::Files { number, are_there: are_there(&patterns) }
+                    tell(Heard::Files { number, are_there: are_there(&patterns) });
                 }
-            });
+                // What stays is removed when the service is started again.
+                Errand::Remove(directory) => drop(std::fs::remove_dir_all(directory)),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! service.log       what was submitted, and what became of it
 //! flows/NAME/       the state directory of the runs of a name, as `run` has it
+//! gone/             state directories that are about to be removed
 //! engine/           of the engine: which workers are at work
 //! past.history      what jobs took
 //! tokens.json       who may what, if it is reached over a network
@@ -29,6 +30,16 @@ impl Place {
     /// The state directory of the runs of a name.
     pub fn run(&self, name: &str) -> PathBuf {
         self.0.join("flows").join(name)
+    }
+
+    /// Where the state directory of a name is before it is removed.
+    pub fn gone(&self, k: u64) -> PathBuf {
+        self.0.join("gone").join(k.to_string())
+    }
+
+    /// Where such directories are.
+    pub fn all_gone(&self) -> PathBuf {
+        self.0.join("gone")
     }
 
     /// The engine's own files.

@@ -70,9 +70,8 @@ impl TlsFiles {
             .map_err(|error| error.to_string())?
             .with_no_client_auth()
             .with_single_cert(chain, key);
-        let mut config = config.map_err(|error| {
-            format!("{} and {}: {error}", self.certificate.display(), self.key.display())
-        })?;
+        let mut config = config
+            .map_err(|error| format!("{} and {}: {error}", self.certificate.display(), self.key.display()))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }
@@ -83,7 +82,8 @@ impl TlsFiles {
 /// # Errors
 /// A file that cannot be read, or has none.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let wrong = |error: &dyn std::fmt::Display| format!("{}: found no certificate (PEM): {error}", path.display());
+    let wrong =
+        |error: &dyn std::fmt::Display| format!("{}: found no certificate (PEM): {error}", path.display());
     let all = CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))?;
     let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     if all.is_empty() { Err(wrong(&"it has no section CERTIFICATE")) } else { Ok(all) }

@@ -5,7 +5,7 @@
 //! passwords that people think of would not make any safer. Hashes are compared in constant time, all of them each time.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -188,10 +188,7 @@ impl Tokens {
     }
 
     /// Changes the file, alone among all that may do so.
-    fn change(
-        &self,
-        how: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>,
-    ) -> Result<(), TokenError> {
+    fn change(&self, how: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>) -> Result<(), TokenError> {
         let broken = |problem| self.broken(problem);
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;

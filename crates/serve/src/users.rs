@@ -20,7 +20,8 @@ impl Users {
 fn look_up(uid: u32) -> String {
     let of_file = || named("/etc/passwd", uid);
     let asked = || {
-        let output = Command::new("id").args(["-nu", &uid.to_string()]).stderr(Stdio::null()).output().ok()?;
+        let output =
+            Command::new("id").args(["-nu", &uid.to_string()]).stderr(Stdio::null()).output().ok()?;
         let name = String::from_utf8(output.stdout).ok()?.trim().to_owned();
         (output.status.success() && !name.is_empty()).then_some(name)
     };

@@ -92,7 +92,12 @@ impl Lately {
     pub fn since(&self, at: Moment) -> api::Timeline {
         let least = timestamp(at);
         let ran = self.ran();
-        let mut attempts: Vec<api::Attempt> = ran.attempts.iter().filter(|attempt| attempt.end.is_none_or(|end| end >= least)).cloned().collect();
+        let mut attempts: Vec<api::Attempt> = ran
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.end.is_none_or(|end| end >= least))
+            .cloned()
+            .collect();
         attempts.sort_by(|a, b| a.start.cmp(&b.start).then(a.slot.cmp(&b.slot)));
         api::Timeline { attempts }
     }

@@ -18,6 +18,7 @@ use slackline_serve::core::{Service, Setup};
 use slackline_serve::desk::{Answer, Ask, Limits, Refusal};
 use slackline_serve::hooks::Hooks;
 use slackline_serve::place::Place;
+use slackline_serve::told::LogQuery;
 use slackline_serve::who::{Role, Who};
 
 /// A test, in a directory of its own.
@@ -30,6 +31,7 @@ const TESTS: &[(&str, Test)] = &[
     ("a_mended_file_replaces_one_that_fails_and_what_was_done_stays_done", mended),
     ("a_submission_that_would_be_late_is_not_begun", late),
     ("what_cannot_be_run_fails_with_the_reason", wrong),
+    ("why_a_flow_waits_is_told_over_all_submissions", told),
 ];
 
 fn main() -> ExitCode {
@@ -284,5 +286,35 @@ fn wrong(dir: &Path) {
     // Two services at one place are one too many.
     let error = Service::start(&setup(dir)).err().unwrap();
     assert!(error.to_string().contains("another run at work"), "{error}");
+    service.stop().unwrap();
+}
+
+fn told(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let go = dir.join("go");
+    let first = submit(&service, flow(dir, "a", "cat; sleep 0.2; echo said >&2", 6));
+    let second = submit(&service, flow(dir, "b", "cat", 2));
+    over(&service, first);
+    over(&service, second);
+    let front = service.front();
+    let why = front.explain(&anna(), second, None, None).unwrap();
+    assert!(why.text.contains(&format!("{first}/a")), "the slots were held by the first:\n{}", why.text);
+    assert_eq!(why.document["flow"], format!("{second}/b"), "{:#}", why.document);
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let third = submit(&service, flow(dir, "c", &waits, 2));
+    let fourth = submit(&service, flow(dir, "d", "cat", 2));
+    until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    until(&service, fourth, |shown| shown.state == State::Live);
+    let why = front.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
+    assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
+    let query = LogQuery { job: "j".into(), ..LogQuery::default() };
+    let logs = front.logs(&anna(), first, &query).unwrap();
+    assert_eq!(logs.matches("said").count(), 6, "{logs}");
+    let problem = |query: LogQuery| front.logs(&anna(), first, &query).unwrap_err().message;
+    assert!(problem(LogQuery { job: "k".into(), ..LogQuery::default() }).contains("found job \"k\""));
+    assert!(problem(LogQuery { flow: Some("x".into()), ..query.clone() }).contains("found flow \"x\""));
+    assert!(problem(LogQuery { task: Some("mop".into()), ..query }).contains("expected map-N"));
+    fs::write(&go, "").unwrap();
+    over(&service, fourth);
     service.stop().unwrap();
 }

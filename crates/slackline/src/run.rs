@@ -6,6 +6,7 @@
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
 //! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
 //! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
+//! - `logs`: what attempts said (feature `report`);
 //! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
@@ -20,6 +21,8 @@ mod figures;
 mod forecast;
 mod hooks;
 mod learning;
+#[cfg(feature = "report")]
+pub mod logs;
 mod outcome;
 mod outlook;
 mod paths;
@@ -54,6 +57,8 @@ pub use outlook::{Ahead, Completions, Followed, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+/// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
+pub use slackline_local::agent::main as agent;
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
@@ -69,7 +74,9 @@ pub use slackline_local::{
     Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
-pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use state::{
+    FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
+};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 /// Microseconds of a second.
@@ -254,7 +261,9 @@ impl Opener<'_> {
     /// The run of the state directory: what is done is kept, what was cut short is continued, the rest begins.
     fn session(&self, sink: &mut dyn Sink) -> Result<Box<dyn Session>, RunError> {
         let Ready { started, prepared, source } = self.ready(sink)?;
-        let opening = self.opening(started);
+        let said = RefCell::new(&mut *sink);
+        let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
+        let opening = run::Opening { says: run::Says::new(&says), ..self.opening(started) };
         let session = prepared.open(opening).map_err(|error| match error {
             EngineError::Unrunnable(jobs) => {
                 source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
@@ -281,6 +290,7 @@ impl Opener<'_> {
             started,
             choices: self.request.choices.clone(),
             beside_others: self.request.beside_others,
+            says: run::Says::default(),
         }
     }
 

@@ -82,6 +82,12 @@ impl Local<'_> {
             return;
         }
         running.began = self.now;
+        if self.is_away(running.id, running.slot) {
+            // The driver is about to hear of it.
+            running.stage = Stage::Gone;
+            self.running.insert(row, running);
+            return;
+        }
         match self.launch(&running) {
             Ok(()) => {
                 running.stage = Stage::AtWork;
@@ -105,7 +111,7 @@ impl Local<'_> {
             return true;
         }
         let machine = self.machine_of(id, slot);
-        let Some(&capacity) = self.machines.get(machine.index()) else { return true };
+        let Some(&capacity) = self.machines.get(&machine) else { return true };
         let own = self.all_at_work().filter(|other| self.machine_of(other.id, other.slot) == machine);
         let others = others().filter(|(at, _)| *at == machine).map(|(_, demand)| demand);
         self.demand(id).fits(capacity, own.map(|other| self.demand(other.id)).chain(others))

@@ -43,6 +43,11 @@ impl Coming {
         !self.by_release.is_empty() || !self.waiting.is_empty()
     }
 
+    /// Whether a flow may be done some day: it is one of the instance's, and has not failed.
+    pub(crate) fn may_be_done(&self, flow: &str, instance: &Instance) -> bool {
+        !self.failed.contains(flow) && instance.flows().iter().any(|known| known.id == flow)
+    }
+
     /// A flow has failed.
     pub(crate) fn fail(&mut self, flow: &str) {
         if !self.failed.contains(flow) {

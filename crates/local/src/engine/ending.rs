@@ -72,11 +72,13 @@ impl Local<'_> {
             let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
             match self.fleet.next(patience) {
                 Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
+                Some(told) => self.take_in_machine(told),
                 // Woken by who asked for the stop.
                 None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
             }
         }
         // The files of those that did not go stay; resuming the run removes them.
+        self.clear_left_behind();
     }
 
     /// Kills what still runs, and records it.
@@ -112,8 +114,11 @@ impl Local<'_> {
     pub(super) fn take(&mut self, told: Vec<Told>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
-        for Told::Ended { attempt, report } in told {
-            self.take_in(attempt, report, &mut done);
+        for told in told {
+            match told {
+                Told::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
+                of_machine => self.take_in_machine(of_machine),
+            }
         }
         self.commit(done);
     }
@@ -146,7 +151,7 @@ impl Local<'_> {
 
     /// Nothing of an attempt that was stopped is left: its files are removed.
     fn is_gone(&mut self, number: u64) {
-        if let Some(id) = self.leaving.remove(&number) {
+        if let Some((id, _)) = self.leaving.remove(&number) {
             self.clear(id, number);
         }
     }
@@ -294,7 +299,9 @@ impl Local<'_> {
         self.rows.remove(&running.number);
         if running.is_at_work() {
             self.fleet.stop(running.number);
-            self.leaving.insert(running.number, running.id);
+            self.leaving.insert(running.number, (running.id, running.slot));
+        } else if running.stage == Stage::Gone {
+            self.leave_behind(self.machine_of(running.id, running.slot), running.id, running.number);
         }
         // One that waited for maps had its slot, but they may have had it.
         if running.stage != Stage::Starved {
@@ -332,7 +339,7 @@ impl Local<'_> {
     }
 
     /// Removes what an attempt leaves when it has no output.
-    fn clear(&self, id: TaskId, number: u64) {
+    pub(super) fn clear(&self, id: TaskId, number: u64) {
         let job = &self.work.jobs[id.job as usize];
         // What cannot be removed now is removed when the job is done, or the run is resumed.
         let _ = crate::files::remove(&self.work.layout.attempt(job, id, number));

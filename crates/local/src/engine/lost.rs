@@ -186,8 +186,8 @@ impl Local<'_> {
                 || self.running.values().any(by_row)
                 || self.lost.attempts().any(|r| on(r, slot))
         };
-        let mut slots = 0..self.work.instance.cluster().slots(lane);
-        slots.find(|&slot| !is_taken(slot))
+        let mut slots = 0..self.cluster.slot_numbers(lane);
+        slots.find(|&slot| !is_taken(slot) && !self.is_away(map, slot))
     }
 
     /// An attempt that makes a map again gives way to what the policy starts on its slot.

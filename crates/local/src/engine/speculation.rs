@@ -62,15 +62,16 @@ impl Local<'_> {
             return;
         }
         let others = self.fleet.beside();
-        for &lane in self.work.instance.cluster().lanes() {
+        for &lane in self.cluster.lanes() {
             let busy = |slot: u32| {
                 let on = |r: &Running| r.slot == slot && self.lane_of(r.id) == lane;
                 self.is_others(&others, lane, slot)
                     || self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
                     || self.lost.attempts().any(on)
             };
-            let idle: Vec<u32> =
-                (0..self.work.instance.cluster().slots(lane)).filter(|&s| !busy(s)).collect();
+            let is_there = |slot: u32| !self.away.contains(&self.cluster.machine_of(lane, slot).0);
+            let slots = 0..self.cluster.slot_numbers(lane);
+            let idle: Vec<u32> = slots.filter(|&slot| !busy(slot) && is_there(slot)).collect();
             for slot in idle {
                 let Some(row) = self.straggler(lane) else { break };
                 self.try_again(row, slot);
@@ -124,6 +125,6 @@ impl Local<'_> {
 
     /// The lane of the slots that serve a task.
     pub(super) fn lane_of(&self, id: TaskId) -> Lane {
-        self.work.instance.cluster().lane_of(id.phase)
+        self.cluster.lane_of(id.phase)
     }
 }

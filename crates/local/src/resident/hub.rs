@@ -40,8 +40,10 @@ impl Hub {
     /// Waits for news, as [`Fleet::next`], and gives all there is, each with the run it is of.
     pub(super) fn listen(&mut self, patience: Duration) -> Vec<(Seat, Told)> {
         let (mut heard, mut patience) = (Vec::new(), patience);
-        while let Some(Told::Ended { attempt, report }) = self.fleet.next(patience) {
+        while let Some(told) = self.fleet.next(patience) {
             patience = Duration::ZERO;
+            // This machine does not go.
+            let Told::Ended { attempt, report } = told else { continue };
             if let Some((seat, assignment)) = self.at_work.remove(&attempt) {
                 heard.push((seat, Told::Ended { attempt: assignment.number, report }));
             }

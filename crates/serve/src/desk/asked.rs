@@ -208,6 +208,18 @@ impl Desk {
                 ),
             );
         }
+        if let Some(key) = &submit.key {
+            if key.is_empty() || key.len() > 200 {
+                let found = key.len();
+                return refused(RefusalKind::Invalid, format!("key: found {found} bytes, expected 1 to 200"));
+            }
+            if let Some(&number) = self.keys.get(&(who.name.clone(), key.clone())) {
+                let message = format!("{name} was submitted as {number} already");
+                let number = Some(number);
+                let accepted = Accepted { number, name, message, next: None, prediction: None };
+                return Ok(Answer::Accepted(Box::new(accepted)));
+            }
+        }
         if submit.schedule.is_some() {
             return self.recurs(now, who, (submit, name), out);
         }
@@ -305,6 +317,10 @@ impl Desk {
     /// A submission is there from now on.
     pub(super) fn enter(&mut self, number: u64, at: Moment, wanted: Wanted, waits_for_files: bool) {
         self.next = self.next.max(number + 1);
+        // What recurs is sent once, by the service itself.
+        if let (Some(key), None) = (&wanted.submit.key, &wanted.recurrence) {
+            self.keys.insert((wanted.user.clone(), key.clone()), number);
+        }
         self.series.entry(wanted.name.clone()).or_default().push_back(number);
         let entry = Entry {
             held: wanted.submit.held,
@@ -333,7 +349,11 @@ impl Desk {
         self.dequeue(number);
         self.end_begun(number);
         self.leave_series(number);
-        self.entries.remove(&number);
+        if let Some(Entry { wanted: Wanted { submit, user, .. }, .. }) = self.entries.remove(&number)
+            && let Some(key) = submit.key
+        {
+            self.keys.remove(&(user, key));
+        }
     }
 
     /// The submission, if whoever asks may change it.

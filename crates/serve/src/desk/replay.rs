@@ -73,6 +73,9 @@ impl Desk {
             }
             Record::Remembered(ended) => {
                 self.next = self.next.max(ended.number + 1);
+                if let Some(key) = &ended.key {
+                    self.keys.insert((ended.user.clone(), key.clone()), ended.number);
+                }
                 self.ended.push_back(*ended);
             }
             Record::Draining(draining) => self.is_draining = draining,

@@ -351,6 +351,27 @@ fn roles_and_quotas_are_kept() {
 }
 
 #[test]
+fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
+    let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
+    let mut world = World::new(limits);
+    world.play = true;
+    let keyed = |name: &str| api::Submit { key: Some("k1".into()), ..submit(name) };
+    let first = world.submit(&anna(), keyed("a"));
+    assert_eq!(world.submit(&anna(), keyed("a")), first);
+    assert_eq!(world.submit(&operator(), keyed("b")), first + 1, "everybody has words of their own");
+    world.restart();
+    assert_eq!(world.submit(&anna(), keyed("a")), first);
+    world.compact();
+    assert_eq!(world.submit(&anna(), keyed("a")), first);
+    // What is forgotten is not known again.
+    world.pass(minutes(120));
+    assert_eq!(world.submit(&anna(), keyed("a")), first + 2);
+    let long = api::Submit { key: Some("k".repeat(201)), ..submit("a") };
+    let answer = world.ask(&anna(), Ask::Submit(Box::new(long), checked("a")));
+    assert_eq!(answer.unwrap_err().message, "key: found 201 bytes, expected 1 to 200");
+}
+
+#[test]
 fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
     let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
     let mut world = World::new(limits);
@@ -360,6 +381,7 @@ fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
         world.pass(minutes(1));
     }
     assert_eq!(world.list().len(), 10);
+    assert_eq!(world.forgotten, (0..40).map(|k| format!("n{k}")).collect::<Vec<_>>());
     world.compact();
     assert!(world.records.len() <= 12, "{:?}", world.records);
     world.pass(minutes(120));

@@ -54,6 +54,7 @@ impl Desk {
                 .map(|recurrence| api::Occurrence { recurrence, at: timestamp(wanted.since) }),
             ended: None,
             prediction: prediction.clone().filter(|_| is_whole),
+            key: wanted.submit.key.clone().filter(|_| wanted.recurrence.is_none()),
         }
     }
 

@@ -143,8 +143,7 @@ impl FromRequestParts<House> for Number {
     async fn from_request_parts(parts: &mut Parts, house: &House) -> Result<Self, Refused> {
         let Named(text) = Named::from_request_parts(parts, house).await?;
         let number = text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
-        let wrong =
-            || Refused::bad(format!("found {text:?}, expected the number of a submission"));
+        let wrong = || Refused::bad(format!("found {text:?}, expected the number of a submission"));
         number.map(Self).ok_or_else(wrong)
     }
 }

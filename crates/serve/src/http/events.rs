@@ -97,8 +97,9 @@ impl Listener {
             _ = self.stopped.wait_for(|stopped| *stopped) => return None,
         };
         // Whoever lags has missed some: there is no telling them apart from those there were.
+        let event = event.ok()?;
         let mut text = String::new();
-        write(&mut text, self.house.epoch, &event.ok()?);
+        write(&mut text, self.house.epoch, &event);
         for _ in 1..TOGETHER {
             match self.events.try_recv() {
                 Ok(event) => write(&mut text, self.house.epoch, &event),

@@ -189,10 +189,20 @@ mod tests {
 
     #[test]
     fn hosts_are_this_machine_whatever_their_port() {
-        for own in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "127.8.9.1:1", "[::1]", "[::1]:8080"] {
+        for own in
+            ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8080", "127.8.9.1:1", "[::1]", "[::1]:8080"]
+        {
             assert!(is_this_machine(own), "{own}");
         }
-        for other in ["", "example.org", "127.0.0.1.example.org", "10.0.0.1:80", "localhost.example.org", "::1x", "0.0.0.0"] {
+        for other in [
+            "",
+            "example.org",
+            "127.0.0.1.example.org",
+            "10.0.0.1:80",
+            "localhost.example.org",
+            "::1x",
+            "0.0.0.0",
+        ] {
             assert!(!is_this_machine(other), "{other}");
         }
         let hosts = ["flows.example.org".to_owned()];

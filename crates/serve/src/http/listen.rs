@@ -89,7 +89,10 @@ pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
         if group.is_some() {
             chown(&beside, None, *group)?;
         }
-        std::fs::set_permissions(&beside, Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 }))?;
+        std::fs::set_permissions(
+            &beside,
+            Permissions::from_mode(if group.is_some() { 0o660 } else { 0o600 }),
+        )?;
         std::fs::rename(&beside, path)?;
         bound.set_nonblocking(true)?;
         UnixListener::from_std(bound)

@@ -23,11 +23,8 @@ struct Asset {
 }
 
 /// Every file.
-const ASSETS: [Asset; 1] = [Asset {
-    path: "/",
-    kind: "text/html; charset=utf-8",
-    content: include_bytes!("../../page/index.html"),
-}];
+const ASSETS: [Asset; 1] =
+    [Asset { path: "/", kind: "text/html; charset=utf-8", content: include_bytes!("../../page/index.html") }];
 
 /// Routes with those of the files.
 pub(super) fn with_assets(router: Router<House>) -> Router<House> {

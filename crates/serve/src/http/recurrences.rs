@@ -24,11 +24,7 @@ pub(super) async fn list(State(house): State<House>, Asking(who): Asking) -> Ans
 #[utoipa::path(delete, path = "/api/v1/recurrences/{name}", tag = "recurrences", security(("token" = ["submit"])),
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn remove(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Named(name): Named,
-) -> Answered {
+pub(super) async fn remove(State(house): State<House>, Asking(who): Asking, Named(name): Named) -> Answered {
     acted(&house, who, Ask::Remove(name)).await
 }
 
@@ -44,10 +40,6 @@ pub(super) async fn pause(State(house): State<House>, Asking(who): Asking, Named
 #[utoipa::path(post, path = "/api/v1/recurrences/{name}/unpause", tag = "recurrences", security(("token" = ["submit"])),
     params(("name" = String, Path, description = "Its name")),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn unpause(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Named(name): Named,
-) -> Answered {
+pub(super) async fn unpause(State(house): State<House>, Asking(who): Asking, Named(name): Named) -> Answered {
     acted(&house, who, Ask::Pause { name, paused: false }).await
 }

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::answer::{nothing_there, other_method};
 use super::guard::{door, require};
-use super::{House, events, page, recurrences, service, submissions};
+use super::{House, events, page, recurrences, service, submissions, told};
 use crate::who::Role;
 
 /// What the description says of the whole.
@@ -35,6 +35,8 @@ fn all() -> OpenApiRouter<House> {
         .routes(routes!(events::events))
         .routes(routes!(submissions::list))
         .routes(routes!(submissions::show))
+        .routes(routes!(told::explain))
+        .routes(routes!(told::logs))
         .routes(routes!(recurrences::list));
     let submit = OpenApiRouter::new()
         .routes(routes!(submissions::submit))
@@ -45,8 +47,7 @@ fn all() -> OpenApiRouter<House> {
         .routes(routes!(recurrences::remove))
         .routes(routes!(recurrences::pause))
         .routes(routes!(recurrences::unpause));
-    let operate =
-        OpenApiRouter::new().routes(routes!(service::drain)).routes(routes!(service::undrain));
+    let operate = OpenApiRouter::new().routes(routes!(service::drain)).routes(routes!(service::undrain));
     let needs = |router: OpenApiRouter<House>, role: Role| {
         router.route_layer(middleware::from_fn_with_state(role, require))
     };
@@ -63,7 +64,7 @@ fn about() -> OpenApi {
     info.license = Some(License::new("Apache-2.0"));
     let mut about = OpenApiBuilder::new().info(info).build();
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-    about.components.get_or_insert_default().security_schemes.insert("token".to_owned(), token);
+    about.components.get_or_insert_default().security_schemes.insert("token".to_owned(), token.into());
     about
 }
 

@@ -98,9 +98,8 @@ pub(super) async fn load(State(house): State<House>, Asking(who): Asking) -> Ans
     params(("since" = Option<jiff::Timestamp>, Query, description = "Those that ended then or later; by default those of the last hour")),
     responses((status = 200, body = Timeline), Problems))]
 pub(super) async fn timeline(State(house): State<House>, mut query: Query) -> Answered {
-    let since = query.read("since", "a time such as 2026-03-01T06:00:00Z", |text| {
-        text.parse::<jiff::Timestamp>().ok()
-    })?;
+    let since = query
+        .read("since", "a time such as 2026-03-01T06:00:00Z", |text| text.parse::<jiff::Timestamp>().ok())?;
     query.end(&["since"])?;
     let since = since.map_or_else(|| house.front.now().saturating_sub(BACK), moment);
     Ok(document(StatusCode::OK, &house.front.timeline(since)))

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 
 use super::House;
 use super::answer::{Answered, Number, Problems, Query, Refused, Said, Sent, document};

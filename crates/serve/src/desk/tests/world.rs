@@ -59,6 +59,7 @@ pub(super) struct World {
     pub(super) play: bool,
     told: Vec<api::Event>,
     alerted: Vec<Alert>,
+    pub(super) forgotten: Vec<String>,
 }
 
 fn facts(limits: &Limits) -> Facts {
@@ -89,6 +90,7 @@ impl World {
             play: false,
             told: Vec::new(),
             alerted: Vec::new(),
+            forgotten: Vec::new(),
         }
     }
 
@@ -132,6 +134,7 @@ impl World {
                     self.standings.insert((number, flow), standing);
                 }
                 Effect::Cancel { .. } => {}
+                Effect::Forget(name) => self.forgotten.push(name),
                 Effect::Predict { number } => self.predicting.push(number),
                 Effect::Look(number) => {
                     let are_there = self.files;

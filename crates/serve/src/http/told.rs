@@ -1,0 +1,67 @@
+//! Why flows wait, and what attempts said.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::House;
+use super::answer::{Answered, Number, Problems, Query, Refused, document};
+use super::guard::Asking;
+use super::routes::text;
+use crate::api::Explanation;
+use crate::desk::Refusal;
+use crate::told::LogQuery;
+
+/// Why a flow of a submission, or a job of it, waits or waited: what held the slots meanwhile.
+#[utoipa::path(get, path = "/api/v1/submissions/{number}/explain", tag = "submissions", security(("token" = ["look"])),
+    params(("number" = u64, Path, description = "Its number"),
+        ("flow" = Option<String>, Query, description = "The flow; may be left out if there is only one"),
+        ("job" = Option<String>, Query, description = "The job; the flow as a whole if none is named")),
+    responses((status = 200, body = Explanation), Problems))]
+pub(super) async fn explain(
+    State(house): State<House>,
+    Asking(who): Asking,
+    Number(number): Number,
+    mut query: Query,
+) -> Answered {
+    let (flow, job) = (query.text("flow")?, query.text("job")?);
+    query.end(&["flow", "job"])?;
+    let front = house.front.clone();
+    let told = beside(move || front.explain(&who, number, flow.as_deref(), job.as_deref())).await?;
+    Ok(document(StatusCode::OK, &told))
+}
+
+/// What the attempts of a job said.
+#[utoipa::path(get, path = "/api/v1/submissions/{number}/logs", tag = "submissions", security(("token" = ["look"])),
+    params(("number" = u64, Path, description = "Its number"),
+        ("flow" = Option<String>, Query, description = "The flow; may be left out if there is only one"),
+        ("job" = String, Query, description = "The job"),
+        ("task" = Option<String>, Query, description = "`map-3`, `reduce-0`, `map` or `reduce`; all tasks if nothing is said"),
+        ("attempt" = Option<u32>, Query, minimum = 1, description = "Only the attempt of this number of each task"),
+        ("failed" = Option<bool>, Query, description = "Only attempts that failed")),
+    responses((status = 200, body = String, content_type = "text/plain"), Problems))]
+pub(super) async fn logs(
+    State(house): State<House>,
+    Asking(who): Asking,
+    Number(number): Number,
+    mut query: Query,
+) -> Answered {
+    let (flow, job, task) = (query.text("flow")?, query.text("job")?, query.text("task")?);
+    let job = job.ok_or_else(|| Refused::bad("job: found none, expected the name of a job"))?;
+    let attempt = query
+        .read("attempt", "a whole number from 1", |text| text.parse().ok().filter(|&attempt| attempt > 0))?;
+    let failed = query.read("failed", "true or false", |text| text.parse().ok())?;
+    query.end(&["flow", "job", "task", "attempt", "failed"])?;
+    let asked = LogQuery { flow, job, task, attempt, failed: failed.unwrap_or(false) };
+    let front = house.front.clone();
+    let said = beside(move || front.logs(&who, number, &asked)).await?;
+    Ok(text("text/plain; charset=utf-8", said))
+}
+
+/// Something that reads files, so that others are answered meanwhile.
+async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Answered<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    let ended = || Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the service is about to end");
+    Ok(done.map_err(|_| ended())??)
+}
