@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::api::{CatchUp, Change, FlowState, IfLate, Overlap, Schedule};
 use crate::who::{Role, Who};
-use world::{START, World, minutes, submit};
+use world::{START, World, checked, minutes, submit};
 
 fn anna() -> Who {
     Who::new("anna", Role::Submit)

@@ -1,0 +1,72 @@
+//! Which service is asked, and as whom.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::Args;
+use slackline_serve::client::{Client, Server};
+
+/// The variables that say what the flags do not.
+const SERVER: &str = "SLACKLINE_SERVER";
+const TOKEN: &str = "SLACKLINE_TOKEN";
+
+/// Where the service of a machine has its socket, if its unit file is the one that comes with the program.
+const OF_MACHINE: &str = "/run/slackline/socket";
+
+/// The state directory of a service below that of runs.
+pub(crate) const STATE: &str = "serve";
+
+/// Flags of a verb that asks a service.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ServerFlags {
+    /// Service: a socket, a state directory, or an address [default: the one there is]
+    ///
+    /// As in /run/slackline/socket, .slackline/serve, http://localhost:7070 or https://flows.example.org:7070; SLACKLINE_SERVER says
+    /// it where no flag does. By default it is the service of `slackline serve` in this directory, else that of this machine. Over a
+    /// network SLACKLINE_TOKEN has the token of whoever asks.
+    #[arg(long, value_name = "SERVER", help_heading = "Service")]
+    server: Option<String>,
+    /// Certificates (PEM) by which the service is known, instead of those that this machine trusts
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Service")]
+    trust: Option<PathBuf>,
+}
+
+impl ServerFlags {
+    /// A client of the service; `states` is where runs have their state directories.
+    ///
+    /// # Errors
+    /// There is none, or its name is none.
+    pub(crate) fn client(&self, states: &Path) -> anyhow::Result<Client> {
+        let said = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+        let server = match self.server.clone().or_else(|| said(SERVER)) {
+            Some(server) => server,
+            None => there_is(states)?.display().to_string(),
+        };
+        let server = Server::parse(&server)?.with_token(said(TOKEN)).trusting(self.trust.clone());
+        Ok(Client::new(server)?)
+    }
+
+    /// Whether the flag says a service.
+    pub(crate) fn is_given(&self) -> bool {
+        self.server.is_some()
+    }
+}
+
+/// The socket of a service that is there.
+fn there_is(states: &Path) -> anyhow::Result<PathBuf> {
+    let own = states.join(STATE).join("socket");
+    let Some(found) = [own.clone(), PathBuf::from(OF_MACHINE)].into_iter().find(|path| path.exists()) else {
+        bail!(
+            "found no service at {} or {OF_MACHINE}, expected --server or {SERVER} to say where it is; `slackline serve` starts one",
+            own.display()
+        )
+    };
+    Ok(found)
+}
+
+/// The number of a submission, where a run is named.
+pub(crate) fn submission(named: Option<&Path>) -> Option<u64> {
+    let text = named?.to_str()?;
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && !Path::new(text).exists() { text.parse().ok() } else { None }
+}

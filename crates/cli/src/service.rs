@@ -1,0 +1,142 @@
+//! Submissions of a service, in words: for tables and for the live view.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use slackline_serve::api::{Flow, FlowState, Job, Service, State, Submission};
+
+use crate::watch::shown::{self, Mood, Shown};
+use slackline::report::number::{counted, duration};
+
+/// A moment by the clock of this machine: the time alone if it is of today.
+pub(crate) fn clock(at: Timestamp, now: Timestamp) -> String {
+    let [at, now] = [at, now].map(|at| at.to_zoned(TimeZone::system()));
+    let form = if at.date() == now.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" };
+    at.strftime(form).to_string()
+}
+
+/// The same of a moment that may not be known.
+pub(crate) fn clock_if(at: Option<Timestamp>, now: Timestamp) -> String {
+    at.map_or_else(String::new, |at| clock(at, now))
+}
+
+/// What is to be said of a flow in a word or two.
+pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
+    let has_passed = flow.deadline.is_some_and(|deadline| now > deadline);
+    match (flow.state, flow.late) {
+        (FlowState::Failed, _) => "failed",
+        (FlowState::Cancelled, _) => "cancelled",
+        (FlowState::Done, Some(true)) => "late",
+        (FlowState::Done, Some(false)) => "on time",
+        (FlowState::Done, None) => "done",
+        (_, Some(true)) if has_passed => "late already",
+        (FlowState::Held, _) => "held",
+        (_, Some(true)) => "about to be late",
+        (FlowState::Waiting, _) => "waits",
+        (FlowState::Running, _) => "at work",
+    }
+}
+
+fn mood(flow: &Flow, now: Timestamp) -> Mood {
+    match verdict(flow, now) {
+        "failed" | "late" | "late already" => Mood::Bad,
+        "about to be late" => Mood::Doubtful,
+        "on time" | "done" => Mood::Good,
+        _ => Mood::Plain,
+    }
+}
+
+/// What is to be said of a submission in a word or a few.
+pub(crate) fn status(one: &Submission) -> String {
+    match &one.why {
+        Some(why) => format!("{}: {why}", one.state.name()),
+        None if one.held => "held".to_owned(),
+        None => one.state.name().to_owned(),
+    }
+}
+
+/// `4 slots, 3 at work under auto; 2 live, 5 queued`.
+pub(crate) fn headline(service: &Service) -> String {
+    let Service { engine, policy, slots, running, waiting, submissions, draining, trouble, .. } = service;
+    let of = |state: State| submissions.get(state.name()).copied().unwrap_or(0);
+    let (live, queued) = (of(State::Live), of(State::Queued) + of(State::Opening));
+    let slots = counted(*slots, "slot");
+    let mut out = format!(
+        "{engine}, {policy}: {slots}, {running} at work, {waiting} waiting; {live} live, {queued} queued"
+    );
+    if *draining {
+        out.push_str("; nothing new begins (slackline drain --undo)");
+    }
+    if let Some(trouble) = trouble {
+        out.extend(["\nwarning: ", trouble]);
+    }
+    out
+}
+
+/// What the live view shows of a service.
+pub(crate) fn shown(service: &Service, live: &[Submission], queued: &[Submission], events: &[shown::Event]) -> Shown {
+    let now = service.now;
+    let flows: Vec<shown::Flow> =
+        live.iter().flat_map(|one| one.flows.iter().map(move |flow| shown_flow(one, flow, now))).collect();
+    let waiting = queued.iter().map(|one| shown::Flow {
+        name: format!("{}/{}", one.number, one.name),
+        verdict: if one.held { "held" } else { "queued" },
+        ..shown::Flow::default()
+    });
+    let at_work = live.iter().flat_map(|one| {
+        one.flows.iter().filter(|flow| flow.running > 0).map(move |flow| {
+            let name = name(one, flow);
+            shown::Task { text: format!("{name}: {}", counted(flow.running, "task")), flow: name }
+        })
+    });
+    let all = live.iter().flat_map(|one| &one.flows);
+    Shown {
+        headline: headline(service),
+        done: all.clone().map(|flow| flow.done as usize).sum(),
+        total: all.clone().map(|flow| flow.tasks as usize).sum(),
+        slots: u32::try_from(service.slots).unwrap_or(u32::MAX),
+        held: service.running as usize,
+        failed: all.map(|flow| flow.failed_attempts).sum(),
+        at_work: at_work.collect(),
+        flows: flows.into_iter().chain(waiting).collect(),
+        events: events.to_vec(),
+    }
+}
+
+/// How a flow is called among those of all submissions.
+pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
+    format!("{}/{}", one.number, flow.flow)
+}
+
+fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
+    let between = flow.predicted_between.map(|[least, most]| format!("{} to {}", clock(least, now), clock(most, now)));
+    shown::Flow {
+        name: name(one, flow),
+        done: flow.done as usize,
+        total: flow.tasks as usize,
+        at_work: flow.running as usize,
+        failed: flow.failed_attempts,
+        deadline: clock_if(flow.deadline, now),
+        completion: clock_if(flow.completion.or(flow.predicted), now),
+        between: between.unwrap_or_default(),
+        verdict: verdict(flow, now),
+        mood: mood(flow, now),
+        jobs: flow.jobs.iter().map(shown_job).collect(),
+    }
+}
+
+fn shown_job(job: &Job) -> shown::Job {
+    shown::Job {
+        name: job.job.clone(),
+        after: job.after.join(", "),
+        phases: [job.maps, job.reduces].map(|phase| (phase.done as usize, phase.tasks as usize)),
+        at_work: (job.maps.running + job.reduces.running) as usize,
+        failed: 0,
+        took: String::new(),
+    }
+}
+
+/// How long it is until a moment, or since it, in words.
+pub(crate) fn from_now(at: Timestamp, now: Timestamp) -> String {
+    let seconds = at.duration_since(now).as_secs_f64();
+    if seconds >= 0.0 { format!("in {}", duration(seconds)) } else { format!("{} ago", duration(-seconds)) }
+}
