@@ -22,9 +22,20 @@ struct Asset {
     content: &'static [u8],
 }
 
-/// Every file.
-const ASSETS: [Asset; 1] =
-    [Asset { path: "/", kind: "text/html; charset=utf-8", content: include_bytes!("../../page/index.html") }];
+/// Every file. The program and the style are built from `crates/slackline/page/src/dashboard`.
+const ASSETS: [Asset; 3] = [
+    Asset { path: "/", kind: "text/html; charset=utf-8", content: include_bytes!("../../page/index.html") },
+    Asset {
+        path: "/dashboard.js",
+        kind: "text/javascript; charset=utf-8",
+        content: include_bytes!("../../page/dashboard.js"),
+    },
+    Asset {
+        path: "/dashboard.css",
+        kind: "text/css; charset=utf-8",
+        content: include_bytes!("../../page/dashboard.css"),
+    },
+];
 
 /// Routes with those of the files.
 pub(super) fn with_assets(router: Router<House>) -> Router<House> {

@@ -1,6 +1,9 @@
 // Numbers and times as people read them. Tables of policies come written; this is for what is pointed at.
 import type { Doc } from "./data";
 
+/** What says which times of the clock ticks are. */
+export type Clocked = Pick<Doc, "clock" | "tick" | "end">;
+
 /** A number with a few digits and a comma after every three. */
 export function number(value: number): string {
   const size = Math.abs(value);
@@ -41,7 +44,7 @@ export function duration(seconds: number): string {
 }
 
 /** Seconds of the local clock at a second of the workload, as if it were UTC; null without a clock. */
-function local(doc: Doc, seconds: number): number | null {
+function local(doc: Clocked, seconds: number): number | null {
   // What takes seconds is told in seconds: the clock would hide them.
   if (!doc.clock || doc.end * doc.tick < 100) return null;
   let ahead = 0;
@@ -50,7 +53,7 @@ function local(doc: Doc, seconds: number): number | null {
 }
 
 /** A point in time: by the clock if there is one, else as a duration from the start. */
-export function instant(doc: Doc, ticks: number): string {
+export function instant(doc: Clocked, ticks: number): string {
   const seconds = ticks * doc.tick, clock = local(doc, seconds);
   if (clock === null) return duration(seconds);
   const start = local(doc, 0)!;
@@ -66,7 +69,7 @@ function dayName(moment: Date): string {
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
 /** Marks of a time axis between two ticks: at most about so many, at round times of the clock. */
-export function timeMarks(doc: Doc, from: number, to: number, most: number): { at: number; label: string }[] {
+export function timeMarks(doc: Clocked, from: number, to: number, most: number): { at: number; label: string }[] {
   const a = from * doc.tick, b = to * doc.tick, least = (b - a) / Math.max(1, most);
   const step = least < 1 ? niceStep(least) : STEPS.find((step) => step >= least) ?? Math.ceil(least / 604800) * 604800;
   const shift = (local(doc, 0) ?? 0) % 86400;
@@ -78,7 +81,7 @@ export function timeMarks(doc: Doc, from: number, to: number, most: number): { a
   return marks;
 }
 
-function markLabel(doc: Doc, seconds: number, step: number): string {
+function markLabel(doc: Clocked, seconds: number, step: number): string {
   const clock = local(doc, seconds);
   if (clock !== null) {
     const moment = new Date(Math.round(clock * 1000)), text = moment.toISOString();

@@ -1,0 +1,224 @@
+// One submission: its flows and jobs, what is expected of it, and what can be done with it.
+import { h } from "../dom";
+import { count, percent } from "../format";
+import { at, type Flow, type Job, type Me, type Phase, type Submission } from "./api";
+import { confirmed, does, field, filled, notify, windowed } from "./dialogs";
+import { foretold } from "./foretold";
+import { FATE_COLOURS, stateOf, verdict } from "./rows";
+import { isOpen, type Store } from "./store";
+import { away, clock, millis } from "./time";
+
+/** Flows of a submission that are shown at first. */
+const FLOWS_MOST = 50;
+/** The end of long logs is shown, characters. */
+const LOGS_MOST = 400_000;
+const OVER = ["done", "failed", "cancelled"];
+
+/** Whether somebody may change what is somebody's. */
+export function mayChange(me: Me | null, user: string): boolean {
+  return me !== null && (me.role === "operate" || me.role === "submit" && me.name === user);
+}
+
+export class Details {
+  private readonly dialog: HTMLDialogElement;
+  private readonly title: HTMLElement;
+  private readonly body = h("div", { class: "details" });
+  private readonly told = h("div", {});
+  private number: number | null = null;
+  private shown: Submission | null = null;
+  private drawn = "";
+  private all = false;
+
+  constructor(private readonly store: Store) {
+    this.dialog = windowed("", "side", this.body, this.told);
+    this.title = this.dialog.querySelector("h2")!;
+    this.dialog.addEventListener("close", () => {
+      this.number = this.shown = null;
+      history.replaceState(null, "", location.pathname);
+    });
+    store.onChange((what) => { if (what.has("open") || what.has("over") || what.has("me")) void this.look(); });
+    const named = () => { const found = /^#(\d+)$/.exec(location.hash); if (found) this.open(Number(found[1])); };
+    addEventListener("hashchange", named);
+    named();
+  }
+
+  open(number: number): void {
+    Object.assign(this, { number, shown: null, drawn: "", all: false });
+    this.title.textContent = `Submission ${number}`;
+    this.body.replaceChildren(h("p", { class: "muted" }, "…"));
+    this.told.replaceChildren();
+    this.dialog.querySelector(".notice")!.replaceChildren();
+    if (!this.dialog.open) this.dialog.showModal();
+    // An address of its own, that can be sent to others.
+    history.replaceState(null, "", `#${number}`);
+    void this.look();
+  }
+
+  /** Asks for it anew, and shows it if it is another. */
+  private async look(): Promise<void> {
+    const { number } = this;
+    if (number === null) return;
+    try {
+      const shown = await this.store.client.get<Submission>(`/api/v1/submissions/${number}`);
+      if (number !== this.number) return;
+      const drawn = JSON.stringify([shown, this.store.me, this.all]);
+      if (drawn !== this.drawn) [this.shown, this.drawn] = [shown, drawn];
+      else return;
+      this.draw();
+    } catch (error) {
+      if (number === this.number && !this.shown) notify(error instanceof Error ? error.message : String(error), true);
+    }
+  }
+
+  private draw(): void {
+    const one = this.shown!, may = isOpen(one) && mayChange(this.store.me, one.user), { now } = this.store;
+    this.title.textContent = `${one.number} ${one.name}`;
+    const flows = this.all ? one.flows : one.flows.slice(0, FLOWS_MOST), more = one.flows.length - flows.length;
+    keepingFocus(this.body, () => this.body.replaceChildren(
+      this.facts(one), may ? this.actions(one) : "",
+      ...(one.prediction && isOpen(one) ? [h("section", {}, h("h3", {}, "What is expected"), foretold(one.prediction, now))] : []),
+      ...flows.map((flow) => this.flow(one, flow, may)),
+      more > 0 ? h("button", { type: "button", class: "more", click: () => { this.all = true; void this.look(); } }, `Show ${count(more, "flow")} more`) : ""));
+  }
+
+  private facts(one: Submission): HTMLElement {
+    const { now } = this.store, at = (text: string) => clock(millis(text), now);
+    const facts: [string, string | undefined][] = [
+      ["state", one.held && isOpen(one) ? `held (${one.state})` : one.state], ["why", one.why], ["by", one.user],
+      ["submitted", `${at(one.submitted)}, ${away(millis(one.submitted), now)}`],
+      ["recurs as", one.occurrence && `${one.occurrence.recurrence}, the time of ${at(one.occurrence.at)}`],
+      ["over", one.ended && `${at(one.ended)}, ${away(millis(one.ended), now)}`],
+      ["priority", one.priority > 0 ? String(one.priority) : undefined],
+    ];
+    return h("dl", { class: "made" }, ...facts.flatMap(([name, value]) => value ? [h("dt", {}, name), h("dd", {}, value)] : []));
+  }
+
+  private button(key: string, text: string, click: () => unknown, kind = ""): HTMLElement {
+    return h("button", { type: "button", "data-key": key, class: kind || null, click }, text);
+  }
+
+  private actions(one: Submission): HTMLElement {
+    return h("div", { class: "buttons" },
+      this.button("hold", one.held ? "Let go" : "Hold", () => this.act(one.held ? "unhold" : "hold")),
+      this.button("change", "Change…", () => this.change()),
+      this.button("cancel", "Cancel…", () => this.cancel(null), "danger"));
+  }
+
+  private flow(one: Submission, flow: Flow, may: boolean): HTMLElement {
+    const { now } = this.store, { fate, words } = verdict(flow, now), at = (text: string) => clock(millis(text), now);
+    const dot = h("span", { class: "dot", "aria-hidden": "true" });
+    dot.style.background = FATE_COLOURS[fate];
+    const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
+    const facts: [string, string | Node | undefined][] = [
+      ["state", `${state}, ${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`],
+      ["why", flow.cause], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
+      ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
+      ["done", flow.completion && at(flow.completion)],
+      ["expected", flow.predicted && `${at(flow.predicted)}${flow.predicted_between ? `, between ${flow.predicted_between.map(at).join(" and ")}` : ""}`],
+      ["in time?", h("span", { class: `fate ${fate}` }, dot, words)],
+      ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
+    ];
+    return h("section", { "aria-label": `Flow ${name}` }, h("h3", {}, name),
+      h("dl", { class: "made" }, ...facts.flatMap(([what, value]) => value ? [h("dt", {}, what), h("dd", {}, value)] : [])),
+      h("div", { class: "buttons" },
+        this.button(`explain ${name}`, "Explain", () => this.explain(name, null)),
+        may && !isOver && one.flows.length > 1 && this.button(`hold ${name}`, flow.state === "held" ? "Let go" : "Hold", () => this.act(flow.state === "held" ? "unhold" : "hold", name)),
+        may && !isOver && one.flows.length > 1 && this.button(`cancel ${name}`, "Cancel…", () => this.cancel(name), "danger")),
+      flow.jobs && flow.jobs.length > 0 ? this.jobs(name, flow.jobs) : "");
+  }
+
+  private jobs(flow: string, jobs: Job[]): HTMLElement {
+    const phase = ({ tasks, done, running }: Phase) => tasks === 0 ? "–" : `${done} of ${tasks}${running > 0 ? `, ${running} at work` : ""}`;
+    return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": `Jobs of ${flow}` }, h("table", {},
+      h("thead", {}, h("tr", {}, ...["job", "maps done", "reduces done", "", "comes after"].map((text) => text ? h("th", { scope: "col", class: text === "comes after" ? "words" : null }, text) : h("td", {})))),
+      h("tbody", {}, ...jobs.map((job) => h("tr", {}, h("th", { scope: "row" }, job.job), h("td", {}, phase(job.maps)), h("td", {}, phase(job.reduces)),
+        h("td", {}, h("span", { class: "buttons" },
+          this.button(`explain ${flow}/${job.job}`, "Explain", () => this.explain(flow, job.job)),
+          this.button(`logs ${flow}/${job.job}`, "Logs", () => this.logs(flow, job.job, false)))),
+        h("td", { class: "words" }, job.after.join(", ") || "–"))))));
+  }
+
+  private async act(what: "hold" | "unhold" | "cancel", flow: string | null = null): Promise<void> {
+    const number = this.number!;
+    await does(() => this.store.client.act("POST", at(`/api/v1/submissions/${number}/${what}`, { flow })));
+    this.store.touch(number);
+    void this.look();
+  }
+
+  private async cancel(flow: string | null): Promise<void> {
+    const { number, name } = this.shown!, what = flow === null ? `submission ${number} (${name})` : `flow ${flow} of ${number}`;
+    if (await confirmed(`Cancel ${what}?`, "What runs of it is stopped. It cannot be taken back; jobs that are done stay done.", "Cancel it", "Let it go on")) await this.act("cancel", flow);
+  }
+
+  /** Another deadline, weight or priority. */
+  private async change(): Promise<void> {
+    const { number, flows, priority } = this.shown!;
+    const flow = h("select", {}, h("option", { value: "" }, "all of them"), ...flows.map((one) => h("option", {}, one.flow)));
+    const deadline = h("input", { placeholder: "2h" }), weight = h("input", { inputmode: "decimal" });
+    const first = h("input", { type: "number", min: 0, step: 1, value: priority });
+    const isChanged = await filled(`Change submission ${number}`, [
+      field({ label: "Flow", input: flow, help: "Whose deadline and weight" }),
+      field({ label: "Deadline", input: deadline, help: "A duration after its release such as 2h, a time of day, or a date and time; empty: as it is" }),
+      field({ label: "Weight", input: weight, help: "Empty: as it is" }),
+      field({ label: "Priority", input: first, help: "The higher, the sooner it is taken from the queue" }),
+    ], "Change", () => {
+      const sent: Record<string, unknown> = {};
+      if (deadline.value.trim()) sent.deadline = deadline.value.trim();
+      if (weight.value.trim()) sent.weight = Number(weight.value);
+      if (flow.value && (sent.deadline || sent.weight !== undefined)) sent.flow = flow.value;
+      if (first.value !== String(priority)) sent.priority = Number(first.value);
+      if (Number.isNaN(sent.weight)) return Promise.resolve(wrong(`weight: found ${weight.value}, expected a number`));
+      if (Object.keys(sent).length === 0) return Promise.resolve(wrong("found nothing that is to be different"));
+      return does(() => this.store.client.act("PATCH", `/api/v1/submissions/${number}`, sent));
+    });
+    if (!isChanged) return;
+    notify(`Submission ${number} is changed`);
+    this.store.touch(number);
+    void this.look();
+  }
+
+  private async explain(flow: string, job: string | null): Promise<void> {
+    await this.tell(`Why ${job === null ? flow : `${flow}/${job}`} waited`, async () => {
+      const { text } = await this.store.client.get<{ text: string }>(at(`/api/v1/submissions/${this.number}/explain`, { flow, job }));
+      return [h("pre", { tabindex: 0 }, text)];
+    });
+  }
+
+  private async logs(flow: string, job: string, failed: boolean): Promise<void> {
+    const turn = h("button", { type: "button", click: () => this.logs(flow, job, !failed) }, failed ? "All attempts" : "Only attempts that failed");
+    await this.tell(`Logs of ${flow}/${job}`, async () => {
+      const text = await this.store.client.text(at(`/api/v1/submissions/${this.number}/logs`, { flow, job, failed: failed || null }));
+      const cut = text.length > LOGS_MOST ? h("p", { class: "muted" }, `The last ${percent(LOGS_MOST / text.length)} of them; slackline logs has all.`) : "";
+      return [turn, cut, h("pre", { tabindex: 0 }, text.slice(-LOGS_MOST) || "No attempt of it has said anything.")];
+    });
+  }
+
+  /** Something that takes a while, below the rest. */
+  private async tell(title: string, ask: () => Promise<(Node | string)[]>): Promise<void> {
+    const heading = h("h3", { tabindex: -1 }, title), number = this.number;
+    this.told.replaceChildren(h("section", { "aria-label": title }, heading, h("p", { class: "muted", role: "status" }, "…")));
+    heading.scrollIntoView({ block: "nearest" });
+    let said: (Node | string)[];
+    try {
+      said = await ask();
+    } catch (error) {
+      said = [h("pre", { class: "bad", tabindex: 0 }, error instanceof Error ? error.message : String(error))];
+    }
+    if (this.number !== number || !heading.isConnected) return;
+    heading.parentElement!.replaceChildren(heading, ...said);
+    heading.focus();
+    heading.scrollIntoView({ block: "start" });
+  }
+}
+
+function wrong(message: string): false {
+  notify(message, true);
+  return false;
+}
+
+/** Draws something anew; the button of the same key has the focus afterwards. */
+export function keepingFocus(holder: HTMLElement, draw: () => void): void {
+  const on = document.activeElement, key = on && holder.contains(on) ? on.getAttribute("data-key") : null;
+  draw();
+  if (key !== null) holder.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+}

@@ -1,0 +1,44 @@
+// What is expected of a submission, what it means for others, and what would help, in words.
+import { h } from "../dom";
+import { count, duration, percent } from "../format";
+import type { FlowPrediction, Prediction, Remedy } from "./api";
+import { FATE_COLOURS, type Fate } from "./rows";
+import { away, clock, millis } from "./time";
+
+export function foretold(prediction: Prediction, now: number): HTMLElement {
+  const { flows, makes_late, remedies, made } = prediction, at = (text: string) => clock(millis(text), now);
+  return h("div", { class: "foretold" },
+    h("ul", {}, ...flows.map((flow) => h("li", {}, ...expected(flow, now)))),
+    makes_late.length > 0 && h("h4", {}, `With it ${count(makes_late.length, "flow")} of others ${makes_late.length === 1 ? "is" : "are"} expected to be late`),
+    makes_late.length > 0 && h("ul", {}, ...makes_late.map((late) =>
+      h("li", {}, `${late.flow} of ${late.number} ${late.name}: by ${duration(Math.round(late.late_by))} (done at ${at(late.with)} instead of ${at(late.without)}, deadline ${at(late.deadline)})`))),
+    remedies.length > 0 && h("h4", {}, "What would help"),
+    remedies.length > 0 && h("ul", {}, ...remedies.map((remedy) => h("li", {}, words(remedy, now)))),
+    h("p", { class: "muted" }, `Said ${away(millis(made), now)}.`));
+}
+
+function expected(flow: FlowPrediction, now: number): (Node | string)[] {
+  const done = millis(flow.completion), at = (text: string) => clock(millis(text), now);
+  const between = flow.between && flow.between[0] !== flow.between[1] ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : "";
+  const fate: Fate = flow.holds === undefined ? "free" : flow.holds ? "met" : "likely";
+  const dot = h("span", { class: "dot", "aria-hidden": "true" });
+  dot.style.background = FATE_COLOURS[fate];
+  const chance = flow.chance === undefined ? "" : ` (in ${percent(flow.chance / 100)} of courses)`;
+  const verdict = flow.deadline === undefined ? "no deadline"
+    : flow.holds ? `its deadline ${at(flow.deadline)} is expected to hold${chance}`
+      : `its deadline ${at(flow.deadline)} is not expected to hold${chance}`;
+  return [
+    h("strong", {}, flow.flow), ` is expected to be done at ${clock(done, now)} (${away(done, now)})${between}. `,
+    h("span", { class: `fate ${fate}` }, dot, verdict),
+  ];
+}
+
+function words(remedy: Remedy, now: number): string {
+  const { flow } = remedy;
+  switch (remedy.kind) {
+    case "deadline": return `${flow}: a deadline of ${clock(millis(remedy.deadline), now)} or later`;
+    case "slots": return `${flow}: ${count(remedy.slots, "slot")} instead of those there are`;
+    case "hold": return `${flow}: ${remedy.numbers.length === 1 ? "submission" : "submissions"} ${remedy.numbers.join(", ")} held until it is done`;
+    case "nothing": return `${flow}: nothing here; alone it would be done at ${clock(millis(remedy.alone), now)}`;
+  }
+}

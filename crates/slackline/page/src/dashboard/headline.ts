@@ -1,0 +1,87 @@
+// How the service fares, in a few figures, and what is wrong with it.
+import { h } from "../dom";
+import { count, percent } from "../format";
+import type { Calibration, Service } from "./api";
+import { rowsOf } from "./rows";
+import type { Store } from "./store";
+import { away, clock, millis } from "./time";
+
+export class Headline {
+  readonly element = h("div", {});
+  readonly about = h("p", { class: "muted" });
+  private readonly figures = h("dl", { class: "figures" });
+  private readonly good = h("p", { class: "muted" });
+  private readonly trouble = h("div", { class: "banner bad", role: "alert", hidden: true });
+  private readonly draining = h("div", { class: "banner", role: "status", hidden: true }, "The service is drained: what is at work comes to its end, nothing new begins.");
+  private readonly gone = h("div", { class: "banner bad", role: "alert", hidden: true });
+
+  constructor(private readonly store: Store) {
+    this.element.append(this.gone, this.trouble, this.draining, this.figures, this.good);
+  }
+
+  draw(): void {
+    const { service } = this.store;
+    if (!service) return;
+    const { version, engine, policy, started } = service;
+    this.about.textContent = `version ${version} · ${engine} · policy ${policy} · started ${clock(millis(started), this.store.now)}`;
+    this.trouble.hidden = !service.trouble;
+    write(this.trouble, service.trouble ? `Something is wrong with the service: ${service.trouble}` : "");
+    this.draining.hidden = !service.draining;
+    const figures = this.numbers(service);
+    if (this.figures.childElementCount !== figures.length) {
+      this.figures.replaceChildren(...figures.map(([name]) => h("div", {}, h("dt", {}, name), h("dd", {}), h("dd", { class: "muted" }))));
+    }
+    figures.forEach(([, value, more, isBad], k) => {
+      const [, large, small] = [...this.figures.children[k].children] as HTMLElement[];
+      write(large, value);
+      write(small, more);
+      large.className = isBad ? "bad" : "";
+    });
+    write(this.good, calibration(service.calibration));
+  }
+
+  private numbers(service: Service): [string, string, string, boolean][] {
+    const { slots, running, waiting, submissions } = service, of = (value = 0) => value.toLocaleString("en-US");
+    const rows = rowsOf(this.store.open.values(), this.store.now), is = (fate: string) => rows.filter((row) => row.verdict.fate === fate && row.state !== "done").length;
+    const late = is("late"), likely = is("likely"), failed = submissions.failed ?? 0;
+    const held = [...this.store.open.values()].filter((one) => one.held).length;
+    return [
+      ["slots at work", `${of(running)} of ${of(slots)}`, slots > 0 ? percent(running / slots) : "", false],
+      ["tasks that wait", of(waiting), "of submissions that have begun", false],
+      ["submissions", of((submissions.live ?? 0) + (submissions.opening ?? 0)), "have begun and are not over", false],
+      ["in the queue", of(submissions.queued), held > 0 ? `${of(held)} held` : "none held", false],
+      ["late", of(late), "past their deadlines", late > 0],
+      ["likely late", of(likely), "not expected in time", likely > 0],
+      ["over", of((submissions.done ?? 0) + failed + (submissions.cancelled ?? 0) + (submissions.rejected ?? 0)), `${of(failed)} failed, as far as remembered`, false],
+    ];
+  }
+
+  /** Says whether the service is there. */
+  link(): void {
+    const { link, now } = this.store;
+    this.gone.hidden = link.isThere || !link.why;
+    if (this.gone.hidden) return;
+    // What it says changes every second; it is read out once.
+    const since = `The service is gone since ${clock(link.since, now)}, and what is shown is as it was then.`;
+    const why = `${link.why}. It is tried again ${away(link.again, Date.now())}.`;
+    if (this.gone.childElementCount === 0) this.gone.append(h("strong", {}), h("span", { "aria-live": "off" }));
+    const [first, second] = [...this.gone.children] as HTMLElement[];
+    write(first, since);
+    write(second, ` ${why}`);
+  }
+}
+
+function calibration({ flows, inside, error, bias, deadlines }: Calibration): string {
+  if (flows === 0) return "How good predictions are is known when the first flows are done.";
+  const side = bias >= 0 ? "later" : "earlier";
+  const parts = [
+    `${percent(inside)} of ${count(flows, "flow")} were done in the time expected of eight in ten`,
+    `off by ${percent(error)} on average`, `${percent(Math.abs(bias))} ${side} than expected`,
+    deadlines === undefined ? "" : `right about ${percent(deadlines)} of deadlines`,
+  ];
+  return `Predictions so far: ${parts.filter(Boolean).join(", ")}.`;
+}
+
+function write(node: HTMLElement, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}

@@ -1,0 +1,129 @@
+// The dashboard of the service: its parts, and who may do what.
+import { isDark } from "../colour";
+import { h } from "../dom";
+import { Client } from "./api";
+import { Details } from "./details";
+import { confirmed, does, field, filled, notice, notify } from "./dialogs";
+import { Events } from "./events";
+import { Flows } from "./flows";
+import { Headline } from "./headline";
+import { LoadOverTime } from "./load";
+import { Over } from "./over";
+import { Recurrences } from "./recurrences";
+import { SlotsOverTime } from "./slots";
+import { Store } from "./store";
+import { SubmitForm } from "./submit";
+
+const THEME = "slackline-theme";
+/** Charts of the time that passes are drawn anew so often, milliseconds. */
+const CHARTS_EVERY = 5_000, SLOTS_EVERY = 1_000;
+
+const client = new Client(), store = new Store(client);
+const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
+
+/** Says what lies under the pointer. */
+function say(event: MouseEvent, lines: string[] | null): void {
+  tip.hidden = lines === null;
+  if (!lines) return;
+  tip.replaceChildren(...lines.map((line) => h("div", {}, line)));
+  const left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8));
+  const below = event.clientY + 16 + tip.offsetHeight < innerHeight;
+  tip.style.transform = `translate(${left}px, ${below ? event.clientY + 16 : event.clientY - tip.offsetHeight - 10}px)`;
+}
+
+/** Asks for a token, once at a time. */
+let isAsking = false;
+async function askToken(message: string): Promise<void> {
+  if (isAsking) return;
+  isAsking = true;
+  const token = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
+  const isGiven = await filled("Who are you?", [h("p", {}, message),
+    field({ label: "Token", input: token, help: "It is kept until this tab is closed, and sent to this service alone" })], "Go on", async () => {
+    if (!/^[\x21-\x7e]+$/.test(token.value.trim())) { notify("found no token, expected one as slackline serve token add says it", true); return false; }
+    client.token = token.value.trim();
+    return true;
+  });
+  isAsking = false;
+  if (isGiven) store.startAgain();
+}
+
+function main(): void {
+  const chosen = localStorage.getItem(THEME);
+  if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
+  const page = document.getElementById("page")!;
+  let details: Details;
+  const open = (number: number) => details.open(number);
+  const headline = new Headline(store), flows = new Flows(store, open), over = new Over(store, open), load = new LoadOverTime(store);
+  const slots = new SlotsOverTime(store, say, open), recurrences = new Recurrences(store), events = new Events(store, open);
+  const form = new SubmitForm(store, open);
+  const submit = h("button", { type: "button", class: "primary", hidden: true, click: () => form.open() }, "Submit…");
+  const drain = h("button", { type: "button", hidden: true, click: () => turnDrain() }, "Drain…");
+  const theme = h("button", { type: "button", click: () => turn() }, "Light / dark");
+  const who = h("span", { class: "muted" }), token = h("button", { type: "button", class: "link", click: () => void askToken("Somebody else's token may be given.") }, "Token…");
+  const link = h("span", { class: "link-state", role: "status" }, "not there yet");
+  const section = (id: string, title: string, ...parts: Node[]) =>
+    h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...parts);
+  page.replaceChildren(
+    h("a", { class: "skip", href: "#flows" }, "Skip to the flows"),
+    h("header", { class: "top" },
+      h("div", { class: "heading" }, h("h1", {}, "Slackline"), link, h("span", { class: "space" }), who, token),
+      headline.about,
+      h("nav", { "aria-label": "What can be done" }, submit, drain, theme)),
+    h("main", {}, notice(), headline.element,
+      section("flows", "Flows", flows.element),
+      section("alerts", "Alerts", events.alerts),
+      section("recurrences", "Recurrences", recurrences.element),
+      section("load", "Load", load.element),
+      section("slots", "Slots", slots.element),
+      section("over", "Over", over.element),
+      section("events", "Events", events.element)), tip);
+  details = new Details(store);
+
+  const roles = () => {
+    const { me, service } = store;
+    who.textContent = me ? `${me.name}, may ${me.role}` : "";
+    submit.hidden = me === null || me.role === "look";
+    drain.hidden = me?.role !== "operate";
+    drain.textContent = service?.draining ? "Let submissions begin again" : "Drain…";
+  };
+  const linked = () => {
+    const { isThere, why } = store.link, text = isThere ? "live" : why ? "gone" : "not there yet";
+    if (link.textContent !== text) link.textContent = text;
+    link.dataset.state = isThere ? "live" : "gone";
+    headline.link();
+  };
+  let chartsAt = 0, slotsAt = 0;
+  const charts = (isForced = false) => {
+    const now = Date.now();
+    if (isForced || now - chartsAt >= CHARTS_EVERY) { chartsAt = now; load.draw(); }
+    if (isForced || now - slotsAt >= SLOTS_EVERY) { slotsAt = now; slots.draw(); }
+  };
+  store.onChange((what) => {
+    if (what.has("link") || what.has("clock")) linked();
+    if (what.has("me") || what.has("service")) roles();
+    // How far away deadlines are changes every second.
+    if (what.has("open") || what.has("service") || what.has("clock")) { headline.draw(); flows.draw(); }
+    if (what.has("over")) over.draw();
+    if (what.has("recurrences") || what.has("me") || what.has("clock")) recurrences.draw();
+    if (what.has("events")) events.draw();
+    if (what.has("load") || what.has("attempts") || what.has("clock")) charts();
+  });
+  const turn = () => {
+    localStorage.setItem(THEME, document.documentElement.dataset.theme = isDark() ? "light" : "dark");
+    charts(true);
+  };
+  const turnDrain = async () => {
+    const isDrained = store.service?.draining ?? false;
+    if (!isDrained && !await confirmed("Drain the service?", "What is at work comes to its end, and nothing new begins until that is taken back. What is submitted waits.", "Drain it", "Leave it")) return;
+    await does(() => client.act("POST", isDrained ? "/api/v1/undrain" : "/api/v1/drain"));
+    store.touch();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts(true));
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; charts(true); } });
+  client.onUnknown = (message) => void askToken(message);
+  store.start();
+  document.documentElement.dataset.ready = "yes";
+}
+
+main();

@@ -1,0 +1,52 @@
+// Submissions that are over, the latest first.
+import { h } from "../dom";
+import { duration } from "../format";
+import { SortedTable } from "../table";
+import type { Submission } from "./api";
+import { does } from "./dialogs";
+import { FATE_COLOURS, verdict, type Fate } from "./rows";
+import type { Store } from "./store";
+import { clock, millis } from "./time";
+
+const PAGE = 20;
+
+export class Over {
+  readonly element: HTMLElement;
+  private readonly table: SortedTable<Submission>;
+  private readonly older = h("button", { type: "button", class: "more", hidden: true }, "Ask for older ones");
+  private drawn: Submission[] = [];
+
+  constructor(private readonly store: Store, onOpen: (number: number) => void) {
+    const time = (at?: string) => at ? clock(millis(at), store.now) : "–", took = (one: Submission) => one.ended ? (millis(one.ended) - millis(one.submitted)) / 1000 : null;
+    this.table = new SortedTable<Submission>([
+      { heading: "submission", text: (one) => `${one.number} ${one.name}`, value: (one) => one.number },
+      { heading: "by", words: true, text: (one) => one.user, value: (one) => one.user },
+      { heading: "state", words: true, text: (one) => one.state, value: (one) => one.state },
+      { heading: "in time?", words: true, text: fates, value: (one) => fates(one).textContent },
+      { heading: "over", text: (one) => time(one.ended), value: (one) => one.ended ? millis(one.ended) : null },
+      { heading: "took", text: (one) => took(one) === null ? "–" : duration(took(one)!), value: took },
+      { heading: "why", words: true, text: (one) => one.why ?? one.flows.find((flow) => flow.cause)?.cause ?? "", value: (one) => one.why ?? null },
+    ], [], { caption: "Submissions that are over, as far as they are remembered", sort: 4, descending: true, page: PAGE, onChoose: (one) => onOpen(one.number) });
+    this.older.addEventListener("click", () => void does(async () => { await store.olderOver(); return "Older ones are shown"; }));
+    this.element = h("div", {}, this.table.element, this.older);
+  }
+
+  draw(): void {
+    const { over, overBefore } = this.store, { drawn } = this;
+    this.older.hidden = overBefore === undefined;
+    if (over.length === drawn.length && over.every((one, k) => one.number === drawn[k].number)) return;
+    this.drawn = over;
+    this.table.set(over);
+  }
+}
+
+/** How the worst of its flows fared. */
+function fates(one: Submission): HTMLElement {
+  const order: Fate[] = ["failed", "late", "likely", "met", "unknown", "free"];
+  const all = one.flows.map((flow) => verdict(flow, millis(one.ended ?? one.submitted)));
+  const worst = all.sort((a, b) => order.indexOf(a.fate) - order.indexOf(b.fate))[0];
+  if (!worst) return h("span", {}, "–");
+  const dot = h("span", { class: "dot", "aria-hidden": "true" });
+  dot.style.background = FATE_COLOURS[worst.fate];
+  return h("span", { class: `fate ${worst.fate}` }, dot, worst.words);
+}

@@ -1,0 +1,55 @@
+// What is submitted again and again, and when next.
+import { h } from "../dom";
+import type { Recurrence } from "./api";
+import { keepingFocus, mayChange } from "./details";
+import { confirmed, does } from "./dialogs";
+import type { Store } from "./store";
+import { away, clock, millis } from "./time";
+
+const OVERLAPS: Record<string, string> = { wait: "the next waits", skip: "the next is left out", replace: "the next replaces it" };
+
+export class Recurrences {
+  readonly element = h("div", {});
+  private drawn = "";
+
+  constructor(private readonly store: Store) {}
+
+  draw(): void {
+    const { recurrences, me, now } = this.store;
+    // How far away things are is written down to the minute here.
+    const drawn = JSON.stringify([recurrences, me, Math.floor(now / 60_000)]);
+    if (drawn === this.drawn) return;
+    this.drawn = drawn;
+    keepingFocus(this.element, () => this.element.replaceChildren(
+      recurrences.length === 0 ? h("p", { class: "muted" }, "Nothing recurs.") : this.table(recurrences)));
+  }
+
+  private table(recurrences: Recurrence[]): HTMLElement {
+    const may = recurrences.some((one) => mayChange(this.store.me, one.user));
+    return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": "What recurs" }, h("table", { class: "wide-table" },
+      h("thead", {}, h("tr", {}, ...["name", "by", "schedule", "if one is not over", "last", "next"].map((text) => h("th", { scope: "col", class: "words" }, text)), may ? h("td", {}) : "")),
+      h("tbody", {}, ...recurrences.map((one) => this.row(one, may)))));
+  }
+
+  private row(one: Recurrence, may: boolean): HTMLElement {
+    const { now, me } = this.store, { name, user, schedule, overlap, paused, last, next } = one;
+    const time = (at?: string) => at ? clock(millis(at), now) : "–";
+    return h("tr", {}, h("th", { scope: "row", title: name }, name), ...[user, `${schedule.cron}${schedule.zone ? ` ${schedule.zone}` : ""}`, OVERLAPS[overlap] ?? overlap, time(last),
+      paused ? "paused" : next ? `${time(next)}, ${away(Math.ceil(millis(next) / 60_000) * 60_000, Math.floor(now / 60_000) * 60_000)}` : "–",
+    ].map((text) => h("td", { class: "words" }, text)),
+    may ? h("td", {}, mayChange(me, user) ? h("span", { class: "buttons" },
+      h("button", { type: "button", "data-key": `pause ${name}`, "aria-label": `${paused ? "Go on with" : "Pause"} ${name}`, click: () => this.pause(one) }, paused ? "Go on" : "Pause"),
+      h("button", { type: "button", "data-key": `remove ${name}`, "aria-label": `Remove ${name}`, class: "danger", click: () => this.remove(name) }, "Remove…")) : "") : "");
+  }
+
+  private async pause({ name, paused }: Recurrence): Promise<void> {
+    await does(() => this.store.client.act("POST", `/api/v1/recurrences/${encodeURIComponent(name)}/${paused ? "unpause" : "pause"}`));
+    this.store.touch();
+  }
+
+  private async remove(name: string): Promise<void> {
+    if (!await confirmed(`Remove ${name}?`, "It is not submitted any more; what was submitted of it goes on.", "Remove it", "Keep it")) return;
+    await does(() => this.store.client.act("DELETE", `/api/v1/recurrences/${encodeURIComponent(name)}`));
+    this.store.touch();
+  }
+}
