@@ -18,6 +18,7 @@
 //! - `out`: everything that is printed or written;
 //! - `clock`: how long things take;
 //! - `progress`: a bar for whatever takes more than a second;
+//! - `service`: submissions of a service, in words;
 //! - `watch`: the live view of a run.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be resumed.
@@ -35,6 +36,7 @@ mod out;
 mod progress;
 #[cfg(test)]
 mod reference;
+mod service;
 mod tables;
 mod watch;
 

@@ -73,7 +73,12 @@ pub(crate) fn headline(service: &Service) -> String {
 }
 
 /// What the live view shows of a service.
-pub(crate) fn shown(service: &Service, live: &[Submission], queued: &[Submission], events: &[shown::Event]) -> Shown {
+pub(crate) fn shown(
+    service: &Service,
+    live: &[Submission],
+    queued: &[Submission],
+    events: &[shown::Event],
+) -> Shown {
     let now = service.now;
     let flows: Vec<shown::Flow> =
         live.iter().flat_map(|one| one.flows.iter().map(move |flow| shown_flow(one, flow, now))).collect();
@@ -108,7 +113,8 @@ pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
 }
 
 fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
-    let between = flow.predicted_between.map(|[least, most]| format!("{} to {}", clock(least, now), clock(most, now)));
+    let between =
+        flow.predicted_between.map(|[least, most]| format!("{} to {}", clock(least, now), clock(most, now)));
     shown::Flow {
         name: name(one, flow),
         done: flow.done as usize,

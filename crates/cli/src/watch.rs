@@ -64,6 +64,8 @@ pub(crate) enum Left {
 pub(crate) enum Seen {
     /// The run as it is now.
     State(Box<StateOfRun>),
+    /// Something else, in words already.
+    Words(Box<Shown>),
     /// Nothing new.
     Nothing,
     /// There is nothing to be looked at any more.
@@ -164,6 +166,7 @@ fn look_on(shared: &Shared, mut look: Look) {
         took.seconds(0);
         match look() {
             Seen::State(state) => *locked(&shared.shown) = Some(Shown::from(&*state)),
+            Seen::Words(words) => *locked(&shared.shown) = Some(*words),
             Seen::Nothing => {}
             Seen::Over => return shared.is_over.store(true, Ordering::SeqCst),
         }

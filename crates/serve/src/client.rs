@@ -304,7 +304,7 @@ impl Client {
         Err(ClientError::Refused { status: status.as_u16(), message })
     }
 
-    /// Sends a request. A connection that was kept and has ended meanwhile is made anew, once: nothing was read of the request then.
+    /// Sends a request. A connection that was kept and has ended meanwhile is made anew, once.
     fn sent(&mut self, asked: &Asked) -> Result<Response<Incoming>, ClientError> {
         let broken =
             |name: &str, error: hyper::Error| ClientError::Broken(name.to_owned(), error.to_string());
@@ -321,8 +321,8 @@ impl Client {
                     return Ok(answer);
                 }
                 Some(Err(mut error)) => {
-                    if error.take_message().is_none() {
-                        // It went out: whether it was done is not known.
+                    if error.take_message().is_none() && asked.method != Method::GET {
+                        // It went out: whether it was done is not known. What only looks may be asked again.
                         return Err(broken(&name, error.into_error()));
                     }
                 }

@@ -184,8 +184,9 @@ impl Predictor {
             ends.sort_by(f64::total_cmp);
             let outside = ends.len() / 10;
             let [least, most] = [ends[outside], ends[ends.len() - 1 - outside]].map(|at| self.at(at));
-            // What is expected is never outside of what is likely.
-            expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
+            // Where nothing is known of how times differ there is no spread; what is expected is never outside of what is likely.
+            expected.between =
+                (least < most).then(|| [least.min(expected.completion), most.max(expected.completion)]);
             expected.chance = deadline.map(|deadline| {
                 let holds = ends.iter().filter(|&&at| self.at(at) <= deadline).count();
                 100.0 * holds as f64 / ends.len() as f64

@@ -27,12 +27,20 @@ impl EngineFlags {
         self.spec.says(name, "on") || self.given.iter().any(|(given, value)| given == name && value == "on")
     }
 
+    /// The engine with its parameters.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub(crate) fn spec(&self) -> anyhow::Result<EngineSpec> {
+        Ok(self.spec.clone().with(self.given.clone())?)
+    }
+
     /// Makes the engine.
     ///
     /// # Errors
     /// A flag of another engine; parameters that do not go together.
     pub(crate) fn make(&self) -> anyhow::Result<Box<dyn Backend>> {
-        let spec = self.spec.clone().with(self.given.clone())?;
+        let spec = self.spec()?;
         spec.make().with_context(|| format!("engine {}", spec.name()))
     }
 }

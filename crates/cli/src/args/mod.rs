@@ -11,6 +11,7 @@
 //! - [`listed`]: values that a table has by name;
 //! - [`state`]: which run is meant;
 //! - [`report`]: the page beside the result;
+//! - [`server`]: which service is asked, and as whom;
 //! - [`output`]: in which form, where to, and how tables look;
 //! - [`value`]: values and what is said when they are wrong.
 
@@ -24,6 +25,7 @@ pub(crate) mod parameters;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod report;
+pub(crate) mod server;
 pub(crate) mod shape;
 pub(crate) mod simulation;
 pub(crate) mod state;
@@ -35,5 +37,6 @@ pub(crate) use parameters::ParameterFlags;
 pub(crate) use plan::PlanArgs;
 pub(crate) use policy::PolicyTimeout;
 pub(crate) use report::ReportArgs;
+pub(crate) use server::ServerFlags;
 pub(crate) use shape::Shape;
 pub(crate) use simulation::SimulationArgs;

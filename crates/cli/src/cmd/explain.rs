@@ -12,12 +12,15 @@ use slackline::report::explain::{Open, OpenPhase, There, Told, csv, json};
 use slackline::run::{Look, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
+use slackline_serve::api::Explanation;
+use slackline_serve::client::query;
 use slackline_trace::Meta;
 
 use super::Answer;
-use crate::args::OutputArgs;
 use crate::args::output::Form;
+use crate::args::server::submission;
 use crate::args::state::{Named, all_states, flow_file_state, is_state, look_at};
+use crate::args::{OutputArgs, ServerFlags};
 use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::out;
@@ -37,12 +40,15 @@ Examples:
   slackline explain fair.json billing rate -w examples/nightly.toml
   slackline explain billing
   slackline explain billing --state nightly.toml
+  slackline explain 17 billing rate
 
 Of a run, which may go on, or have been killed, the schedule so far is explained, and of a flow that is not done what it \
 waits for. The run is that of --state, or the only one below .slackline, as for `status` and `logs`.
 
 The workload of a schedule is that of --workload, or a file named workload.json (.toml, .yaml) beside it, where `run` leaves it. The \
-options that the schedule records are applied again. CSV has a row a phase.")]
+options that the schedule records are applied again. CSV has a row a phase.
+
+A number in the place of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
 pub(crate) struct Explain {
     /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default: that of a run]
     ///
@@ -62,6 +68,8 @@ pub(crate) struct Explain {
     #[arg(long, short, value_name = "FILE")]
     workload: Option<PathBuf>,
     #[command(flatten)]
+    server: ServerFlags,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -78,7 +86,41 @@ enum From<'a> {
     State(PathBuf),
 }
 
+/// What is asked of a service.
+struct OfService<'a> {
+    number: u64,
+    flow: Option<&'a str>,
+    job: Option<&'a str>,
+}
+
+impl OfService<'_> {
+    fn tell(&self, args: &Explain, defaults: &Defaults) -> anyhow::Result<Answer> {
+        let mut client = args.server.client(defaults.state())?;
+        let asked = query(&[("flow", self.flow), ("job", self.job)]);
+        let told: Explanation = client.get(&format!("/api/v1/submissions/{}/explain{asked}", self.number))?;
+        let text = match args.output.form() {
+            Form::Table => told.text,
+            Form::Json => format!("{:#}\n", told.document),
+            Form::Csv => bail!("--format: found csv, expected a table or json of a submission"),
+        };
+        out::text(args.output.file(), &text)?;
+        Ok(Answer::Yes)
+    }
+}
+
 impl Explain {
+    /// What is asked of a service, if a submission is named by its number.
+    fn of_service(&self) -> Option<OfService<'_>> {
+        let (flow, job) = (self.second.as_deref(), self.third.as_deref());
+        match submission(self.state.as_deref()) {
+            Some(number) => Some(OfService { number, flow: Some(&self.first), job: flow }),
+            None => {
+                let number = submission(Some(Path::new(&self.first)))?;
+                Some(OfService { number, flow, job })
+            }
+        }
+    }
+
     /// `states` is where runs have their state directories.
     fn asked(&self, states: &Path) -> anyhow::Result<Asked<'_>> {
         let path = Path::new(&self.first);
@@ -100,6 +142,9 @@ impl Explain {
 }
 
 pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if let Some(asked) = args.of_service() {
+        return asked.tell(args, defaults);
+    }
     let asked = args.asked(defaults.state())?;
     match &asked.from {
         From::State(state) => of_run(args, &asked, state, defaults.state()),

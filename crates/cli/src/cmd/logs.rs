@@ -7,10 +7,12 @@ use anyhow::anyhow;
 use clap::Args;
 use slackline::run::logs::{Logs as Found, LogsOf, TaskOf};
 use slackline_local::task::log::printable;
+use slackline_serve::client::query;
 
 use super::Answer;
+use crate::args::server::submission;
 use crate::args::state::Named;
-use crate::args::value;
+use crate::args::{ServerFlags, value};
 use crate::defaults::Defaults;
 use crate::out;
 
@@ -20,10 +22,11 @@ Examples:
   slackline logs nightly extract
   slackline logs nightly extract map-3 --failed
   slackline logs nightly extract --state flows.toml --attempt 2
+  slackline logs nightly extract --state 17
 
 The run is that of --state, or the only one below .slackline, as for `status` and `explain`; it may go on, or have been \
 killed. Above what an attempt said there is a line that names it, and of one that failed the reason. Of a long log the \
-beginning and the end are kept.")]
+beginning and the end are kept. A number for --state is a submission of a service, as `queue` shows it.")]
 pub(crate) struct Logs {
     /// Flow
     #[arg(value_name = "FLOW")]
@@ -46,9 +49,34 @@ pub(crate) struct Logs {
     /// Only attempts that failed
     #[arg(long)]
     failed: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+impl Logs {
+    /// Those of a submission of a service.
+    fn of_service(&self, number: u64, defaults: &Defaults) -> anyhow::Result<Answer> {
+        let mut client = self.server.client(defaults.state())?;
+        let task = self.task.map(|task| task.to_string());
+        let attempt = self.attempt.map(|attempt| attempt.to_string());
+        let asked = query(&[
+            ("flow", Some(&self.flow)),
+            ("job", Some(&self.job)),
+            ("task", task.as_deref()),
+            ("attempt", attempt.as_deref()),
+            ("failed", self.failed.then_some("true")),
+        ]);
+        let text = client.text(&format!("/api/v1/submissions/{number}/logs{asked}"))?;
+        let text = if io::stdout().is_terminal() { printable(text.as_bytes()) } else { text };
+        out::text(None, &text)?;
+        Ok(Answer::Yes)
+    }
 }
 
 pub(crate) fn run(args: &Logs, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if let Some(number) = submission(args.state.as_deref().or(args.workload.as_deref())) {
+        return args.of_service(number, defaults);
+    }
     let named = Named { workload: args.workload.as_deref(), state: args.state.as_deref() };
     let look = named.look(defaults.state())?;
     let of = LogsOf {

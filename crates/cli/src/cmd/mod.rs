@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 mod agent;
+mod alter;
 mod attach;
 mod bound;
 mod capacity;
@@ -19,10 +20,16 @@ mod man;
 mod plan;
 mod policies;
 mod programs;
+mod queue;
+mod recurrences;
 mod repro;
 mod run;
+mod serve;
 mod simulate;
 mod status;
+mod submit;
+mod token;
+mod top;
 mod tune;
 
 use std::ffi::OsString;
@@ -107,6 +114,28 @@ enum Verb {
     Generate(generate::Generate),
     /// Really run flows under any policy, on this machine or elsewhere
     Run(run::Run),
+    /// Stay, and run the flows that people submit at any time
+    Serve(serve::Serve),
+    /// Submit a flow file to a service, once or again and again
+    Submit(submit::Submit),
+    /// Show what is submitted to a service, and how far it is
+    Queue(queue::Queue),
+    /// Watch a service on the terminal
+    Top(top::Top),
+    /// Stop a submission, or a flow of it
+    Cancel(alter::Cancel),
+    /// Start nothing more of a submission, or of a flow of it
+    Hold(alter::Hold),
+    /// Let a submission go on that is held
+    Unhold(alter::Unhold),
+    /// Give a submission another deadline, weight or priority
+    Change(alter::Change),
+    /// Show, pause or remove what a service submits again and again
+    Recurrences(recurrences::Recurrences),
+    /// Let a service begin nothing new, or begin again
+    Drain(alter::Drain),
+    /// Say who may ask a service over a network
+    Token(token::Token),
     /// Drive the jobs that others submit to a Hadoop cluster
     Attach(attach::Attach),
     /// Run tasks for a run on another machine, which starts it there
@@ -220,6 +249,17 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Export(verb) => export::run(&verb, tables),
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb, tables, defaults),
+        Verb::Serve(verb) => serve::run(&verb, defaults),
+        Verb::Submit(verb) => submit::run(&verb, defaults),
+        Verb::Queue(verb) => queue::run(&verb, defaults),
+        Verb::Top(verb) => top::run(&verb, defaults),
+        Verb::Cancel(verb) => alter::cancel(&verb, defaults),
+        Verb::Hold(verb) => alter::hold(&verb, defaults),
+        Verb::Unhold(verb) => alter::unhold(&verb, defaults),
+        Verb::Change(verb) => alter::change(&verb, defaults),
+        Verb::Recurrences(verb) => recurrences::run(&verb, defaults),
+        Verb::Drain(verb) => alter::drain(&verb, defaults),
+        Verb::Token(verb) => token::run(&verb, defaults),
         Verb::Attach(verb) => attach::run(&verb),
         Verb::Agent(verb) => Ok(agent::run(&verb)),
         Verb::Status(verb) => status::run(&verb, tables, defaults),

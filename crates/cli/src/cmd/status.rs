@@ -16,10 +16,11 @@ use slackline::report::{Align, Column, Table, View};
 use slackline::run::{FlowState, JobFigures, JobThere, KeptJob, Stage, StateOfRun, TaskAtWork};
 use slackline_local::clock;
 
-use super::Answer;
-use crate::args::OutputArgs;
+use super::{Answer, queue};
 use crate::args::output::{Form, Forms};
+use crate::args::server::submission;
 use crate::args::state::{Named, look_at};
+use crate::args::{OutputArgs, ServerFlags};
 use crate::defaults::Defaults;
 use crate::tables::Tables;
 use crate::watch::shown::{times, verdict};
@@ -37,10 +38,13 @@ Examples:
   slackline status
   slackline status --state flows.toml --follow
   slackline status --state /var/lib/slackline/night --format json
+  slackline status 17
 
 The run is that of --state, or the only one below .slackline, as for `explain` and `logs`. Nothing is locked or changed, \
 so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
-the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.")]
+the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.
+
+A number is a submission of a service (`slackline serve`), as `queue` shows it; --server without one shows the service.")]
 pub(crate) struct Status {
     /// The run, as by --state
     #[arg(value_name = "RUN", conflicts_with = "state")]
@@ -57,10 +61,22 @@ pub(crate) struct Status {
     #[arg(long, requires = "follow")]
     no_live: bool,
     #[command(flatten)]
+    server: ServerFlags,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let named = args.state.as_deref().or(args.workload.as_deref());
+    let is_of_service = submission(named).is_some() || args.server.is_given() && named.is_none();
+    if args.follow && is_of_service {
+        bail!("--follow: found a service, expected a run: slackline top follows a service");
+    }
+    match submission(named) {
+        Some(number) => return queue::one(number, (&args.server, &args.output), defaults),
+        None if is_of_service => return queue::service((&args.server, &args.output), defaults),
+        None => {}
+    }
     let named = Named { workload: args.workload.as_deref(), state: args.state.as_deref() };
     let directory = named.directory(defaults.state())?;
     let is_shown = args.output.file().is_none() && std::io::stdout().is_terminal();

@@ -11,6 +11,7 @@
 //! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
+//! - `serve`: the service, its verbs, and kill -9 of it;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `profiles`: clusters that do not do everything at once;
@@ -69,6 +70,7 @@ mod runs_terminal;
 mod runs_told;
 mod runs_watched;
 mod same;
+mod serve;
 mod specifications;
 mod streams;
 mod tables;

@@ -2,6 +2,7 @@
 //! moment with what was written down.
 
 mod world;
+mod year;
 
 use std::collections::BTreeMap;
 

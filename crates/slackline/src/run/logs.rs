@@ -35,6 +35,16 @@ impl TaskOf {
     }
 }
 
+impl std::fmt::Display for TaskOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let phase = self.phase.name();
+        match self.number {
+            None => f.write_str(phase),
+            Some(number) => write!(f, "{phase}-{number}"),
+        }
+    }
+}
+
 /// What logs are asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct LogsOf<'a> {

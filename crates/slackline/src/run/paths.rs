@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use slackline_model::draft::RunDraft;
+use slackline_model::draft::{RunDraft, RunWork};
 
 /// What a job reads and writes, and where its commands run, from a directory on.
 pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
@@ -15,8 +15,17 @@ pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
     for path in run.setting.files.iter_mut().chain([&mut run.output]) {
         *path = directory.join(&*path).display().to_string();
     }
-    let cwd = run.setting.cwd.as_deref().unwrap_or_default();
-    run.setting.cwd = Some(directory.join(cwd).display().to_string());
+    match &mut run.work {
+        RunWork::Commands { .. } | RunWork::Command { .. } => {
+            let cwd = run.setting.cwd.as_deref().unwrap_or_default();
+            run.setting.cwd = Some(directory.join(cwd).display().to_string());
+        }
+        RunWork::Jar { jar, .. } if !jar.contains("://") => {
+            *jar = directory.join(&*jar).display().to_string()
+        }
+        // What is built in reads and writes what it is told, wherever it runs.
+        _ => {}
+    }
 }
 
 /// A text in which what patterns mean by their own is meant as it stands.
@@ -27,8 +36,6 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use slackline_model::draft::RunWork;
-
     use super::*;
 
     #[test]
@@ -49,5 +56,19 @@ mod tests {
         start_from(&mut run, Path::new("/other"));
         assert_eq!((run.setting.cwd.as_deref(), &run.work), (Some("/other/sub"), &work));
         assert_eq!(run.output, "/home/a [1]/out/a");
+    }
+
+    /// A document with a `cwd` there would be refused when the run is resumed.
+    #[test]
+    fn only_commands_run_somewhere() {
+        let program = RunWork::Program { name: "sort".into(), args: Vec::new() };
+        let mut run = RunDraft::new(program, "out");
+        start_from(&mut run, Path::new("/home"));
+        assert_eq!((run.setting.cwd, run.output.as_str()), (None, "/home/out"));
+        let jar = RunWork::Jar { jar: "a.jar".into(), main: "A".into(), arguments: Vec::new() };
+        let mut run = RunDraft::new(jar, "out");
+        start_from(&mut run, Path::new("/home"));
+        assert_eq!(run.setting.cwd, None);
+        assert!(matches!(run.work, RunWork::Jar { jar, .. } if jar == "/home/a.jar"));
     }
 }

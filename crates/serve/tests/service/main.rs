@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "it says what tests say")]
 
+mod http;
+
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -32,6 +34,14 @@ const TESTS: &[(&str, Test)] = &[
     ("a_submission_that_would_be_late_is_not_begun", late),
     ("what_cannot_be_run_fails_with_the_reason", wrong),
     ("why_a_flow_waits_is_told_over_all_submissions", told),
+    ("every_operation_is_done_for_those_who_have_its_role_and_for_nobody_else", http::roles),
+    ("whoever_may_submit_changes_their_own_alone", http::own),
+    ("what_makes_no_sense_is_refused_with_the_reason", http::wrong),
+    ("whoever_is_slow_or_one_too_many_takes_nothing_from_others", http::slow),
+    ("events_come_as_they_happen_and_are_gone_on_with", http::events),
+    ("the_socket_is_asked_by_users_of_this_machine", http::socket),
+    ("beyond_this_machine_there_is_tls_and_certificates_are_renewed", http::tls),
+    ("files_in_a_directory_are_submitted_once", http::drop_box),
 ];
 
 fn main() -> ExitCode {

@@ -1,0 +1,141 @@
+//! `cancel`, `hold`, `unhold`, `change` and `drain`: what is submitted, or the service, is to go on in another way.
+
+use clap::Args;
+use slackline_serve::api::{Change as Sent, Done};
+use slackline_serve::client::{Client, query};
+
+use super::Answer;
+use crate::args::{ServerFlags, value};
+use crate::defaults::Defaults;
+use crate::out;
+
+#[derive(Args, Debug)]
+pub(crate) struct Which {
+    /// Numbers of submissions, as `queue` shows them
+    #[arg(value_name = "NUMBER", required = true)]
+    numbers: Vec<u64>,
+    /// Only this flow of each
+    #[arg(long, value_name = "FLOW")]
+    flow: Option<String>,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline cancel 17
+  slackline cancel 17 --flow billing
+
+What runs of it is stopped. Jobs of it that are done stay done: a file that is submitted again under its name goes on with them.")]
+pub(crate) struct Cancel {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline hold 17
+  slackline hold 17 18 --flow billing
+
+What is at work comes to its end; nothing more of it starts until `slackline unhold`.")]
+pub(crate) struct Hold {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline unhold 17")]
+pub(crate) struct Unhold {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline change 17 --deadline 06:30
+  slackline change 17 --flow billing --weight 5 --priority 10
+
+A deadline is a duration after the release, a time of day, or a date and time. It counts from now on, for what is at work as well.")]
+pub(crate) struct Change {
+    #[command(flatten)]
+    which: Which,
+    /// Another deadline
+    #[arg(long, value_name = "WHEN", required_unless_present_any = ["weight", "priority"])]
+    deadline: Option<String>,
+    /// Another weight
+    #[arg(long, value_name = "N", value_parser = value::factor)]
+    weight: Option<f64>,
+    /// Another priority
+    #[arg(long, value_name = "N", value_parser = value::whole::<u32>(0, u32::MAX.into()))]
+    priority: Option<u32>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline drain
+  slackline drain --undo
+
+What is at work comes to its end, and what is submitted waits, also over a restart of the service.")]
+pub(crate) struct Drain {
+    /// Begin submissions again
+    #[arg(long)]
+    undo: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+impl Which {
+    /// Asks for each, and says what was done; the first that is refused ends it.
+    fn each(
+        &self,
+        defaults: &Defaults,
+        mut ask: impl FnMut(&mut Client, &str) -> anyhow::Result<Done>,
+    ) -> anyhow::Result<Answer> {
+        let mut client = self.server.client(defaults.state())?;
+        for number in &self.numbers {
+            let done = ask(&mut client, &format!("/api/v1/submissions/{number}"))?;
+            out::talk(done.message);
+        }
+        Ok(Answer::Yes)
+    }
+
+    fn act(&self, defaults: &Defaults, verb: &str) -> anyhow::Result<Answer> {
+        let flow = query(&[("flow", self.flow.as_deref())]);
+        self.each(defaults, |client, of| Ok(client.post(&format!("{of}/{verb}{flow}"), None::<&()>)?))
+    }
+}
+
+pub(crate) fn cancel(args: &Cancel, defaults: &Defaults) -> anyhow::Result<Answer> {
+    args.which.act(defaults, "cancel")
+}
+
+pub(crate) fn hold(args: &Hold, defaults: &Defaults) -> anyhow::Result<Answer> {
+    args.which.act(defaults, "hold")
+}
+
+pub(crate) fn unhold(args: &Unhold, defaults: &Defaults) -> anyhow::Result<Answer> {
+    args.which.act(defaults, "unhold")
+}
+
+pub(crate) fn change(args: &Change, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let change = Sent {
+        flow: args.which.flow.clone(),
+        deadline: args.deadline.clone(),
+        weight: args.weight,
+        priority: args.priority,
+    };
+    args.which.each(defaults, |client, of| Ok(client.patch(of, &change)?))
+}
+
+pub(crate) fn drain(args: &Drain, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let verb = if args.undo { "undrain" } else { "drain" };
+    let done: Done = args.server.client(defaults.state())?.post(&format!("/api/v1/{verb}"), None::<&()>)?;
+    out::talk(done.message);
+    Ok(Answer::Yes)
+}

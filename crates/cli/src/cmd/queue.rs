@@ -1,0 +1,339 @@
+//! `queue`: what is submitted to a service, and how far it is; and one submission as `status` shows it.
+
+use clap::Args;
+use jiff::Timestamp;
+use slackline::report::number::counted;
+use slackline::report::table::fitted;
+use slackline::report::{Column, Table, View};
+use slackline_serve::api::{Flow, Job, Service, State, Submission, Submissions};
+use slackline_serve::client::{Client, query};
+
+use super::Answer;
+use super::submit::predicted;
+use crate::args::listed::Listed;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, ServerFlags, value};
+use crate::defaults::Defaults;
+use crate::{out, service};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline queue
+  slackline queue --all --user anna
+  slackline queue --in failed,rejected --format csv
+
+A row a flow; a submission that has not begun has one of its own. `slackline status NUMBER` shows all of one.")]
+pub(crate) struct Queue {
+    /// Those that are over as well, as far as they are remembered
+    #[arg(long)]
+    all: bool,
+    /// Only those in these states: queued, opening, live, done, failed, cancelled, rejected
+    #[arg(long = "in", value_name = "STATE", value_delimiter = ',', conflicts_with = "all", value_parser = Listed::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
+    states: Vec<State>,
+    /// Only those of this user
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// Only those of this name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The latest so many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = value::whole::<usize>(1, 1_000_000))]
+    limit: usize,
+    #[command(flatten)]
+    server: ServerFlags,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Characters that a table has for why a submission waits or failed.
+const WORD: usize = 60;
+
+/// Submissions of one request.
+const PAGE: usize = 1_000;
+
+pub(crate) fn run(args: &Queue, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let mut client = args.server.client(defaults.state())?;
+    let open = [State::Queued, State::Opening, State::Live];
+    let states: &[State] = match (args.all, args.states.as_slice()) {
+        (true, _) => &State::ALL,
+        (false, []) => &open,
+        (false, states) => states,
+    };
+    let asked = Listing { states, user: args.user.as_deref(), name: args.name.as_deref(), limit: args.limit };
+    let (submissions, has_more) = asked.get(&mut client)?;
+    let text = match args.output.form() {
+        Form::Json => {
+            let document = Submissions {
+                before: has_more.then(|| submissions.last().map_or(0, |one| one.number)),
+                submissions,
+            };
+            format!("{:#}\n", serde_json::to_value(&document)?)
+        }
+        Form::Csv => csv(&submissions),
+        Form::Table => {
+            let service: Service = client.get("/api/v1/service")?;
+            table(&service, &submissions, has_more, &out::view(args.output.file()))
+        }
+    };
+    out::text(args.output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+/// What is asked for of all submissions.
+pub(super) struct Listing<'a> {
+    pub(super) states: &'a [State],
+    pub(super) user: Option<&'a str>,
+    pub(super) name: Option<&'a str>,
+    pub(super) limit: usize,
+}
+
+impl Listing<'_> {
+    /// Those there are, the latest first, page by page; and whether there are more.
+    ///
+    /// # Errors
+    /// The service cannot be asked.
+    pub(super) fn get(&self, client: &mut Client) -> anyhow::Result<(Vec<Submission>, bool)> {
+        let states: Vec<&str> = self.states.iter().map(|state| state.name()).collect();
+        let states = states.join(",");
+        let mut all = Vec::new();
+        let mut before: Option<u64> = None;
+        loop {
+            let limit = (self.limit - all.len()).min(PAGE).to_string();
+            let from = before.map(|before| before.to_string());
+            let asked = [
+                ("state", Some(states.as_str())),
+                ("user", self.user),
+                ("name", self.name),
+                ("limit", Some(limit.as_str())),
+                ("before", from.as_deref()),
+            ];
+            let page: Submissions = client.get(&format!("/api/v1/submissions{}", query(&asked)))?;
+            all.extend(page.submissions);
+            before = page.before;
+            if before.is_none() || all.len() >= self.limit {
+                return Ok((all, before.is_some()));
+            }
+        }
+    }
+}
+
+/// A row: a submission, and a flow of it if it has any.
+type Row<'a> = (&'a Submission, Option<&'a Flow>);
+
+fn rows(all: &[Submission]) -> Vec<Row<'_>> {
+    let rows = |one| {
+        let one: &Submission = one;
+        let alone = one.flows.is_empty().then_some((one, None));
+        alone.into_iter().chain(one.flows.iter().map(move |flow| (one, Some(flow))))
+    };
+    all.iter().flat_map(rows).collect()
+}
+
+fn word((one, flow): &Row<'_>, now: Timestamp) -> String {
+    match flow {
+        Some(flow) => service::verdict(flow, now).to_owned(),
+        None => shortened(&service::status(one)),
+    }
+}
+
+/// As much of a text as a table has room for: `status` has all of it.
+fn shortened(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= WORD && line.len() == text.trim_end().len() {
+        return line.to_owned();
+    }
+    format!("{}…", line.chars().take(WORD).collect::<String>())
+}
+
+fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> String {
+    let mut text = fitted(&format!("{}\n", service::headline(service)), view.width);
+    if all.is_empty() {
+        text.push_str("nothing is submitted that is not over\n");
+        return text;
+    }
+    text.push('\n');
+    text.push_str(&flows_table(&rows(all), service.now).render(view));
+    if has_more {
+        text.push_str("there are more: --limit N shows them\n");
+    }
+    text
+}
+
+fn flows_table(rows: &[Row<'_>], now: Timestamp) -> Table {
+    let words = |name: &str, cell: &dyn Fn(&Row<'_>) -> String| {
+        Column::words(name, rows.iter().map(cell).collect::<Vec<_>>())
+    };
+    let of_flow = |name: &str, cell: &dyn Fn(&Flow) -> String| {
+        words(name, &|(_, flow)| flow.map_or_else(String::new, cell))
+    };
+    Table::of(vec![
+        words("number", &|(one, _)| one.number.to_string()),
+        words("name", &|(one, _)| one.name.clone()),
+        of_flow("flow", &|flow| flow.flow.clone()),
+        words("user", &|(one, _)| one.user.clone()).rank(3),
+        words("submitted", &|(one, _)| service::clock(one.submitted, now)).rank(4),
+        of_flow("deadline", &|flow| service::clock_if(flow.deadline, now)),
+        of_flow("predicted", &|flow| service::clock_if(flow.predicted, now)).rank(1),
+        of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
+        of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
+        of_flow("at work", &|flow| flow.running.to_string()).rank(5),
+        words("status", &|row| word(row, now)).heading(""),
+    ])
+}
+
+fn csv(all: &[Submission]) -> String {
+    let header = [
+        "number",
+        "name",
+        "user",
+        "state",
+        "why",
+        "submitted",
+        "ended",
+        "priority",
+        "flow",
+        "flow_state",
+        "release",
+        "deadline",
+        "predicted",
+        "completion",
+        "late",
+        "weight",
+        "tasks",
+        "done",
+        "running",
+        "failed_attempts",
+    ];
+    let at = |at: Option<Timestamp>| at.map_or_else(String::new, |at| at.to_string());
+    let row = |(one, flow): Row<'_>| {
+        let mut cells = vec![
+            one.number.to_string(),
+            one.name.clone(),
+            one.user.clone(),
+            one.state.name().to_owned(),
+            one.why.clone().unwrap_or_default(),
+            one.submitted.to_string(),
+            at(one.ended),
+            one.priority.to_string(),
+        ];
+        match flow {
+            None => cells.resize(header.len(), String::new()),
+            Some(flow) => cells.extend([
+                flow.flow.clone(),
+                flow.state.name().to_owned(),
+                flow.release.to_string(),
+                at(flow.deadline),
+                at(flow.predicted),
+                at(flow.completion),
+                flow.late.map_or_else(String::new, |late| late.to_string()),
+                flow.weight.to_string(),
+                flow.tasks.to_string(),
+                flow.done.to_string(),
+                flow.running.to_string(),
+                flow.failed_attempts.to_string(),
+            ]),
+        }
+        cells
+    };
+    slackline::report::csv(&header, rows(all).into_iter().map(row))
+}
+
+/// `status NUMBER`: one submission, whole.
+pub(super) fn one(
+    number: u64,
+    (server, output): (&ServerFlags, &OutputArgs),
+    defaults: &Defaults,
+) -> anyhow::Result<Answer> {
+    let mut client = server.client(defaults.state())?;
+    let one: Submission = client.get(&format!("/api/v1/submissions/{number}"))?;
+    let text = match output.form() {
+        Form::Json => format!("{:#}\n", serde_json::to_value(&one)?),
+        Form::Csv => csv(std::slice::from_ref(&one)),
+        Form::Table => whole(&one, &out::view(output.file())),
+    };
+    out::text(output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+/// `status --server`: the service.
+pub(super) fn service(
+    (server, output): (&ServerFlags, &OutputArgs),
+    defaults: &Defaults,
+) -> anyhow::Result<Answer> {
+    let service: Service = server.client(defaults.state())?.get("/api/v1/service")?;
+    let text = match output.form() {
+        Form::Json => format!("{:#}\n", serde_json::to_value(&service)?),
+        Form::Csv => anyhow::bail!("--format: found csv, expected a table or json: a service is no list"),
+        Form::Table => {
+            let mut text =
+                fitted(&format!("{}\n", service::headline(&service)), out::view(output.file()).width);
+            let now = service.now;
+            let started = service::clock(service.started, now);
+            text.push_str(&format!("at work since {started}, version {}\n", service.version));
+            let calibration = service.calibration;
+            if calibration.flows > 0 {
+                text.push_str(&format!(
+                    "predictions of {}: {:.0} % done in the interval of eight in ten, {:.0} % off on average\n",
+                    counted(calibration.flows, "flow"),
+                    100.0 * calibration.inside,
+                    100.0 * calibration.error
+                ));
+            }
+            text
+        }
+    };
+    out::text(output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+fn whole(one: &Submission, view: &View) -> String {
+    let now = Timestamp::now();
+    let submitted = service::clock(one.submitted, now);
+    let ended = one.ended.map_or_else(String::new, |at| format!(", over at {}", service::clock(at, now)));
+    let headline = format!(
+        "{}: {} of {}, submitted at {submitted}{ended}: {}\n",
+        one.number,
+        one.name,
+        one.user,
+        service::status(one)
+    );
+    let mut text = fitted(&headline, view.width);
+    if let Some(occurrence) = &one.occurrence {
+        text.push_str(&format!("of {} at {}\n", occurrence.recurrence, service::clock(occurrence.at, now)));
+    }
+    if one.flows.is_empty() {
+        return text;
+    }
+    let rows: Vec<Row<'_>> = one.flows.iter().map(|flow| (one, Some(flow))).collect();
+    text.extend(["\n", &flows_table(&rows, now).render(view)]);
+    for flow in one.flows.iter().filter(|flow| flow.cause.is_some()) {
+        let cause = flow.cause.as_deref().unwrap_or_default();
+        text.push_str(&fitted(&format!("{}: {cause}\n", flow.flow), view.width));
+    }
+    let jobs: Vec<(&Flow, &Job)> =
+        one.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job))).collect();
+    if !jobs.is_empty() {
+        text.extend(["\n", &jobs_table(&jobs).render(view)]);
+    }
+    if let Some(prediction) = one.prediction.as_ref().filter(|_| !one.state.is_over()) {
+        let made = service::clock(prediction.made, now);
+        text.push_str(&format!("\npredicted at {made}:\n{}", predicted(prediction, now)));
+    }
+    text
+}
+
+fn jobs_table(jobs: &[(&Flow, &Job)]) -> Table {
+    let words = |name: &str, cell: &dyn Fn(&Flow, &Job) -> String| {
+        Column::words(name, jobs.iter().map(|(flow, job)| cell(flow, job)).collect::<Vec<_>>())
+    };
+    let phase = |phase: slackline_serve::api::Phase| format!("{} of {}", phase.done, phase.tasks);
+    Table::of(vec![
+        words("flow", &|flow, _| flow.flow.clone()),
+        words("job", &|_, job| job.job.clone()),
+        words("maps done", &|_, job| phase(job.maps)),
+        words("reduces done", &|_, job| phase(job.reduces)),
+        words("at work", &|_, job| (job.maps.running + job.reduces.running).to_string()).rank(1),
+        words("after", &|_, job| job.after.join(", ")).rank(2),
+    ])
+}

@@ -1,0 +1,202 @@
+//! The service as its users meet it: flows are submitted, watched, held and cancelled by the verbs, and go on after kill -9.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use serde_json::Value;
+
+use crate::Ran;
+use crate::processes::{Family, pause, until};
+use crate::runs::{RUN, prepared, results};
+
+/// A service of a test, and whoever asks it.
+struct Place {
+    dir: PathBuf,
+    family: Family,
+    socket: PathBuf,
+}
+
+impl Place {
+    fn new(dir: PathBuf, test: &str) -> Self {
+        // Paths of sockets are short.
+        let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));
+        Self { dir, family: Family::new(test), socket }
+    }
+
+    /// Starts the service, and waits until it answers.
+    fn serve(&self, more: &[&str]) -> Child {
+        let socket = self.socket.display().to_string();
+        let args = ["serve", "--state", "s", "--slots", "2", "--split", "64KiB", "--socket", &socket];
+        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        let child = self.family.start(&self.dir, &args);
+        until("the service answers", || self.ask(&["queue"]).code == Some(0));
+        child
+    }
+
+    fn ask(&self, args: &[&str]) -> Ran {
+        let mut command = self.family.command(&self.dir, args);
+        command.env("SLACKLINE_SERVER", &self.socket).env_remove("SLACKLINE_TOKEN");
+        crate::ran(&command.output().expect("the program starts"))
+    }
+
+    fn done(&self, args: &[&str]) -> String {
+        let ran = self.ask(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.out, ran.err);
+        ran.out
+    }
+
+    fn refused(&self, args: &[&str]) -> String {
+        let ran = self.ask(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
+        ran.err
+    }
+
+    fn shown(&self, number: &str) -> Value {
+        serde_json::from_str(&self.done(&["status", number, "--format", "json"]))
+            .expect("the document is JSON")
+    }
+
+    fn until_state(&self, number: &str, state: &str) -> Value {
+        let mut shown = Value::Null;
+        // Longer than `until` waits: other tests run at the same time.
+        for _ in 0..4 * 3000 {
+            shown = self.shown(number);
+            if shown["state"] == state {
+                return shown;
+            }
+            pause(10);
+        }
+        panic!("{number} was never {state}: {shown:#}");
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+fn judged(dir: &Path, name: &str) {
+    let state = format!("s/flows/{name}");
+    let (workload, schedule) = (format!("{state}/workload.json"), format!("{state}/schedule.json"));
+    let checked = crate::runs_watched::slackline(dir, &["check", &workload, &schedule]);
+    assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+}
+
+/// The bytes are those of `run`, however often the service is killed, and the schedule is accepted.
+#[test]
+fn a_service_that_is_killed_goes_on_and_makes_the_same_bytes() {
+    let alone = prepared("serve-alone");
+    let ran = crate::runs_watched::slackline(&alone, &RUN);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let place = Place::new(prepared("serve-killed"), "serve-killed");
+    let mut service = place.serve(&[]);
+    assert_eq!(place.done(&["submit", "flow.toml", "--key", "once", "--quiet"]), "1\n");
+    let kills =
+        4 * std::env::var("SLACKLINE_SCALE").ok().and_then(|scale| scale.parse().ok()).unwrap_or(1_u64);
+    for kill in 0..kills {
+        // As far as it comes in so long; some are killed before they have begun anything.
+        pause(30 + 37 * (kill % 12));
+        service.kill().expect("it can be killed");
+        service.wait().expect("it is gone");
+        place.family.is_gone();
+        service = place.serve(&[]);
+        assert_eq!(place.done(&["submit", "flow.toml", "--key", "once", "--quiet"]), "1\n");
+    }
+    place.until_state("1", "done");
+    assert_eq!(results(&place.dir), results(&alone));
+    judged(&place.dir, "flow");
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
+    // What is over is still known, and the same file has nothing left to do.
+    let mut service = place.serve(&[]);
+    assert_eq!(place.shown("1")["state"], "done");
+    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: done"));
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
+}
+
+/// A night as somebody has it who asks by the verbs alone.
+#[test]
+fn what_is_submitted_is_shown_held_changed_and_cancelled() {
+    let dir = crate::runs_watched::hanging("serve-verbs");
+    let place = Place::new(dir, "serve-verbs");
+    let mut service = place.serve(&["--policy", "edf"]);
+    assert!(
+        place
+            .done(&["submit", "flow.toml", "--deadline", "f=2h", "--wait-for-prediction"])
+            .contains("f: done at")
+    );
+    place.family.awaits(&format!("sleep {}", Family::long()));
+    let queue = place.done(&["queue"]);
+    for words in ["local, edf: 2 slots", "1 live, 0 queued", "flow", "of 4", "at work"] {
+        assert!(queue.contains(words), "{words:?} in\n{queue}");
+    }
+    assert!(place.done(&["queue", "--format", "csv"]).contains("\n1,flow,"));
+    let whole = place.done(&["status", "1"]);
+    for words in ["1: flow of ", "slow", "predicted at"] {
+        assert!(whole.contains(words), "{words:?} in\n{whole}");
+    }
+    let told = place.done(&["explain", "1", "f", "last"]);
+    assert!(told.contains("waits for its input: slow map"), "{told}");
+    assert_eq!(told, place.done(&["explain", "--state", "1", "f", "last"]));
+    assert!(place.done(&["status", "--server", &place.socket.display().to_string()]).contains("version"));
+    place.done(&["hold", "1"]);
+    assert_eq!(place.shown("1")["held"], true);
+    place.done(&["change", "1", "--flow", "f", "--weight", "3"]);
+    assert_eq!(place.shown("1")["flows"][0]["weight"], 3.0);
+    place.done(&["unhold", "1"]);
+    fs::write(place.dir.join("go"), "").expect("a file");
+    place.done(&["cancel", "1"]);
+    place.until_state("1", "cancelled");
+    // The same name goes on with what is done.
+    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: done"));
+    assert!(place.done(&["logs", "f", "slow", "--state", "2"]).contains("hello"));
+    let recurs =
+        ["submit", "flow.toml", "--name", "nightly", "--schedule", "0 2 * * *", "--zone", "Europe/Berlin"];
+    assert!(place.done(&recurs).contains("next at"));
+    assert!(place.done(&["recurrences"]).contains("0 2 * * *"));
+    place.done(&["recurrences", "--pause", "nightly"]);
+    assert!(place.done(&["recurrences"]).contains("paused"));
+    place.done(&["recurrences", "--remove", "nightly"]);
+    assert_eq!(place.done(&["recurrences"]), "nothing recurs\n");
+    place.done(&["drain"]);
+    assert!(place.done(&["queue"]).contains("nothing new begins"));
+    place.done(&["drain", "--undo"]);
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
+}
+
+/// Whatever is wrong is said in words, with exit code 2, and nothing is submitted.
+#[test]
+fn what_is_wrong_is_said_and_nothing_is_submitted() {
+    let dir = crate::scratch("serve-wrong");
+    let place = Place::new(dir, "serve-wrong");
+    assert!(place.refused(&["queue"]).contains("no service answers at"));
+    let mut alone = place.family.command(&place.dir, &["queue"]);
+    let alone = crate::ran(&alone.env_remove("SLACKLINE_SERVER").output().expect("the program starts"));
+    assert!(alone.err.contains("`slackline serve` starts one"), "{}", alone.err);
+    let mut service = place.serve(&[]);
+    fs::write(
+        place.dir.join("bad.toml"),
+        "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', run = { maper = 'x' } }]\n",
+    )
+    .expect("a file");
+    let refused = place.refused(&["submit", "bad.toml"]);
+    assert!(refused.contains("bad.toml:4") && refused.contains("maper"), "{refused}");
+    assert!(place.refused(&["submit", "none.toml"]).contains("none.toml: cannot be read"));
+    assert!(place.refused(&["submit", "bad.toml", "--schedule", "61 * * * *"]).contains("schedule"));
+    assert!(place.refused(&["cancel", "7"]).contains("found no submission 7"));
+    assert!(place.refused(&["status", "7"]).contains("found no submission 7"));
+    assert!(place.refused(&["change", "7"]).contains("--deadline"));
+    assert!(place.refused(&["serve", "--state", "s"]).contains("another"));
+    assert!(
+        place
+            .refused(&["serve", "--state", "t", "--listen", "0.0.0.0:0"])
+            .contains("expected TLS and tokens")
+    );
+    assert!(place.done(&["queue", "--all"]).contains("nothing is submitted"));
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
+}

@@ -1,0 +1,201 @@
+//! Directories whose files are submitted as they appear.
+//!
+//! A file is moved once it is dealt with, so that what is in the directory is what is to be done. That it is submitted once, even if
+//! the service ends between the two, is seen to by a word made of its name and content.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+use slackline_local::clock;
+
+use crate::api::Submit;
+use crate::desk::{Answer, Refusal, RefusalKind};
+use crate::front::Front;
+use crate::http::Say;
+use crate::users::Users;
+use crate::who::{Role, Who};
+
+/// Time between two looks at a directory.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A file that has changed within this time may still be written.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Endings of flow files; others are left alone.
+const ENDINGS: [&str; 5] = ["toml", "json", "yaml", "yml", "xml"];
+
+/// Where files go that were submitted, and that were refused.
+const SUBMITTED: &str = "submitted";
+const REFUSED: &str = "refused";
+
+/// A directory that is looked at, until this is dropped.
+pub struct DropBox {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl DropBox {
+    /// Begins to look at a directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made or written to.
+    pub fn open(dir: &Path, front: Front, say: Say) -> Result<Self, std::io::Error> {
+        let named =
+            |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
+        for place in [SUBMITTED, REFUSED] {
+            fs::create_dir_all(dir.join(place)).map_err(named)?;
+        }
+        let look = Looking {
+            dir: fs::canonicalize(dir).map_err(named)?,
+            front,
+            say,
+            users: Users::default(),
+            told: BTreeMap::new(),
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        let thread =
+            std::thread::Builder::new().name("drop box".to_owned()).spawn(move || look.work(&flag))?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for DropBox {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Looking {
+    dir: PathBuf,
+    front: Front,
+    say: Say,
+    users: Users,
+    /// What was said last of a file that could not be dealt with.
+    told: BTreeMap<PathBuf, String>,
+}
+
+impl Looking {
+    fn work(mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::SeqCst) {
+            self.look(stop);
+            let mut waited = Duration::ZERO;
+            while waited < EVERY && !stop.load(Ordering::SeqCst) {
+                let pause = Duration::from_millis(50);
+                clock::pause(pause);
+                waited += pause;
+            }
+        }
+    }
+
+    fn look(&mut self, stop: &AtomicBool) {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) => return self.tell(&self.dir.clone(), &error.to_string()),
+        };
+        let mut files: Vec<PathBuf> =
+            entries.flatten().map(|entry| entry.path()).filter(|path| is_flow_file(path)).collect();
+        files.sort();
+        self.told.retain(|path, _| path.exists());
+        for file in files {
+            if stop.load(Ordering::SeqCst) {
+                return;
+            }
+            match self.take(&file) {
+                Ok(()) => drop(self.told.remove(&file)),
+                Err(problem) => self.tell(&file, &problem),
+            }
+        }
+    }
+
+    /// Says something of a file, once.
+    fn tell(&mut self, file: &Path, problem: &str) {
+        if self.told.get(file).is_none_or(|told| told != problem) {
+            (self.say)(&format!("{}: {problem}", file.display()));
+            self.told.insert(file.to_owned(), problem.to_owned());
+        }
+    }
+
+    /// Deals with a file, if it has settled.
+    ///
+    /// # Errors
+    /// Why it stays where it is.
+    fn take(&self, file: &Path) -> Result<(), String> {
+        let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
+        let age = metadata.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        // One that is of the future has been set so, and is whole.
+        if !metadata.is_file() || age.is_some_and(|age| age < SETTLED) {
+            return Ok(());
+        }
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = fs::read(file).map_err(|error| error.to_string())?;
+        let key = key(&name, &bytes, metadata.mtime());
+        let Ok(document) = String::from_utf8(bytes) else {
+            return self.refuse(
+                file,
+                &name,
+                &format!("{name}: found bytes that are not UTF-8, expected a text"),
+            );
+        };
+        let directory = Some(self.dir.display().to_string());
+        let submit =
+            Submit { document, file: Some(name.clone()), directory, key: Some(key), ..Submit::default() };
+        // A file is its owner's.
+        let who = Who::new(self.users.name(metadata.uid()), Role::Submit);
+        let asked = self.front.submission(submit).and_then(|ask| self.front.ask_and_wait(who, ask));
+        match asked {
+            Ok(Answer::Accepted(accepted)) => {
+                let number = accepted.number.map_or_else(String::new, |number| format!("{number}-"));
+                self.moved(file, SUBMITTED, &format!("{number}{name}"))
+            }
+            Ok(_) => Err("found another answer, expected that it is submitted".to_owned()),
+            Err(Refusal { kind: RefusalKind::TooMany(_) | RefusalKind::Unavailable, message }) => {
+                Err(message)
+            }
+            Err(Refusal { message, .. }) => self.refuse(file, &name, &message),
+        }
+    }
+
+    fn refuse(&self, file: &Path, name: &str, why: &str) -> Result<(), String> {
+        (self.say)(&format!("{}: refused: {why}", file.display()));
+        let beside = self.dir.join(REFUSED).join(format!("{name}.why"));
+        fs::write(&beside, format!("{why}\n")).map_err(|error| format!("{}: {error}", beside.display()))?;
+        self.moved(file, REFUSED, name)
+    }
+
+    fn moved(&self, file: &Path, place: &str, name: &str) -> Result<(), String> {
+        let to = self.dir.join(place).join(name);
+        fs::rename(file, &to).map_err(|error| format!("cannot be moved to {}: {error}", to.display()))
+    }
+}
+
+fn is_flow_file(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    !name.starts_with('.') && ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+}
+
+/// A word for what a file says at a time.
+fn key(name: &str, content: &[u8], modified: i64) -> String {
+    let mut hash = Sha256::new();
+    hash.update(name.as_bytes());
+    hash.update(modified.to_be_bytes());
+    hash.update(content);
+    let digest = hash.finalize();
+    digest.iter().take(16).fold("file-".to_owned(), |mut word, byte| {
+        use std::fmt::Write;
+        let _ = write!(word, "{byte:02x}");
+        word
+    })
+}
