@@ -12,6 +12,8 @@ import { away, clock, millis } from "./time";
 const FLOWS_MOST = 50;
 /** The end of long logs is shown, characters. */
 const LOGS_MOST = 400_000;
+/** How long it is right how far away something is, milliseconds. */
+const WORDS_FOR = 10_000;
 const OVER = ["done", "failed", "cancelled"];
 
 /** Whether somebody may change what is somebody's. */
@@ -27,6 +29,7 @@ export class Details {
   private number: number | null = null;
   private shown: Submission | null = null;
   private drawn = "";
+  private drawnAt = 0;
   private all = false;
 
   constructor(private readonly store: Store) {
@@ -36,7 +39,7 @@ export class Details {
       this.number = this.shown = null;
       history.replaceState(null, "", location.pathname);
     });
-    store.onChange((what) => { if (what.has("open") || what.has("over") || what.has("me")) void this.look(); });
+    store.onChange((what) => { if (what.has("open") || what.has("over") || what.has("me") || what.has("service")) void this.look(); });
     const named = () => { const found = /^#(\d+)$/.exec(location.hash); if (found) this.open(Number(found[1])); };
     addEventListener("hashchange", named);
     named();
@@ -61,9 +64,10 @@ export class Details {
     try {
       const shown = await this.store.client.get<Submission>(`/api/v1/submissions/${number}`);
       if (number !== this.number) return;
-      const drawn = JSON.stringify([shown, this.store.me, this.all]);
-      if (drawn !== this.drawn) [this.shown, this.drawn] = [shown, drawn];
-      else return;
+      const drawn = JSON.stringify([shown, this.store.me, this.all]), isOld = Date.now() - this.drawnAt > WORDS_FOR;
+      // What is marked to be copied stays, as long as it is true.
+      if (drawn === this.drawn && (!isOld || !getSelection()?.isCollapsed)) return;
+      Object.assign(this, { shown, drawn, drawnAt: Date.now() });
       this.draw();
     } catch (error) {
       if (number === this.number && !this.shown) notify(error instanceof Error ? error.message : String(error), true);
@@ -84,7 +88,7 @@ export class Details {
   private facts(one: Submission): HTMLElement {
     const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const facts: [string, string | undefined][] = [
-      ["state", one.held && isOpen(one) ? `held (${one.state})` : one.state], ["why", one.why], ["by", one.user],
+      ["state", one.held && isOpen(one) ? `held (${one.state})` : one.state], ["why", one.why === "held" ? undefined : one.why], ["by", one.user],
       ["submitted", `${at(one.submitted)}, ${away(millis(one.submitted), now)}`],
       ["recurs as", one.occurrence && `${one.occurrence.recurrence}, the time of ${at(one.occurrence.at)}`],
       ["over", one.ended && `${at(one.ended)}, ${away(millis(one.ended), now)}`],
@@ -122,6 +126,7 @@ export class Details {
       h("dl", { class: "made" }, ...facts.flatMap(([what, value]) => value ? [h("dt", {}, what), h("dd", {}, value)] : [])),
       h("div", { class: "buttons" },
         this.button(`explain ${name}`, "Explain", () => this.explain(name, null)),
+        !flow.jobs?.length && this.button(`logs ${name}`, "Logs", () => this.logsOf(name)),
         may && !isOver && one.flows.length > 1 && this.button(`hold ${name}`, flow.state === "held" ? "Let go" : "Hold", () => this.act(flow.state === "held" ? "unhold" : "hold", name)),
         may && !isOver && one.flows.length > 1 && this.button(`cancel ${name}`, "Cancel…", () => this.cancel(name), "danger")),
       flow.jobs && flow.jobs.length > 0 ? this.jobs(name, flow.jobs) : "");
@@ -180,7 +185,16 @@ export class Details {
   private async explain(flow: string, job: string | null): Promise<void> {
     await this.tell(`Why ${job === null ? flow : `${flow}/${job}`} waited`, async () => {
       const { text } = await this.store.client.get<{ text: string }>(at(`/api/v1/submissions/${this.number}/explain`, { flow, job }));
-      return [h("pre", { tabindex: 0 }, text)];
+      return [h("pre", { class: "wide", tabindex: 0 }, text)];
+    });
+  }
+
+  /** The logs of a job that is chosen: of submissions that are over, their explanation alone says which jobs there were. */
+  private async logsOf(flow: string): Promise<void> {
+    await this.tell(`Logs of ${flow}`, async () => {
+      const { document } = await this.store.client.get<{ document: { phases: { job: string }[] } }>(at(`/api/v1/submissions/${this.number}/explain`, { flow }));
+      const jobs = [...new Set(document.phases.map((phase) => phase.job))];
+      return [h("div", { class: "buttons" }, ...jobs.map((job) => h("button", { type: "button", click: () => this.logs(flow, job, false) }, job)))];
     });
   }
 

@@ -65,9 +65,9 @@ class List {
 
   private item({ at, kind, number, message }: Happening): HTMLElement {
     const isBad = ALERTS.has(kind);
-    return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), this.now)), " ",
-      h("span", { class: isBad ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")), " ",
-      number !== undefined && h("button", { type: "button", class: "link", "aria-label": `Show submission ${number}`, click: () => this.onOpen(number) }, String(number)),
-      number !== undefined && " ", h("span", { title: message }, localised(message, this.now)));
+    return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), this.now)),
+      h("span", { class: isBad ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")),
+      number !== undefined ? h("button", { type: "button", class: "link", "aria-label": `Show submission ${number}`, click: () => this.onOpen(number) }, String(number)) : h("span", {}),
+      h("span", { class: "message", title: message }, localised(message, this.now)));
   }
 }

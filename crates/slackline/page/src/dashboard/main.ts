@@ -39,7 +39,7 @@ async function askToken(message: string): Promise<void> {
   const token = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
   const isGiven = await filled("Who are you?", [h("p", {}, message),
     field({ label: "Token", input: token, help: "It is kept until this tab is closed, and sent to this service alone" })], "Go on", async () => {
-    if (!/^[\x21-\x7e]+$/.test(token.value.trim())) { notify("found no token, expected one as slackline serve token add says it", true); return false; }
+    if (!/^[\x21-\x7e]+$/.test(token.value.trim())) { notify("found no token, expected one as slackline token --add says it", true); return false; }
     client.token = token.value.trim();
     return true;
   });

@@ -25,10 +25,10 @@ export class Over {
       { heading: "in time?", words: true, text: fates, value: (one) => fates(one).textContent },
       { heading: "over", text: (one) => time(one.ended), value: (one) => one.ended ? millis(one.ended) : null },
       { heading: "took", text: (one) => took(one) === null ? "–" : duration(took(one)!), value: took },
-      { heading: "why", words: true, text: (one) => one.why ?? one.flows.find((flow) => flow.cause)?.cause ?? "", value: (one) => one.why ?? null },
+      { heading: "why", words: true, text: why, value: (one) => one.why ?? null },
     ], [], { caption: "Submissions that are over, as far as they are remembered", sort: 4, descending: true, page: PAGE, onChoose: (one) => onOpen(one.number) });
     this.older.addEventListener("click", () => void does(async () => { await store.olderOver(); return "Older ones are shown"; }));
-    this.element = h("div", {}, this.table.element, this.older);
+    this.element = h("div", { class: "cards" }, this.table.element, this.older);
   }
 
   draw(): void {
@@ -38,6 +38,11 @@ export class Over {
     this.drawn = over;
     this.table.set(over);
   }
+}
+
+function why(one: Submission): HTMLElement {
+  const text = one.why ?? one.flows.find((flow) => flow.cause)?.cause ?? "";
+  return h("div", { class: "message", title: text }, text);
 }
 
 /** How the worst of its flows fared. */

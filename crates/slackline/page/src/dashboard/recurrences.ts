@@ -26,7 +26,7 @@ export class Recurrences {
 
   private table(recurrences: Recurrence[]): HTMLElement {
     const may = recurrences.some((one) => mayChange(this.store.me, one.user));
-    return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": "What recurs" }, h("table", { class: "wide-table" },
+    return h("div", { class: "scroll-x cards", tabindex: 0, role: "region", "aria-label": "What recurs" }, h("table", { class: "wide-table" },
       h("thead", {}, h("tr", {}, ...["name", "by", "schedule", "if one is not over", "last", "next"].map((text) => h("th", { scope: "col", class: "words" }, text)), may ? h("td", {}) : "")),
       h("tbody", {}, ...recurrences.map((one) => this.row(one, may)))));
   }

@@ -16,7 +16,7 @@ const TABLE_ROWS = 200;
 
 export class SlotsOverTime {
   readonly element: HTMLElement;
-  private readonly canvas = h("canvas", { role: "img" });
+  private readonly canvas = h("canvas", { role: "img", "aria-label": "Nothing is known of slots yet" });
   private readonly legends = h("ul", { class: "legend" });
   private readonly empty = h("p", { class: "muted" }, "No attempt has ended within this time.");
   private readonly span = h("select", { "aria-label": "How far back slots are shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));

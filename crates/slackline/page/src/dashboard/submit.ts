@@ -38,14 +38,16 @@ export class SubmitForm {
   private readonly zone = h("input", { placeholder: "Europe/Berlin" });
   private readonly catchUp = select(CATCH_UP);
   private readonly send = h("button", { type: "submit", class: "primary" }, "Submit");
+  private readonly form: HTMLFormElement;
   private readonly result = h("section", { class: "result", "aria-label": "What became of it", tabindex: -1, hidden: true });
   /** By this the service knows what it was sent before, if its answer was lost. */
   private key = fresh();
   private sent = "";
+  private isDone = false;
 
   constructor(private readonly store: Store, private readonly onOpen: (number: number) => void) {
     const group = (title: string, ...parts: HTMLElement[]) => h("details", {}, h("summary", {}, title), ...parts);
-    const form = h("form", { novalidate: true },
+    const form = this.form = h("form", { novalidate: true },
       h("div", { class: "field" }, field({ label: "Flow file", input: this.document }), h("div", {}, h("label", {}, "or choose one: ", this.chosen))),
       h("div", { class: "fields" },
         field({ label: "File name", input: this.file, help: "What messages call it; its ending says the format" }),
@@ -72,6 +74,9 @@ export class SubmitForm {
   }
 
   open(): void {
+    // What was not submitted is still there; what was does not come into the next one.
+    if (this.isDone) this.form.reset();
+    this.isDone = false;
     this.result.hidden = true;
     this.dialog.querySelector(".notice")!.replaceChildren();
     this.dialog.showModal();
@@ -110,6 +115,7 @@ export class SubmitForm {
       if (said !== this.sent) [this.sent, this.key] = [said, fresh()];
       const accepted = await this.store.client.send<Accepted>("POST", "/api/v1/submissions", { ...asked, key: this.key });
       this.sent = "";
+      this.isDone = true;
       this.accepted(accepted);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;

@@ -1,0 +1,432 @@
+// Starts a service and uses its dashboard as people do: node test/dashboard.mjs [PROGRAM]
+//
+// PROGRAM is slackline's (target/release/slackline unless named, else target/debug/slackline); CHROMIUM names another browser than
+// /usr/bin/chromium. With --keep DIR pictures stay there; with --page DIR the page comes from there instead of from the program,
+// while it is being written.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const here = dirname(fileURLToPath(import.meta.url)), root = resolve(here, "../../../.."), built = join(root, "crates/serve/page");
+const words = process.argv.slice(2);
+const option = (name) => { const at = words.indexOf(name); return at < 0 ? null : resolve(words.splice(at, 2)[1]); };
+const kept = option("--keep"), drafts = option("--page");
+const program = [words[0] && resolve(words[0]), join(root, "target/release/slackline"), join(root, "target/debug/slackline")].find((path) => path && existsSync(path));
+assert.ok(program, "there is no slackline to be tried: cargo build --release");
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const MANY = 1_000;
+/** Whatever is waited for comes sooner, unless it never does. */
+const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
+
+const dir = mkdtempSync(join(tmpdir(), "slackline-dashboard-"));
+if (kept) mkdirSync(kept, { recursive: true });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+const services = [];
+try {
+  const service = await serve("state", "operate");
+  await isTheSamePage(service);
+  await submits(service);
+  await hostile(service);
+  await recurs(service);
+  await goneAndBack(service);
+  await roles();
+  await many();
+} finally {
+  await browser.close();
+  await Promise.all(services.map((service) => service.stop()));
+  rmSync(dir, { recursive: true, force: true });
+}
+console.log("dashboard: all well");
+
+/** A service that anybody on this machine may ask as much as the role says, on the same port if one is named. */
+async function serve(name, role, port = 0) {
+  const state = join(dir, name);
+  const args = ["serve", "--state", state, "--slots", "2", "--listen", `127.0.0.1:${port}`, ...(role ? ["--loopback", role] : [])];
+  const process = spawn(program, args, { cwd: dir, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = new Promise((done) => process.once("exit", done)), said = [];
+  const url = await new Promise((found, failed) => {
+    for (const stream of [process.stdout, process.stderr]) {
+      createInterface({ input: stream }).on("line", (line) => {
+        said.push(line);
+        const at = /http:\/\/127\.0\.0\.1:\d+\//.exec(line);
+        if (at) found(at[0]);
+      });
+    }
+    ended.then(() => failed(new Error(`the service has ended: ${said.join("\n")}`)));
+  });
+  const stop = async () => { process.kill("SIGTERM"); await ended; };
+  const service = { state, url, stop, port: Number(new URL(url).port) };
+  services.push(service);
+  return service;
+}
+
+async function ask(service, method, path, sent) {
+  const answer = await fetch(new URL(path, service.url), { method, headers: sent ? { "content-type": "application/json" } : {}, body: sent && JSON.stringify(sent) });
+  const text = await answer.text();
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+  return JSON.parse(text);
+}
+
+/** What the program has compiled in is what is tested. */
+async function isTheSamePage(service) {
+  if (drafts) return;
+  for (const [path, file] of [["/", "index.html"], ["/dashboard.js", "dashboard.js"], ["/dashboard.css", "dashboard.css"]]) {
+    const text = await (await fetch(new URL(path, service.url))).text();
+    assert.ok(text === readFileSync(join(built, file), "utf8"), `${program} has another ${file} than crates/serve/page: build it again`);
+  }
+}
+
+/** Opens the dashboard. What its console has to say, and anything it asks elsewhere, is an error; answers that are no are not. */
+async function open(service, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  if (drafts) await context.route((url) => ["/", "/dashboard.js", "/dashboard.css"].includes(url.pathname), async (route) => {
+    const { pathname } = new URL(route.request().url()), policy = (await fetch(service.url)).headers.get("content-security-policy");
+    const file = pathname === "/" ? "index.html" : pathname.slice(1), kind = { html: "text/html", js: "text/javascript", css: "text/css" }[file.split(".").pop()];
+    await route.fulfill({ body: readFileSync(join(drafts, file)), headers: { "content-type": `${kind}; charset=utf-8`, "content-security-policy": policy } });
+  });
+  const page = await context.newPage(), problems = [];
+  page.setDefaultTimeout(PATIENCE);
+  page.on("console", (message) => {
+    const isAnswer = /^Failed to load resource/.test(message.text());
+    if (["error", "warning"].includes(message.type()) && !isAnswer) problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(error.stack));
+  page.on("request", (request) => { if (!request.url().startsWith(service.url) && !request.url().startsWith("data:")) problems.push(`asks for ${request.url()}`); });
+  const begin = performance.now();
+  await page.goto(`${service.url}${options.hash ?? ""}`);
+  await page.waitForSelector("html[data-ready]");
+  return { page, problems, begin, context, close: () => context.close() };
+}
+
+/** Findings of axe that are serious or worse. */
+async function serious(page) {
+  // The page's policy lets no text become a program; what the browser itself evaluates is no text of the page.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+  return violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html).join(" | ")}`);
+}
+
+async function picture(page, name, isWhole = true) {
+  if (kept) await page.screenshot({ path: join(kept, `${name}.png`), fullPage: isWhole });
+}
+
+function flowFile(flow, { seconds = 0, mapper, name = flow } = {}) {
+  writeFileSync(join(dir, "input"), "a line\n");
+  const command = mapper ?? `sleep ${seconds}; cat`;
+  return `slackline = 1\n\n[[flows]]\nid = ${JSON.stringify(flow)}\njobs = [{ id = "copy", run = { mapper = ${JSON.stringify(command)}, inputs = ["${dir}/input"], output = ${JSON.stringify(join(dir, "out", name))} } }]\n`;
+}
+
+function row(page, text) { return page.locator(".grid-space .grid-row:not([hidden])", { hasText: text }); }
+function dialog(page) { return page.locator("dialog[open]").last(); }
+
+/** Fills in the form and sends it. */
+async function submit(page, file, fields = {}) {
+  await page.getByRole("button", { name: "Submit…" }).click();
+  await dialog(page).getByLabel("Flow file", { exact: true }).fill(file);
+  for (const [label, text] of Object.entries(fields)) await dialog(page).getByLabel(label, { exact: true }).fill(text);
+}
+function send(page) { return dialog(page).getByRole("button", { name: "Submit", exact: true }).click(); }
+function closed(page) { return dialog(page).getByRole("button", { name: "Close" }).click(); }
+
+async function submits(service) {
+  const { page, problems, close } = await open(service);
+  await page.locator("[data-state=live]").waitFor();
+  assert.match(await page.locator(".heading").innerText(), /may operate/);
+  assert.deepEqual(await serious(page), []);
+
+  // What is wrong with a file is said with its line; what is filled in stays.
+  await submit(page, 'slackline = 1\n[[flows]]\nid = 3\n', { "File name": "night.toml" });
+  await send(page);
+  await dialog(page).locator(".notice", { hasText: /night\.toml:\d+/ }).waitFor();
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "broken", false);
+  await dialog(page).getByLabel("Deadlines").fill("twice two");
+  await send(page);
+  await dialog(page).locator(".notice", { hasText: "deadlines, line 1: found twice two, expected NAME=VALUE" }).waitFor();
+
+  // A good one is submitted, and then it is said when it will be done.
+  await dialog(page).getByLabel("Flow file", { exact: true }).fill(flowFile("first", { seconds: 600 }));
+  await dialog(page).getByLabel("Deadlines").fill("first=2h");
+  await send(page);
+  await dialog(page).getByText("night is submitted as 1").waitFor();
+  await dialog(page).locator(".foretold", { hasText: /first is expected to be done at .* deadline/s }).waitFor();
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "submitted", false);
+  await closed(page);
+  await row(page, "first").waitFor();
+
+  // A second one that is held, opened by the keyboard.
+  await submit(page, flowFile("second", { seconds: 600 }), { "File name": "second.toml" });
+  await dialog(page).getByLabel("Hold it until it is let go").check();
+  await send(page);
+  await dialog(page).getByText("second is submitted as 2").waitFor();
+  await closed(page);
+  await row(page, "second").filter({ hasText: "held" }).waitFor();
+  await row(page, "first").focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await dialog(page).getByRole("heading", { name: "2 second" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#2");
+  await dialog(page).getByRole("button", { name: "Let go" }).click();
+  await dialog(page).getByRole("button", { name: "Explain" }).first().waitFor();
+  await dialog(page).getByRole("button", { name: "Hold", exact: true }).click();
+  await dialog(page).getByRole("button", { name: "Let go" }).waitFor();
+  assert.equal((await ask(service, "GET", "/api/v1/submissions/2")).held, true);
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Let go", "the focus is lost when a window is drawn anew");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("dialog[open]").count(), 0);
+
+  // Explained, and changed.
+  await row(page, "first").click();
+  await dialog(page).getByRole("button", { name: "Explain" }).first().click();
+  await dialog(page).locator("pre", { hasText: /first under auto/ }).waitFor();
+  await picture(page, "explained", false);
+  await dialog(page).getByRole("button", { name: "Logs" }).click();
+  await dialog(page).getByRole("heading", { name: "Logs of first/copy" }).waitFor();
+  await dialog(page).getByRole("button", { name: "Change…" }).click();
+  await dialog(page).getByLabel("Priority").fill("7");
+  await dialog(page).getByLabel("Weight").fill("heavy");
+  await dialog(page).getByRole("button", { name: "Change", exact: true }).click();
+  await dialog(page).locator(".notice", { hasText: "weight: found heavy, expected a number" }).waitFor();
+  await dialog(page).getByLabel("Weight").fill("2.5");
+  await dialog(page).getByLabel("Deadline", { exact: true }).fill("3h");
+  assert.deepEqual(await serious(page), []);
+  await dialog(page).getByRole("button", { name: "Change", exact: true }).click();
+  await dialog(page).locator("dd", { hasText: /^2\.5$/ }).waitFor();
+  const changed = await ask(service, "GET", "/api/v1/submissions/1");
+  assert.equal(changed.priority, 7);
+  assert.equal(changed.flows[0].weight, 2.5);
+  assert.equal(Date.parse(changed.flows[0].deadline) - Date.parse(changed.flows[0].release), 3 * 3600e3);
+
+  // Cancelled, after it was asked whether that is meant.
+  await dialog(page).getByRole("button", { name: "Cancel…" }).click();
+  await dialog(page).getByRole("button", { name: "Let it go on" }).click();
+  assert.equal((await ask(service, "GET", "/api/v1/submissions/1")).state, "live");
+  await dialog(page).getByRole("button", { name: "Cancel…" }).click();
+  assert.deepEqual(await serious(page), []);
+  await dialog(page).getByRole("button", { name: "Cancel it" }).click();
+  await dialog(page).locator("dd", { hasText: /^cancelled$/ }).first().waitFor();
+  await closed(page);
+  await page.locator("#over tbody tr", { hasText: "cancelled" }).waitFor();
+  assert.equal(await row(page, "first").count(), 0);
+
+  // A flow that fails is an alert, and its logs say why.
+  await submit(page, flowFile("broken", { mapper: "echo no such table >&2; exit 3" }), { "File name": "broken.toml" });
+  await send(page);
+  await dialog(page).getByRole("button", { name: "Show 3" }).click();
+  await dialog(page).locator("dd", { hasText: /^failed$/ }).first().waitFor();
+  await dialog(page).getByRole("button", { name: "Logs" }).click();
+  await dialog(page).getByRole("button", { name: "copy" }).click();
+  await dialog(page).locator("pre", { hasText: "no such table" }).waitFor();
+  await closed(page);
+  await page.locator("#alerts li", { hasText: "no such table" }).waitFor();
+
+  // Drained, and not.
+  await page.getByRole("button", { name: "Drain…" }).click();
+  await dialog(page).getByRole("button", { name: "Drain it" }).click();
+  await page.getByText("The service is drained").waitFor();
+  assert.equal((await ask(service, "GET", "/api/v1/service")).draining, true);
+  await page.getByRole("button", { name: "Let submissions begin again" }).click();
+  await page.getByText("The service is drained").waitFor({ state: "hidden" });
+
+  // Charts as tables, light and dark.
+  for (const summary of await page.locator(".as-table > summary").all()) {
+    await summary.click();
+    await summary.locator("xpath=..").locator("tbody tr").first().waitFor();
+  }
+  assert.deepEqual(await serious(page), []);
+  await page.getByRole("button", { name: "Light / dark" }).click();
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "small-dark");
+  assert.deepEqual(problems, []);
+  await close();
+
+  const narrow = await open(service, { viewport: { width: 390, height: 800 }, hash: "#2" });
+  await dialog(narrow.page).getByRole("button", { name: "Cancel…" }).waitFor();
+  const wide = () => narrow.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(await wide() <= 0, `the page is ${await wide()} px wider than a telephone`);
+  assert.deepEqual(await serious(narrow.page), []);
+  await picture(narrow.page, "narrow-details", false);
+  await closed(narrow.page);
+  await row(narrow.page, "second").waitFor();
+  assert.deepEqual(await serious(narrow.page), []);
+  await picture(narrow.page, "narrow");
+  assert.deepEqual(narrow.problems, []);
+  await narrow.close();
+}
+
+/** Names that would be HTML are text. */
+async function hostile(service) {
+  const name = `<img src=x onerror=wronged=1> "q" 'a' ünïcödé`, flow = "<script>wronged=1<script> &amp;";
+  const { number } = await ask(service, "POST", "/api/v1/submissions", { document: flowFile(flow, { name: "hostile" }), name, held: true });
+  const { page, problems, close } = await open(service, { hash: `#${number}` });
+  await dialog(page).getByRole("heading", { name: `${number} ${name}` }).waitFor();
+  await dialog(page).getByRole("button", { name: "Let go" }).click();
+  await dialog(page).getByRole("heading", { name: flow }).waitFor();
+  await closed(page);
+  await page.locator("#events li", { hasText: name }).first().waitFor();
+  assert.equal(await page.evaluate(() => globalThis.wronged), undefined);
+  assert.equal(await page.locator("#page script, #page img, dialog img").count(), 0);
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+async function recurs(service) {
+  const { page, problems, close } = await open(service);
+  await page.locator("[data-state=live]").waitFor();
+  await submit(page, flowFile("monthly"), { Name: "monthly" });
+  await dialog(page).getByText("Again and again").click();
+  await dialog(page).getByLabel("Schedule").fill("0 2 30 2 *x");
+  await dialog(page).getByLabel("Time zone").fill("Europe/Berlin");
+  await send(page);
+  await dialog(page).locator(".notice .bad").waitFor();
+  await dialog(page).getByLabel("Schedule").fill("0 2 1 1 *");
+  await send(page);
+  await dialog(page).getByText(/monthly is submitted next at/).waitFor();
+  await closed(page);
+  const recurrence = page.locator("#recurrences tbody tr", { hasText: "monthly" });
+  await recurrence.getByRole("button", { name: "Pause monthly" }).click();
+  await recurrence.getByText("paused").waitFor();
+  await recurrence.getByRole("button", { name: "Go on with monthly" }).click();
+  await recurrence.getByRole("button", { name: "Pause monthly" }).waitFor();
+  assert.deepEqual(await serious(page), []);
+  await recurrence.getByRole("button", { name: "Remove monthly" }).click();
+  await dialog(page).getByRole("button", { name: "Remove it" }).click();
+  await page.getByText("Nothing recurs.").waitFor();
+  assert.deepEqual((await ask(service, "GET", "/api/v1/recurrences")).recurrences, []);
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+/** A service that goes is said to be gone; one that comes back is found again. */
+async function goneAndBack(service) {
+  const { page, close } = await open(service);
+  await row(page, "second").waitFor();
+  await service.stop();
+  await page.getByText(/The service is gone since/).waitFor();
+  assert.ok(await row(page, "second").isVisible(), "what was known is not shown any more");
+  await picture(page, "gone", false);
+  const again = await serve("state", "operate", service.port);
+  await page.locator("[data-state=live]").waitFor();
+  await ask(again, "POST", "/api/v1/submissions", { document: flowFile("after"), held: true });
+  await row(page, "flow").filter({ hasText: "held" }).first().waitFor();
+  await close();
+  await again.stop();
+}
+
+/** Who may only look sees nothing to act with; who is not known is asked for a token, which no address and no cookie has. */
+async function roles() {
+  const service = await serve("roles", null);
+  const token = (name, role) => execFileSync(program, ["token", "--add", name, "--role", role, "--state", service.state], { encoding: "utf8" }).split(/\s+/).find((word) => word.startsWith("slackline_"));
+  const [looks, owns] = [token("eve", "look"), token("anna", "submit")];
+  const asAnna = await fetch(new URL("/api/v1/submissions", service.url), {
+    method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${owns}` },
+    body: JSON.stringify({ document: flowFile("hers"), name: "hers", held: true }),
+  });
+  assert.equal(asAnna.status, 201);
+  const { page, context, problems, close } = await open(service);
+  await dialog(page).getByRole("heading", { name: "Who are you?" }).waitFor();
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "token", false);
+  await dialog(page).getByLabel("Token").fill("slackline_nobodys");
+  await page.keyboard.press("Enter");
+  await dialog(page).getByText("found a token that is not known").waitFor();
+  await dialog(page).getByLabel("Token").fill(looks);
+  await page.keyboard.press("Enter");
+  await page.getByText("eve, may look").waitFor();
+  await row(page, "hers").click();
+  await dialog(page).locator("dd", { hasText: "held" }).first().waitFor();
+  assert.equal(await dialog(page).getByRole("button", { name: /Hold|Let go|Cancel|Change/ }).count(), 0);
+  await closed(page);
+  assert.equal(await page.getByRole("button", { name: /Submit|Drain/ }).count(), 0);
+  assert.equal(await page.evaluate(() => sessionStorage.getItem("slackline-token")), looks);
+  assert.deepEqual([await context.cookies(), page.url().includes("slackline_")], [[], false]);
+  // The same after the page is opened anew.
+  await page.reload();
+  await page.getByText("eve, may look").waitFor();
+  // Somebody else's token: what is theirs may be changed, the service may not.
+  await page.getByRole("button", { name: "Token…" }).click();
+  await dialog(page).getByLabel("Token").fill(owns);
+  await page.keyboard.press("Enter");
+  await page.getByText("anna, may submit").waitFor();
+  await row(page, "hers").click();
+  await dialog(page).getByRole("button", { name: "Let go" }).waitFor();
+  await closed(page);
+  assert.ok(await page.getByRole("button", { name: "Submit…" }).isVisible());
+  assert.equal(await page.getByRole("button", { name: "Drain…" }).count(), 0);
+  assert.deepEqual(problems, []);
+  await close();
+  await service.stop();
+}
+
+/** A thousand flows: how long it takes until they are seen, and how smooth it is to scroll, to look for one, and to be told of changes. */
+async function many() {
+  const service = await serve("many", "operate"), numbers = [];
+  await Promise.all(Array.from({ length: 8 }, async (_, worker) => {
+    for (let k = worker; k < MANY; k += 8) {
+      const sent = { document: flowFile(`flow${k}`, { name: `many${k}` }), name: `many${k}`, held: true, priority: k % 7 };
+      numbers.push((await ask(service, "POST", "/api/v1/submissions", sent)).number);
+    }
+  }));
+  const { page, problems, begin, close } = await open(service);
+  await page.getByText(`${MANY.toLocaleString("en-US")} of ${MANY.toLocaleString("en-US")} flows`).waitFor();
+  const seen = performance.now() - begin;
+  assert.ok(await page.locator(".grid-row").count() < 100, "rows are there that are not in view");
+  const frames = await page.evaluate(scrolls);
+  // One of them changes: how long it takes until that is seen, and what the page does meanwhile.
+  const chosen = numbers[MANY / 2];
+  await page.getByLabel("Show flows whose name, number or user has").fill(String(chosen));
+  await row(page, `${chosen} many`).first().waitFor();
+  await page.evaluate(watches);
+  const changed = performance.now();
+  await ask(service, "POST", `/api/v1/submissions/${chosen}/cancel`);
+  await row(page, `${chosen} many`).first().waitFor({ state: "hidden" });
+  const told = performance.now() - changed;
+  // And then a hundred at once.
+  await page.getByLabel("Show flows whose name, number or user has").fill("");
+  await Promise.all(numbers.filter((number) => number !== chosen).slice(0, 100).map((number) => ask(service, "POST", `/api/v1/submissions/${number}/cancel`)));
+  await page.getByText(`${(MANY - 101).toLocaleString("en-US")} of ${(MANY - 101).toLocaleString("en-US")} flows`).waitFor();
+  const longest = await page.evaluate(() => Math.max(0, ...globalThis.tasks));
+  const of = (times, share) => times[Math.floor(times.length * share)].toFixed(0);
+  console.log(`${MANY} flows: seen after ${seen.toFixed(0)} ms; a frame of scrolling takes ${of(frames, 0.5)} ms (95 of 100 ${of(frames, 0.95)} ms, most ${of(frames, 0.999)} ms); ` +
+    `a change is seen after ${told.toFixed(0)} ms; longest task while a hundred change ${longest.toFixed(0)} ms`);
+  assert.deepEqual(await serious(page), []);
+  await picture(page, "many");
+  assert.deepEqual(problems, []);
+  await close();
+  await service.stop();
+}
+
+/** In the page: scrolls through all rows; how long each frame took, in order. */
+async function scrolls() {
+  const view = document.querySelector(".grid-view"), times = [], most = view.scrollHeight - view.clientHeight;
+  for (let k = 0; k <= 120; k++) {
+    const begin = performance.now();
+    view.scrollTop = most * (k < 60 ? k / 60 : (120 - k) / 60);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    times.push(performance.now() - begin);
+    const rows = [...document.querySelectorAll(".grid-space .grid-row:not([hidden])")].map((row) => row.getBoundingClientRect());
+    const box = view.getBoundingClientRect();
+    // What is in view is drawn when the frame is.
+    const covered = rows.filter((row) => row.bottom > box.top && row.top < box.bottom).length;
+    if (covered < 3) throw new Error(`only ${covered} rows are in view`);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+/** In the page: notes tasks that take longer than frames may. */
+function watches() {
+  globalThis.tasks = [];
+  new PerformanceObserver((list) => { for (const entry of list.getEntries()) globalThis.tasks.push(entry.duration); }).observe({ entryTypes: ["longtask"] });
+}
