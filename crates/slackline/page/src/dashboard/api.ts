@@ -65,6 +65,8 @@ export interface LoadPoint { at: string; running: number; waiting: number; queue
 export interface Attempt {
   number: number; flow: string; job: string; phase: string; task: number; slot?: number;
   start: string; end?: string; outcome?: string;
+  /** The same as numbers, milliseconds; set when it comes. */
+  from: number; to: number | null;
 }
 
 export interface Happening { id: number; at: string; kind: string; number?: number; name?: string; flow?: string; message: string }
@@ -78,15 +80,27 @@ const KEPT = "slackline-token";
 /** After so long without an answer the service is taken to be gone. */
 const PATIENCE = 30_000;
 
+/** What a browser keeps, if it is allowed to. */
+export function kept<T>(of: () => T): T | undefined {
+  try {
+    return of();
+  } catch {
+    return undefined;
+  }
+}
+
 /** The service, asked with the token that somebody gave for as long as this tab is open. */
 export class Client {
   /** Told when the service knows nobody by the token, or there is none. */
   onUnknown: (message: string) => void = () => {};
 
-  get token(): string | null { return sessionStorage.getItem(KEPT); }
+  private mine: string | null = kept(() => sessionStorage.getItem(KEPT)) ?? null;
+
+  get token(): string | null { return this.mine; }
 
   set token(token: string | null) {
-    if (token) sessionStorage.setItem(KEPT, token); else sessionStorage.removeItem(KEPT);
+    this.mine = token;
+    kept(() => token ? sessionStorage.setItem(KEPT, token) : sessionStorage.removeItem(KEPT));
   }
 
   /** Asks, and gives the answer if it is a good one. */

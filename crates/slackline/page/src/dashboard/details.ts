@@ -70,7 +70,8 @@ export class Details {
       Object.assign(this, { shown, drawn, drawnAt: Date.now() });
       this.draw();
     } catch (error) {
-      if (number === this.number && !this.shown) notify(error instanceof Error ? error.message : String(error), true);
+      const message = error instanceof Error ? error.message : String(error);
+      if (number === this.number && !this.shown) this.body.replaceChildren(h("p", { class: "bad" }, message));
     }
   }
 
@@ -118,7 +119,7 @@ export class Details {
       ["why", flow.cause], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
       ["done", flow.completion && at(flow.completion)],
-      ["expected", flow.predicted && `${at(flow.predicted)}${flow.predicted_between ? `, between ${flow.predicted_between.map(at).join(" and ")}` : ""}`],
+      ["expected", flow.predicted && `${at(flow.predicted)}${flow.predicted_between && at(flow.predicted_between[0]) !== at(flow.predicted_between[1]) ? `, between ${flow.predicted_between.map(at).join(" and ")}` : ""}`],
       ["in time?", h("span", { class: `fate ${fate}` }, dot, words)],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
     ];

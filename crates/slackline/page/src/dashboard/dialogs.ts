@@ -43,7 +43,8 @@ export function tick(label: string, input: HTMLInputElement): HTMLElement {
 
 /** A window with a title, which can be closed by Esc, too. */
 export function windowed(title: string, kind: string, ...parts: Node[]): HTMLDialogElement {
-  const id = freshId(), heading = h("h2", { id }, title);
+  // It begins with what it is about; a field that asks for the focus has it.
+  const id = freshId(), heading = h("h2", { id, tabindex: -1, autofocus: true }, title);
   const dialog: HTMLDialogElement = h("dialog", { class: kind, "aria-labelledby": id },
     h("header", {}, heading, h("button", { type: "button", class: "close", "aria-label": "Close", click: () => dialog.close() }, "×")), notice(), ...parts);
   document.body.append(dialog);
@@ -57,6 +58,11 @@ function asks(title: string, parts: Node[], yes: string, no: string, done: () =>
     const sure = h("button", { type: "submit", class: isBad ? "danger" : "primary" }, yes);
     const form = h("form", {}, ...parts, h("div", { class: "buttons" }, sure, h("button", { type: "button", click: () => dialog.close() }, no)));
     const dialog = windowed(title, "small", form);
+    const first = form.querySelector("input, select");
+    if (first) {
+      first.setAttribute("autofocus", "");
+      dialog.querySelector("h2")!.removeAttribute("autofocus");
+    }
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       sure.disabled = true;

@@ -2,7 +2,7 @@
 import { h } from "../dom";
 import { count } from "../format";
 import { Grid, type GridColumn } from "./grid";
-import { FATE_COLOURS, FILTERS, ordered, rowsOf, type Row } from "./rows";
+import { FATE_COLOURS, FILTERS, ordered, type Row } from "./rows";
 import type { Store } from "./store";
 import { away, clock, millis } from "./time";
 
@@ -49,7 +49,7 @@ export class Flows {
   private time(at: number | null): string { return at === null ? "–" : clock(at, this.store.now); }
 
   private between({ flow, predicted, state }: Row): string {
-    if (predicted !== null && predicted < this.store.now && state === "running") return "has passed, is not done";
+    if (predicted !== null && predicted < this.store.now && !["done", "failed", "cancelled"].includes(state)) return "has passed, is not done";
     if (!flow?.predicted_between) return "";
     const [from, to] = flow.predicted_between.map((at) => this.time(millis(at)));
     return from === to ? "" : `${from} – ${to}`;
@@ -63,8 +63,8 @@ export class Flows {
   }
 
   /** What is known has changed. */
-  draw(): void {
-    this.rows = rowsOf(this.store.open.values(), this.store.now);
+  draw(rows: Row[]): void {
+    this.rows = rows;
     this.show();
   }
 
@@ -72,12 +72,12 @@ export class Flows {
     const word = this.search.value.trim().toLowerCase(), is = FILTERS.find(([value]) => value === this.only.value)![2];
     const found = this.rows.filter((row) => is(row) && (!word || row.words.includes(word)));
     const { more } = this.store, all = this.rows.length;
-    const said = `${found.length.toLocaleString("en-US")} of ${count(all, "flow")}${more > 0 ? `; ${count(more, "older submission")} of the queue are not shown` : ""}`;
+    const said = !this.store.service ? "" : `${found.length.toLocaleString("en-US")} of ${count(all, "flow")}${more > 0 ? `; ${count(more, "older submission")} of the queue are not shown` : ""}`;
     if (this.said.textContent !== said) this.said.textContent = said;
     this.grid.element.hidden = found.length === 0;
     this.grid.set(ordered(found, this.grid.by, this.grid.descending));
     this.empty.hidden = found.length > 0;
-    this.empty.textContent = all === 0 ? "Nothing waits, and nothing runs." : "None is like that.";
+    this.empty.textContent = !this.store.service ? "Nothing is known yet." : all === 0 ? "Nothing waits, and nothing runs." : "None is like that.";
   }
 }
 

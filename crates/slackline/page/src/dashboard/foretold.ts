@@ -19,7 +19,7 @@ export function foretold(prediction: Prediction, now: number): HTMLElement {
 
 function expected(flow: FlowPrediction, now: number): (Node | string)[] {
   const done = millis(flow.completion), at = (text: string) => clock(millis(text), now);
-  const between = flow.between && flow.between[0] !== flow.between[1] ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : "";
+  const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : "";
   const fate: Fate = flow.holds === undefined ? "free" : flow.holds ? "met" : "likely";
   const dot = h("span", { class: "dot", "aria-hidden": "true" });
   dot.style.background = FATE_COLOURS[fate];

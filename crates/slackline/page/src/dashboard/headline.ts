@@ -2,7 +2,7 @@
 import { h } from "../dom";
 import { count, percent } from "../format";
 import type { Calibration, Service } from "./api";
-import { rowsOf } from "./rows";
+import type { Row } from "./rows";
 import type { Store } from "./store";
 import { away, clock, millis } from "./time";
 
@@ -19,7 +19,7 @@ export class Headline {
     this.element.append(this.gone, this.trouble, this.draining, this.figures, this.good);
   }
 
-  draw(): void {
+  draw(rows: Row[]): void {
     const { service } = this.store;
     if (!service) return;
     const { version, engine, policy, started } = service;
@@ -27,7 +27,7 @@ export class Headline {
     this.trouble.hidden = !service.trouble;
     write(this.trouble, service.trouble ? `Something is wrong with the service: ${service.trouble}` : "");
     this.draining.hidden = !service.draining;
-    const figures = this.numbers(service);
+    const figures = this.numbers(service, rows);
     if (this.figures.childElementCount !== figures.length) {
       this.figures.replaceChildren(...figures.map(([name]) => h("div", {}, h("dt", {}, name), h("dd", {}), h("dd", { class: "muted" }))));
     }
@@ -40,9 +40,9 @@ export class Headline {
     write(this.good, calibration(service.calibration));
   }
 
-  private numbers(service: Service): [string, string, string, boolean][] {
+  private numbers(service: Service, rows: Row[]): [string, string, string, boolean][] {
     const { slots, running, waiting, submissions } = service, of = (value = 0) => value.toLocaleString("en-US");
-    const rows = rowsOf(this.store.open.values(), this.store.now), is = (fate: string) => rows.filter((row) => row.verdict.fate === fate && row.state !== "done").length;
+    const is = (fate: string) => rows.filter((row) => row.verdict.fate === fate && row.state !== "done").length;
     const late = is("late"), likely = is("likely"), failed = submissions.failed ?? 0;
     const held = [...this.store.open.values()].filter((one) => one.held).length;
     return [
@@ -61,9 +61,9 @@ export class Headline {
     const { link, now } = this.store;
     this.gone.hidden = link.isThere || !link.why;
     if (this.gone.hidden) return;
-    // What it says changes every second; it is read out once.
-    const since = `The service is gone since ${clock(link.since, now)}, and what is shown is as it was then.`;
-    const why = `${link.why}. It is tried again ${away(link.again, Date.now())}.`;
+    // How long it takes until it is tried again changes every second; what is wrong is read out once.
+    const since = link.isUnknown ? "The service does not know who asks." : `The service is gone since ${clock(link.since, now)}, and what is shown is as it was then.`;
+    const why = link.isUnknown ? `It says: ${link.why}.` : `It is tried again ${away(Math.max(link.again, Date.now()), Date.now())} (${link.why}).`;
     if (this.gone.childElementCount === 0) this.gone.append(h("strong", {}), h("span", { "aria-live": "off" }));
     const [first, second] = [...this.gone.children] as HTMLElement[];
     write(first, since);
@@ -75,7 +75,7 @@ function calibration({ flows, inside, error, bias, deadlines }: Calibration): st
   if (flows === 0) return "How good predictions are is known when the first flows are done.";
   const side = bias >= 0 ? "later" : "earlier";
   const parts = [
-    `${percent(inside)} of ${count(flows, "flow")} were done in the time expected of eight in ten`,
+    `of ${count(flows, "flow")} ${percent(inside)} ended within the times that eight of ten courses end in`,
     `off by ${percent(error)} on average`, `${percent(Math.abs(bias))} ${side} than expected`,
     deadlines === undefined ? "" : `right about ${percent(deadlines)} of deadlines`,
   ];

@@ -1,7 +1,7 @@
 // The dashboard of the service: its parts, and who may do what.
 import { isDark } from "../colour";
 import { h } from "../dom";
-import { Client } from "./api";
+import { Client, kept } from "./api";
 import { Details } from "./details";
 import { confirmed, does, field, filled, notice, notify } from "./dialogs";
 import { Events } from "./events";
@@ -10,13 +10,14 @@ import { Headline } from "./headline";
 import { LoadOverTime } from "./load";
 import { Over } from "./over";
 import { Recurrences } from "./recurrences";
+import { rowsOf } from "./rows";
 import { SlotsOverTime } from "./slots";
 import { Store } from "./store";
 import { SubmitForm } from "./submit";
 
 const THEME = "slackline-theme";
 /** Charts of the time that passes are drawn anew so often, milliseconds. */
-const CHARTS_EVERY = 5_000, SLOTS_EVERY = 1_000;
+const CHARTS_EVERY = 5_000;
 
 const client = new Client(), store = new Store(client);
 const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
@@ -36,11 +37,11 @@ let isAsking = false;
 async function askToken(message: string): Promise<void> {
   if (isAsking) return;
   isAsking = true;
-  const token = h("input", { type: "password", autocomplete: "off", spellcheck: "false", required: true });
+  const token = h("input", { type: "password", autocomplete: "off", spellcheck: "false" });
   const isGiven = await filled("Who are you?", [h("p", {}, message),
-    field({ label: "Token", input: token, help: "It is kept until this tab is closed, and sent to this service alone" })], "Go on", async () => {
-    if (!/^[\x21-\x7e]+$/.test(token.value.trim())) { notify("found no token, expected one as slackline token --add says it", true); return false; }
-    client.token = token.value.trim();
+    field({ label: "Token", input: token, help: "It is kept until this tab is closed, and sent to this service alone; empty: none is kept" })], "Go on", async () => {
+    if (!/^[\x21-\x7e]*$/.test(token.value.trim())) { notify("found no token, expected one as slackline token --add says it", true); return false; }
+    client.token = token.value.trim() || null;
     return true;
   });
   isAsking = false;
@@ -48,7 +49,7 @@ async function askToken(message: string): Promise<void> {
 }
 
 function main(): void {
-  const chosen = localStorage.getItem(THEME);
+  const chosen = kept(() => localStorage.getItem(THEME));
   if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
   const page = document.getElementById("page")!;
   let details: Details;
@@ -72,10 +73,10 @@ function main(): void {
     h("main", {}, notice(), headline.element,
       section("flows", "Flows", flows.element),
       section("alerts", "Alerts", events.alerts),
+      section("over", "Over", over.element),
       section("recurrences", "Recurrences", recurrences.element),
       section("load", "Load", load.element),
       section("slots", "Slots", slots.element),
-      section("over", "Over", over.element),
       section("events", "Events", events.element)), tip);
   details = new Details(store);
 
@@ -87,29 +88,34 @@ function main(): void {
     drain.textContent = service?.draining ? "Let submissions begin again" : "Drain…";
   };
   const linked = () => {
-    const { isThere, why } = store.link, text = isThere ? "live" : why ? "gone" : "not there yet";
+    const { isThere, isUnknown, why } = store.link, text = isThere ? "live" : isUnknown ? "asks who you are" : why ? "gone" : "not there yet";
     if (link.textContent !== text) link.textContent = text;
     link.dataset.state = isThere ? "live" : "gone";
     headline.link();
   };
-  let chartsAt = 0, slotsAt = 0;
+  let chartsAt = 0;
   const charts = (isForced = false) => {
     const now = Date.now();
     if (isForced || now - chartsAt >= CHARTS_EVERY) { chartsAt = now; load.draw(); }
-    if (isForced || now - slotsAt >= SLOTS_EVERY) { slotsAt = now; slots.draw(); }
+    slots.draw(isForced);
   };
   store.onChange((what) => {
     if (what.has("link") || what.has("clock")) linked();
     if (what.has("me") || what.has("service")) roles();
     // How far away deadlines are changes every second.
-    if (what.has("open") || what.has("service") || what.has("clock")) { headline.draw(); flows.draw(); }
+    if (what.has("open") || what.has("service") || what.has("clock")) {
+      const rows = rowsOf(store.open.values(), store.now);
+      headline.draw(rows);
+      flows.draw(rows);
+    }
     if (what.has("over")) over.draw();
     if (what.has("recurrences") || what.has("me") || what.has("clock")) recurrences.draw();
     if (what.has("events")) events.draw();
     if (what.has("load") || what.has("attempts") || what.has("clock")) charts();
   });
   const turn = () => {
-    localStorage.setItem(THEME, document.documentElement.dataset.theme = isDark() ? "light" : "dark");
+    const theme = document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    kept(() => localStorage.setItem(THEME, theme));
     charts(true);
   };
   const turnDrain = async () => {

@@ -8,7 +8,7 @@ import { FATE_COLOURS, verdict, type Fate } from "./rows";
 import type { Store } from "./store";
 import { clock, millis } from "./time";
 
-const PAGE = 20;
+const PAGE = 10;
 
 export class Over {
   readonly element: HTMLElement;

@@ -15,13 +15,13 @@ export class Recurrences {
   constructor(private readonly store: Store) {}
 
   draw(): void {
-    const { recurrences, me, now } = this.store;
+    const { recurrences, me, now, service } = this.store;
     // How far away things are is written down to the minute here.
-    const drawn = JSON.stringify([recurrences, me, Math.floor(now / 60_000)]);
+    const drawn = JSON.stringify([recurrences, me, service !== null, Math.floor(now / 60_000)]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     keepingFocus(this.element, () => this.element.replaceChildren(
-      recurrences.length === 0 ? h("p", { class: "muted" }, "Nothing recurs.") : this.table(recurrences)));
+      recurrences.length === 0 ? h("p", { class: "muted" }, service ? "Nothing recurs." : "Nothing is known yet.") : this.table(recurrences)));
   }
 
   private table(recurrences: Recurrence[]): HTMLElement {

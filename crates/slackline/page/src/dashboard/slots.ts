@@ -4,7 +4,7 @@ import { asTable, h, plainTable } from "../dom";
 import { count, duration, timeMarks } from "../format";
 import type { Attempt } from "./api";
 import type { Store } from "./store";
-import { clock, clockOf, millis } from "./time";
+import { clock, clockOf } from "./time";
 
 interface Box { attempt: Attempt; from: number; to: number; slot: number; colour: number }
 
@@ -21,13 +21,14 @@ export class SlotsOverTime {
   private readonly empty = h("p", { class: "muted" }, "No attempt has ended within this time.");
   private readonly span = h("select", { "aria-label": "How far back slots are shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
   private isChosen = false;
+  private drawn: Attempt[] = [];
   private boxes: Box[] = [];
   private height = 0;
   private from = 0;
   private to = 1;
 
   constructor(private readonly store: Store, private readonly say: (at: MouseEvent, lines: string[] | null) => void, onOpen: (number: number) => void) {
-    this.span.addEventListener("change", () => { this.isChosen = true; this.draw(); });
+    this.span.addEventListener("change", () => { this.isChosen = true; this.draw(true); });
     this.canvas.addEventListener("mousemove", (event) => this.say(event, this.under(event)));
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
     this.canvas.addEventListener("click", (event) => { const box = this.hit(event); if (box) onOpen(box.attempt.number); });
@@ -35,8 +36,16 @@ export class SlotsOverTime {
       this.legends, this.empty, h("div", { class: "slots" }, this.canvas), asTable("the latest attempts", () => this.table()));
   }
 
-  draw(): void {
-    const known = this.store.now - millis(this.store.attempts[0]?.start ?? "");
+  /** Draws what has changed so far that it can be seen, if it is in view; all of it if that is asked for. */
+  draw(isForced = false): void {
+    const box = this.element.getBoundingClientRect(), pixel = (this.to - this.from) / Math.max(1, this.canvas.clientWidth);
+    const isSeen = box.bottom > 0 && box.top < innerHeight, isOld = this.store.attempts !== this.drawn || this.store.now - this.to >= pixel;
+    if (isForced || isSeen && isOld && this.store.now - this.to >= Math.min(pixel, 1_000)) this.redraw();
+  }
+
+  private redraw(): void {
+    this.drawn = this.store.attempts;
+    const known = this.store.now - (this.store.attempts[0]?.from ?? NaN);
     // As far back as anything is known, as long as nobody has asked for something else.
     if (!this.isChosen) this.span.value = String(Math.max(0, SPANS.findLastIndex(([, span]) => span >= known)));
     const span = SPANS[Number(this.span.value)][1], width = Math.max(280, this.element.clientWidth);
@@ -62,10 +71,10 @@ export class SlotsOverTime {
 
   /** Attempts within the time that is shown, with colours for the flows that held the most. */
   private made(): string[] {
-    const within = this.store.attempts.filter((attempt) => !attempt.end || millis(attempt.end) >= this.from);
+    const within = this.store.attempts.filter((attempt) => attempt.to === null || attempt.to >= this.from);
     const held = new Map<string, number>();
     const boxes = within.map((attempt) => {
-      const from = Math.max(this.from, millis(attempt.start)), to = attempt.end ? millis(attempt.end) : this.to, name = nameOf(attempt);
+      const from = Math.max(this.from, attempt.from), to = attempt.to ?? this.to, name = nameOf(attempt);
       held.set(name, (held.get(name) ?? 0) + to - from);
       return { attempt, from, to, slot: attempt.slot ?? 0, colour: 0, name };
     });
@@ -142,8 +151,8 @@ export class SlotsOverTime {
     const box = this.hit(event);
     this.canvas.style.cursor = box ? "pointer" : "";
     if (!box) return null;
-    const { attempt } = box, now = this.store.now, from = millis(attempt.start);
-    const until = attempt.end ? `to ${clock(millis(attempt.end), now)}` : "and is at work";
+    const { attempt } = box, now = this.store.now, { from } = attempt;
+    const until = attempt.to !== null ? `to ${clock(attempt.to, now)}` : "and is at work";
     return [
       `${attempt.flow} / ${attempt.job}, ${attempt.phase} ${attempt.task}`,
       `submission ${attempt.number}, slot ${box.slot + 1}: ${attempt.outcome ?? "at work"}`,
@@ -154,8 +163,8 @@ export class SlotsOverTime {
   private table(): HTMLElement {
     const now = this.store.now, latest = this.store.attempts.slice(-TABLE_ROWS).reverse();
     return plainTable(`The latest ${latest.length} attempts`, ["flow", "job", "task", "slot", "from", "took", "how it ended"], latest.map((one) => [
-      nameOf(one), one.job, `${one.phase} ${one.task}`, one.slot === undefined ? "–" : String(one.slot + 1), clock(millis(one.start), now),
-      one.end ? duration((millis(one.end) - millis(one.start)) / 1000) : "–", one.outcome ?? "at work",
+      nameOf(one), one.job, `${one.phase} ${one.task}`, one.slot === undefined ? "–" : String(one.slot + 1), clock(one.from, now),
+      one.to !== null ? duration((one.to - one.from) / 1000) : "–", one.outcome ?? "at work",
     ]));
   }
 }

@@ -5,8 +5,8 @@ import { millis } from "./time";
 
 export type Part = "me" | "service" | "open" | "over" | "recurrences" | "load" | "attempts" | "events" | "link" | "clock";
 
-/** Whether the service is there, and if not since when, why, and when it is tried again. */
-export interface Link { isThere: boolean; since: number; why: string; again: number }
+/** Whether the service is there and knows who asks, and if not since when, why, and when it is tried again. */
+export interface Link { isThere: boolean; isUnknown: boolean; since: number; why: string; again: number }
 
 const PAGE = 1_000;
 /** Submissions of the queue that are shown, and those over that are asked for at a time. */
@@ -36,7 +36,7 @@ export class Store {
   attempts: Attempt[] = [];
   /** The latest first. */
   events: Happening[] = [];
-  link: Link = { isThere: false, since: Date.now(), why: "", again: 0 };
+  link: Link = { isThere: false, isUnknown: false, since: Date.now(), why: "", again: 0 };
 
   private readonly told: ((what: Set<Part>) => void)[] = [];
   private readonly pending = new Set<Part>();
@@ -102,7 +102,7 @@ export class Store {
   }
 
   private begins(complete: boolean): void {
-    if (!this.link.isThere) this.link = { isThere: true, since: Date.now(), why: "", again: 0 };
+    if (!this.link.isThere) this.link = { isThere: true, isUnknown: false, since: Date.now(), why: "", again: 0 };
     if (!complete) Object.assign(this.asked, { all: 0, live: 0, service: 0, recurrences: 0, load: 0, loadAnew: 0, attempts: 0 });
     this.changed("link");
     void this.refresh();
@@ -110,7 +110,7 @@ export class Store {
 
   private gone(why: Refused, again: number): void {
     const since = this.link.isThere || !this.link.why ? Date.now() : this.link.since;
-    this.link = { isThere: false, since, why: why.message, again: Date.now() + again };
+    this.link = { isThere: false, isUnknown: why.status === 401, since, why: why.message, again: Date.now() + again };
     this.changed("link");
   }
 
@@ -252,8 +252,9 @@ export class Store {
     const ended = this.attempts.filter((attempt) => attempt.end), now = this.now;
     const last = ended.reduce((most, attempt) => attempt.end! > most ? attempt.end! : most, "");
     const { attempts } = await this.client.get<{ attempts: Attempt[] }>(at("/api/v1/timeline", { since: last }));
+    for (const one of attempts) [one.from, one.to] = [millis(one.start), one.end ? millis(one.end) : null];
     const keys = new Set(attempts.map(keyOf));
-    const kept = ended.filter((attempt) => millis(attempt.end!) > now - ATTEMPTS_FOR && !keys.has(keyOf(attempt)));
+    const kept = ended.filter((attempt) => attempt.to! > now - ATTEMPTS_FOR && !keys.has(keyOf(attempt)));
     this.attempts = [...kept, ...attempts];
     this.changed("attempts");
   }

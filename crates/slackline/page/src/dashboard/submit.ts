@@ -74,12 +74,18 @@ export class SubmitForm {
   }
 
   open(): void {
-    // What was not submitted is still there; what was does not come into the next one.
+    this.another();
+    this.dialog.showModal();
+    this.document.focus();
+  }
+
+  /** The form again. What was not submitted is still there; what was does not come into the next one. */
+  private another(): void {
     if (this.isDone) this.form.reset();
     this.isDone = false;
+    this.form.hidden = false;
     this.result.hidden = true;
     this.dialog.querySelector(".notice")!.replaceChildren();
-    this.dialog.showModal();
     this.document.focus();
   }
 
@@ -119,8 +125,8 @@ export class SubmitForm {
       this.accepted(accepted);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      this.result.hidden = true;
       notify(error.message, true);
+      this.dialog.scrollTop = 0;
     } finally {
       this.send.disabled = false;
     }
@@ -129,14 +135,16 @@ export class SubmitForm {
   private accepted({ number, name, message, next }: Accepted): void {
     this.dialog.querySelector(".notice")!.replaceChildren();
     const told = h("div", { role: "status" });
+    this.form.hidden = true;
     this.result.hidden = false;
-    this.result.replaceChildren(h("h3", {}, localised(message, this.store.now)), told);
+    const buttons = h("div", { class: "buttons" },
+      number !== undefined && h("button", { type: "button", class: "primary", click: () => { this.dialog.close(); this.onOpen(number); } }, `Show ${number}`),
+      h("button", { type: "button", click: () => this.another() }, "Submit another"),
+      h("button", { type: "button", click: () => this.dialog.close() }, "Done"));
+    this.result.replaceChildren(h("h3", {}, localised(message, this.store.now)), told, buttons);
     this.result.focus();
-    this.result.scrollIntoView({ block: "nearest" });
     if (next) told.append(h("p", {}, `${name} is submitted next at ${clock(millis(next), this.store.now)}, ${away(millis(next), this.store.now)}.`));
     if (number === undefined) { this.store.touch(); return; }
-    this.result.append(h("div", { class: "buttons" },
-      h("button", { type: "button", click: () => { this.dialog.close(); this.onOpen(number); } }, `Show ${number}`)));
     this.store.touch(number);
     void this.await(number, told);
   }
