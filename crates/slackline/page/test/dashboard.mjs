@@ -222,7 +222,11 @@ async function submits(service) {
   assert.equal(await row(page, "first").count(), 0);
 
   // A flow that fails is an alert, and its logs say why.
-  await submit(page, flowFile("broken", { mapper: "echo no such table >&2; exit 3" }), { "File name": "broken.toml" });
+  await submit(page, "");
+  const broken = flowFile("broken", { mapper: "echo no such table >&2; exit 3" });
+  await dialog(page).getByLabel("or choose one").setInputFiles({ name: "broken.toml", mimeType: "application/toml", buffer: Buffer.from(broken) });
+  await page.waitForFunction((text) => document.querySelector("dialog[open] textarea").value === text, broken);
+  assert.equal(await dialog(page).getByLabel("File name", { exact: true }).inputValue(), "broken.toml");
   await send(page);
   await dialog(page).getByRole("button", { name: "Show 3" }).click();
   await dialog(page).locator("dd", { hasText: /^failed$/ }).first().waitFor();
@@ -276,6 +280,20 @@ async function hostile(service) {
   await dialog(page).getByRole("heading", { name: flow }).waitFor();
   await closed(page);
   await page.locator("#events li", { hasText: name }).first().waitFor();
+  // What it means for others, too.
+  const at = "2026-03-01T06:00:00Z", late = { number, name, flow, deadline: at, without: at, with: at, late_by: 90 };
+  const remedies = [{ kind: "deadline", flow, deadline: at }, { kind: "slots", flow, slots: 9 }, { kind: "hold", flow, numbers: [4, 5] }, { kind: "nothing", flow, alone: at }];
+  await page.route(`**/api/v1/submissions/${number}`, async (route) => {
+    const answer = await route.fetch(), one = await answer.json();
+    const prediction = { made: at, flows: [{ flow, completion: at, between: [at, "2026-03-01T06:10:00Z"], deadline: at, holds: false, chance: 12 }], makes_late: [late], remedies };
+    await route.fulfill({ response: answer, json: { ...one, state: "live", prediction } });
+  });
+  await page.evaluate((hash) => { location.hash = hash; }, `#${number}`);
+  const told = await dialog(page).locator(".foretold").innerText();
+  assert.ok(told.includes(`${flow} of ${number} ${name}: by 90 s`), told);
+  for (const words of ["is not expected to hold (in 12 % of courses)", "With it 1 flow of others is expected to be late", "9 slots instead", "submissions 4, 5 held", "nothing here; alone"]) assert.ok(told.includes(words), `${words}: ${told}`);
+  await picture(page, "foretold", false);
+  await closed(page);
   assert.equal(await page.evaluate(() => globalThis.wronged), undefined);
   assert.equal(await page.locator("#page script, #page img, dialog img").count(), 0);
   assert.deepEqual(problems, []);

@@ -28,7 +28,7 @@ function expected(flow: FlowPrediction, now: number): (Node | string)[] {
     : flow.holds ? `its deadline ${at(flow.deadline)} is expected to hold${chance}`
       : `its deadline ${at(flow.deadline)} is not expected to hold${chance}`;
   return [
-    h("strong", {}, flow.flow), ` is expected to be done at ${clock(done, now)} (${away(done, now)})${between}. `,
+    h("strong", {}, flow.flow), ` is expected to be done at ${clock(done, now)} (${done < now ? "which has passed" : away(done, now)})${between}. `,
     h("span", { class: `fate ${fate}` }, dot, verdict),
   ];
 }

@@ -14,6 +14,7 @@ export class Over {
   readonly element: HTMLElement;
   private readonly table: SortedTable<Submission>;
   private readonly older = h("button", { type: "button", class: "more", hidden: true }, "Ask for older ones");
+  private readonly empty = h("p", { class: "muted" }, "Nothing is known yet.");
   private drawn: Submission[] = [];
 
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
@@ -28,12 +29,16 @@ export class Over {
       { heading: "why", words: true, text: why, value: (one) => one.why ?? null },
     ], [], { caption: "Submissions that are over, as far as they are remembered", sort: 4, descending: true, page: PAGE, onChoose: (one) => onOpen(one.number) });
     this.older.addEventListener("click", () => void does(async () => { await store.olderOver(); return "Older ones are shown"; }));
-    this.element = h("div", { class: "cards" }, this.table.element, this.older);
+    this.table.element.hidden = true;
+    this.element = h("div", { class: "cards" }, this.empty, this.table.element, this.older);
   }
 
   draw(): void {
     const { over, overBefore } = this.store, { drawn } = this;
     this.older.hidden = overBefore === undefined;
+    this.empty.hidden = over.length > 0;
+    this.empty.textContent = "Nothing is over yet.";
+    this.table.element.hidden = over.length === 0;
     if (over.length === drawn.length && over.every((one, k) => one.number === drawn[k].number)) return;
     this.drawn = over;
     this.table.set(over);

@@ -26,6 +26,9 @@ export interface Row {
 
 const ORDER: Record<string, number> = { failed: 0, running: 1, waiting: 2, opening: 2, live: 2, queued: 3, held: 4, done: 5, cancelled: 5 };
 
+/** Predictions are brought up to date so often that one which is past for longer says nothing any more, milliseconds. */
+const GRACE = 30_000;
+
 /** How a flow fares with its deadline. */
 export function verdict(flow: Flow, now: number): Verdict {
   if (flow.state === "failed") return { fate: "failed", words: "failed" };
@@ -38,6 +41,7 @@ export function verdict(flow: Flow, now: number): Verdict {
   }
   if (due < now) return { fate: "late", words: `late by ${seconds(now - due)} so far` };
   if (!flow.predicted) return { fate: flow.late ? "likely" : "unknown", words: flow.late ? "likely late" : "not predicted yet" };
+  if (now - millis(flow.predicted) > GRACE && !flow.late) return { fate: "unknown", words: "was expected before now" };
   // What is not done yet is not done before now, whatever was expected.
   const spare = due - Math.max(now, millis(flow.predicted));
   return spare >= 0 && !flow.late ? { fate: "met", words: `in time, ${seconds(spare)} to spare` } : { fate: "likely", words: `likely late by ${seconds(Math.max(0, -spare))}` };

@@ -40,7 +40,7 @@ export class SlotsOverTime {
   draw(isForced = false): void {
     const box = this.element.getBoundingClientRect(), pixel = (this.to - this.from) / Math.max(1, this.canvas.clientWidth);
     const isSeen = box.bottom > 0 && box.top < innerHeight, isOld = this.store.attempts !== this.drawn || this.store.now - this.to >= pixel;
-    if (isForced || isSeen && isOld && this.store.now - this.to >= Math.min(pixel, 1_000)) this.redraw();
+    if (isForced || this.to === 1 || isSeen && isOld && this.store.now - this.to >= Math.min(pixel, 1_000)) this.redraw();
   }
 
   private redraw(): void {

@@ -16,7 +16,7 @@ const ONE_BY_ONE = 5;
 /** Events that are kept, and the past that is drawn, milliseconds. */
 const EVENTS_MOST = 2_000, ATTEMPTS_FOR = 3_600_000, LOAD_FOR = 86_400_000;
 /** What nothing is told of is looked at every so often, milliseconds. */
-const LIVE_EVERY = 4_000, SERVICE_EVERY = 5_000, ALL_EVERY = 60_000, RECURRENCES_EVERY = 30_000, LOAD_EVERY = 10_000, LOAD_ANEW = 600_000;
+const LIVE_EVERY = 2_000, SERVICE_EVERY = 5_000, ALL_EVERY = 60_000, RECURRENCES_EVERY = 30_000, LOAD_EVERY = 10_000, LOAD_ANEW = 600_000;
 const STEP = 1_000;
 
 const OPEN = new Set(["queued", "opening", "live"]);
@@ -46,6 +46,8 @@ export class Store {
   private readonly dirty = new Set<number>();
   private isBusy = false;
   private notBefore = 0;
+  /** How long the last look at those at work took, milliseconds: what is large is looked at less often. */
+  private liveTook = 0;
   /** How much the clock of the service is ahead of this one, milliseconds. */
   private ahead = 0;
 
@@ -159,7 +161,7 @@ export class Store {
     } else {
       const isLive = () => [...this.open.values()].some((one) => one.state !== "queued");
       if (this.dirty.size > 0) looks.push(() => this.lookDirty());
-      if (isLive() && due("live", LIVE_EVERY)) looks.push(() => this.lookLive());
+      if (isLive() && due("live", Math.max(LIVE_EVERY, 20 * this.liveTook))) looks.push(() => this.lookLive());
     }
     if (due("recurrences", RECURRENCES_EVERY)) looks.push(() => this.lookRecurrences());
     if (due("loadAnew", LOAD_ANEW)) looks.push(() => this.lookLoad());
@@ -230,7 +232,8 @@ export class Store {
 
   /** How far those are that are at work: no event tells of single tasks. */
   private async lookLive(): Promise<void> {
-    const { found } = await this.pages("opening,live", Infinity), seen = new Set(found.map((one) => one.number));
+    const begun = performance.now(), { found } = await this.pages("opening,live", Infinity), seen = new Set(found.map((one) => one.number));
+    this.liveTook = performance.now() - begun;
     // What is not among them any more has ended, whatever events have said.
     for (const one of this.open.values()) if (one.state !== "queued" && !seen.has(one.number)) this.dirty.add(one.number);
     for (const one of found) this.open.set(one.number, one);
