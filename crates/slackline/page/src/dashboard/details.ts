@@ -136,12 +136,12 @@ export class Details {
   private jobs(flow: string, jobs: Job[]): HTMLElement {
     const phase = ({ tasks, done, running }: Phase) => tasks === 0 ? "–" : `${done} of ${tasks}${running > 0 ? `, ${running} at work` : ""}`;
     return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": `Jobs of ${flow}` }, h("table", {},
-      h("thead", {}, h("tr", {}, ...["job", "maps done", "reduces done", "", "comes after"].map((text) => text ? h("th", { scope: "col", class: text === "comes after" ? "words" : null }, text) : h("td", {})))),
-      h("tbody", {}, ...jobs.map((job) => h("tr", {}, h("th", { scope: "row" }, job.job), h("td", {}, phase(job.maps)), h("td", {}, phase(job.reduces)),
+      h("thead", {}, h("tr", {}, ...["job", "", "maps done", "reduces done", "comes after"].map((text) => text ? h("th", { scope: "col", class: text === "comes after" ? "words" : null }, text) : h("td", {})))),
+      h("tbody", {}, ...jobs.map((job) => h("tr", {}, h("th", { scope: "row" }, job.job),
         h("td", {}, h("span", { class: "buttons" },
           this.button(`explain ${flow}/${job.job}`, "Explain", () => this.explain(flow, job.job)),
           this.button(`logs ${flow}/${job.job}`, "Logs", () => this.logs(flow, job.job, false)))),
-        h("td", { class: "words" }, job.after.join(", ") || "–"))))));
+        h("td", {}, phase(job.maps)), h("td", {}, phase(job.reduces)), h("td", { class: "words" }, job.after.join(", ") || "–"))))));
   }
 
   private async act(what: "hold" | "unhold" | "cancel", flow: string | null = null): Promise<void> {

@@ -38,6 +38,9 @@ export class Headline {
       large.className = isBad ? "bad" : "";
     });
     write(this.good, calibration(service.calibration));
+    // A tab that is not looked at says what it is about.
+    const late = rows.filter((row) => ["late", "likely"].includes(row.verdict.fate) && row.state !== "done").length;
+    document.title = late > 0 ? `(${late} late) Slackline` : "Slackline";
   }
 
   private numbers(service: Service, rows: Row[]): [string, string, string, boolean][] {
@@ -62,8 +65,9 @@ export class Headline {
     this.gone.hidden = link.isThere || !link.why;
     if (this.gone.hidden) return;
     // How long it takes until it is tried again changes every second; what is wrong is read out once.
-    const since = link.isUnknown ? "The service does not know who asks." : `The service is gone since ${clock(link.since, now)}, and what is shown is as it was then.`;
-    const why = link.isUnknown ? `It says: ${link.why}.` : `It is tried again ${away(Math.max(link.again, Date.now()), Date.now())} (${link.why}).`;
+    const old = `since ${clock(link.since, now)}, and what is shown is as it was then.`;
+    const since = link.status === 401 ? "The service does not know who asks." : link.status > 0 ? `The service refuses to tell what happens ${old}` : `The service is gone ${old}`;
+    const why = link.status === 401 ? `It says: ${link.why}.` : `It is tried again ${away(Math.max(link.again, Date.now()), Date.now())} (${link.why}).`;
     if (this.gone.childElementCount === 0) this.gone.append(h("strong", {}), h("span", { "aria-live": "off" }));
     const [first, second] = [...this.gone.children] as HTMLElement[];
     write(first, since);

@@ -88,7 +88,8 @@ function main(): void {
     drain.textContent = service?.draining ? "Let submissions begin again" : "Drain…";
   };
   const linked = () => {
-    const { isThere, isUnknown, why } = store.link, text = isThere ? "live" : isUnknown ? "asks who you are" : why ? "gone" : "not there yet";
+    const { isThere, status, why } = store.link;
+    const text = isThere ? "live" : status === 401 ? "asks who you are" : status > 0 ? "refuses" : why ? "gone" : "not there yet";
     if (link.textContent !== text) link.textContent = text;
     link.dataset.state = isThere ? "live" : "gone";
     headline.link();
@@ -111,6 +112,7 @@ function main(): void {
     if (what.has("over")) over.draw();
     if (what.has("recurrences") || what.has("me") || what.has("clock")) recurrences.draw();
     if (what.has("events")) events.draw();
+    if (what.has("load")) chartsAt = 0;
     if (what.has("load") || what.has("attempts") || what.has("clock")) charts();
   });
   const turn = () => {

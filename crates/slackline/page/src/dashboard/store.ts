@@ -5,8 +5,8 @@ import { millis } from "./time";
 
 export type Part = "me" | "service" | "open" | "over" | "recurrences" | "load" | "attempts" | "events" | "link" | "clock";
 
-/** Whether the service is there and knows who asks, and if not since when, why, and when it is tried again. */
-export interface Link { isThere: boolean; isUnknown: boolean; since: number; why: string; again: number }
+/** Whether the service tells what happens, and if not what it answers (0: nothing), since when, why, and when it is tried again. */
+export interface Link { isThere: boolean; status: number; since: number; why: string; again: number }
 
 const PAGE = 1_000;
 /** Submissions of the queue that are shown, and those over that are asked for at a time. */
@@ -36,7 +36,7 @@ export class Store {
   attempts: Attempt[] = [];
   /** The latest first. */
   events: Happening[] = [];
-  link: Link = { isThere: false, isUnknown: false, since: Date.now(), why: "", again: 0 };
+  link: Link = { isThere: false, status: 0, since: Date.now(), why: "", again: 0 };
 
   private readonly told: ((what: Set<Part>) => void)[] = [];
   private readonly pending = new Set<Part>();
@@ -104,7 +104,7 @@ export class Store {
   }
 
   private begins(complete: boolean): void {
-    if (!this.link.isThere) this.link = { isThere: true, isUnknown: false, since: Date.now(), why: "", again: 0 };
+    if (!this.link.isThere) this.link = { isThere: true, status: 200, since: Date.now(), why: "", again: 0 };
     if (!complete) Object.assign(this.asked, { all: 0, live: 0, service: 0, recurrences: 0, load: 0, loadAnew: 0, attempts: 0 });
     this.changed("link");
     void this.refresh();
@@ -112,7 +112,7 @@ export class Store {
 
   private gone(why: Refused, again: number): void {
     const since = this.link.isThere || !this.link.why ? Date.now() : this.link.since;
-    this.link = { isThere: false, isUnknown: why.status === 401, since, why: why.message, again: Date.now() + again };
+    this.link = { isThere: false, status: why.status, since, why: why.message, again: Date.now() + again };
     this.changed("link");
   }
 
