@@ -26,6 +26,23 @@ export function svg(tag: string, props: Props = {}, ...children: Child[]): SVGEl
 let ids = 0;
 export function freshId(): string { return `i${ids++}`; }
 
+/** A part of a page, with its heading. */
+export function section(id: string, title: string, ...parts: Child[]): HTMLElement {
+  return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...parts);
+}
+
+/** A square of a colour, beside what it stands for. */
+export function dot(colour: string): HTMLElement {
+  const square = h("span", { class: "dot", "aria-hidden": "true" });
+  square.style.background = colour;
+  return square;
+}
+
+/** Sets a text only if it is another: what is the same need not be laid out again. */
+export function write(node: Node, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
+
 /** A chart's numbers as a table that is made when it is opened. */
 export function asTable(title: string, make: () => HTMLElement): HTMLDetailsElement {
   const details = h("details", { class: "as-table" }, h("summary", {}, `As a table: ${title}`));

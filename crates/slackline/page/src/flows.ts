@@ -2,7 +2,7 @@
 import { FATES, FATE_WORDS } from "./colour";
 import type { Model } from "./data";
 import { lateness } from "./detail";
-import { h } from "./dom";
+import { dot, h } from "./dom";
 import { duration, instant, number } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
@@ -58,9 +58,7 @@ export class Flows {
   private fate(flow: number): Node {
     const ran = this.model.doc.policies[this.state.policy].ran!, fate = this.model.fate(ran, flow);
     const text = fate === "free" || fate === "failed" ? FATE_WORDS[fate] : lateness(this.model.doc.tick, this.model.lateness(ran, flow));
-    const dot = h("span", { class: "dot", "aria-hidden": "true" });
-    dot.style.background = FATES[fate];
-    return h("span", { class: `fate ${fate}` }, dot, text);
+    return h("span", { class: `fate ${fate}` }, dot(FATES[fate]), text);
   }
 
   private slowdown(flow: number): number | null {

@@ -5,7 +5,7 @@ import { Comparison } from "./comparison";
 import { curves } from "./curves";
 import { Model, read } from "./data";
 import { Detail } from "./detail";
-import { h } from "./dom";
+import { h, section } from "./dom";
 import { Flows } from "./flows";
 import { groups } from "./groups";
 import { help } from "./help";
@@ -16,6 +16,7 @@ import { OverTime } from "./overtime";
 import { Spread } from "./spread";
 import { State } from "./state";
 import { Timeline } from "./timeline";
+import { tooltip } from "./tip";
 
 async function main(): Promise<void> {
   const doc = await read(), model = new Model(doc), state = new State(doc.end);
@@ -25,20 +26,10 @@ async function main(): Promise<void> {
   const anyDeadline = doc.workload.flows.deadline.some((at) => at >= 0);
   state.colour = state.rows === "slots" || model.nFlows <= 11 ? "flow" : anyDeadline ? "fate" : state.rows === "jobs" ? "kind" : "flow";
   const page = document.getElementById("page")!;
-  const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
-  const say = (event: MouseEvent, lines: string[] | null) => {
-    tip.hidden = lines === null;
-    if (!lines) return;
-    tip.replaceChildren(...lines.map((line) => h("div", {}, line)));
-    const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
-    const below = event.clientY + 16 + tip.offsetHeight < innerHeight;
-    tip.style.transform = `translate(${Math.max(4, left)}px, ${below ? event.clientY + 16 : event.clientY - tip.offsetHeight - 10}px)`;
-  };
+  const { element: tip, say } = tooltip();
   const comparison = new Comparison(model, state), timeline = new Timeline(model, state, say), detail = new Detail(model, state);
   const time = new OverTime(model, state, say), spread = new Spread(model, state, say), flows = new Flows(model, state), choices = new Choices(model, state);
   const drawn = model.ran.length > 0, guide = help();
-  const section = (id: string, title: string, ...parts: (Node | null)[]) =>
-    h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...parts);
   const byGroup = groups(model), foretold = prediction(model);
   const sections = [
     section("comparison", model.doc.policies.length > 1 ? "Comparison" : "Result", comparison.element),

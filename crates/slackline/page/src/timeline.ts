@@ -2,7 +2,7 @@
 import { FATES, FATE_WORDS, KINDS, policyColour, shareColour } from "./colour";
 import type { Model } from "./data";
 import { lateness, told } from "./detail";
-import { asTable, h, plainTable } from "./dom";
+import { asTable, dot, h, plainTable } from "./dom";
 import { duration, instant } from "./format";
 import { GUTTER, Gantt } from "./gantt";
 import type { State } from "./state";
@@ -35,10 +35,9 @@ export class Timeline {
   }
 
   private button(k: number): HTMLElement {
-    const policy = this.model.doc.policies[k], dot = h("span", { class: "dot", "aria-hidden": "true" });
-    dot.style.background = policyColour(k);
+    const policy = this.model.doc.policies[k];
     return h("button", { type: "button", disabled: !policy.ran, title: policy.refused, "data-policy": k, click: () => { this.state.policy = k; this.state.changed("policy"); } },
-      k < 9 && h("kbd", { "aria-hidden": "true" }, String(k + 1)), dot, policy.name);
+      k < 9 && h("kbd", { "aria-hidden": "true" }, String(k + 1)), dot(policyColour(k)), policy.name);
   }
 
   private controls(): HTMLElement {
@@ -127,10 +126,8 @@ export class Timeline {
   private keys(largest: number[]): HTMLElement[] {
     const { model, state } = this;
     const key = (colour: string, text: string, flow: number | null) => {
-      const dot = h("span", { class: "dot", "aria-hidden": "true" });
-      dot.style.background = colour;
       const choose = () => state.select({ flow: flow!, bar: null, policy: state.policy });
-      return h("li", {}, flow === null ? h("span", {}, dot, text) : h("button", { type: "button", class: "link", click: choose }, dot, text));
+      return h("li", {}, flow === null ? h("span", {}, dot(colour), text) : h("button", { type: "button", class: "link", click: choose }, dot(colour), text));
     };
     if (state.colour === "fate" && state.rows !== "shares") {
       return (Object.keys(FATES) as (keyof typeof FATES)[]).map((fate) => key(FATES[fate], FATE_WORDS[fate], null));

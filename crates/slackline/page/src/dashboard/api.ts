@@ -76,6 +76,9 @@ export class Refused extends Error {
   constructor(readonly status: number, message: string) { super(message); }
 }
 
+/** What an error says. */
+export function wordsOf(error: unknown): string { return error instanceof Error ? error.message : String(error); }
+
 const KEPT = "slackline-token";
 /** After so long without an answer the service is taken to be gone. */
 const PATIENCE = 30_000;
@@ -114,7 +117,7 @@ export class Client {
       const until = patience ? AbortSignal.timeout(patience) : undefined;
       answer = await fetch(path, { method, headers, body, signal: signal ?? until, cache: "no-store", redirect: "error" });
     } catch (error) {
-      throw new Refused(0, `the service does not answer: ${error instanceof Error ? error.message : error}`);
+      throw new Refused(0, `the service does not answer: ${wordsOf(error)}`);
     }
     if (answer.ok) return answer;
     const message = await said(answer);
@@ -137,7 +140,7 @@ async function read<T>(answer: Response): Promise<T> {
   try {
     return await answer.json() as T;
   } catch (error) {
-    throw new Refused(0, `the answer of the service cannot be read: ${error instanceof Error ? error.message : error}`);
+    throw new Refused(0, `the answer of the service cannot be read: ${wordsOf(error)}`);
   }
 }
 

@@ -1,10 +1,10 @@
 // One submission: its flows and jobs, what is expected of it, and what can be done with it.
 import { h } from "../dom";
 import { count, percent } from "../format";
-import { at, type Flow, type Job, type Me, type Phase, type Submission } from "./api";
+import { at, wordsOf, type Flow, type Job, type Me, type Phase, type Submission } from "./api";
 import { confirmed, does, field, filled, notify, windowed } from "./dialogs";
 import { foretold } from "./foretold";
-import { FATE_COLOURS, stateOf, verdict } from "./rows";
+import { fated, stateOf, verdict } from "./rows";
 import { isOpen, type Store } from "./store";
 import { away, clock, millis } from "./time";
 
@@ -70,8 +70,7 @@ export class Details {
       Object.assign(this, { shown, drawn, drawnAt: Date.now() });
       this.draw();
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (number === this.number && !this.shown) this.body.replaceChildren(h("p", { class: "bad" }, message));
+      if (number === this.number && !this.shown) this.body.replaceChildren(h("p", { class: "bad" }, wordsOf(error)));
     }
   }
 
@@ -110,9 +109,7 @@ export class Details {
   }
 
   private flow(one: Submission, flow: Flow, may: boolean): HTMLElement {
-    const { now } = this.store, { fate, words } = verdict(flow, now), at = (text: string) => clock(millis(text), now);
-    const dot = h("span", { class: "dot", "aria-hidden": "true" });
-    dot.style.background = FATE_COLOURS[fate];
+    const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
     const facts: [string, string | Node | undefined][] = [
       ["state", `${state}, ${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`],
@@ -120,7 +117,7 @@ export class Details {
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
       ["done", flow.completion && at(flow.completion)],
       ["expected", flow.predicted && `${at(flow.predicted)}${flow.predicted_between && at(flow.predicted_between[0]) !== at(flow.predicted_between[1]) ? `, between ${flow.predicted_between.map(at).join(" and ")}` : ""}`],
-      ["in time?", h("span", { class: `fate ${fate}` }, dot, words)],
+      ["in time?", fated(verdict(flow, now))],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
     ];
     return h("section", { "aria-label": `Flow ${name}` }, h("h3", {}, name),
@@ -217,7 +214,7 @@ export class Details {
     try {
       said = await ask();
     } catch (error) {
-      said = [h("pre", { class: "bad", tabindex: 0 }, error instanceof Error ? error.message : String(error))];
+      said = [h("pre", { class: "bad", tabindex: 0 }, wordsOf(error))];
     }
     if (this.number !== number || !heading.isConnected) return;
     heading.parentElement!.replaceChildren(heading, ...said);

@@ -1,5 +1,5 @@
 // Flows of submissions that are not over: looked for, ordered by how urgent they are, drawn as far as they are in view.
-import { h } from "../dom";
+import { dot, h, write } from "../dom";
 import { count } from "../format";
 import { Grid, type GridColumn } from "./grid";
 import { FATE_COLOURS, FILTERS, ordered, type Row } from "./rows";
@@ -73,17 +73,12 @@ export class Flows {
     const found = this.rows.filter((row) => is(row) && (!word || row.words.includes(word)));
     const { more } = this.store, all = this.rows.length;
     const said = !this.store.service ? "" : `${found.length.toLocaleString("en-US")} of ${count(all, "flow")}${more > 0 ? `; ${count(more, "older submission")} of the queue are not shown` : ""}`;
-    if (this.said.textContent !== said) this.said.textContent = said;
+    write(this.said, said);
     this.grid.element.hidden = found.length === 0;
     this.grid.set(ordered(found, this.grid.by, this.grid.descending));
     this.empty.hidden = found.length > 0;
     this.empty.textContent = !this.store.service ? "Nothing is known yet." : all === 0 ? "Nothing waits, and nothing runs." : "None is like that.";
   }
-}
-
-/** Sets a text only if it is another: what is the same need not be laid out again. */
-function write(node: HTMLElement, text: string): void {
-  if (node.textContent !== text) node.textContent = text;
 }
 
 /** Two lines of text. */
@@ -118,13 +113,13 @@ function progress(cell: HTMLElement): (row: Row) => void {
 
 /** How a deadline fares, by colour and by word. */
 function fate(cell: HTMLElement): (row: Row) => void {
-  const dot = h("span", { class: "dot", "aria-hidden": "true" }), text = h("span", {});
-  cell.append(dot, text);
+  const mark = dot(""), text = h("span", {});
+  cell.append(mark, text);
   return ({ verdict }) => {
     const name = `cell-fate fate ${verdict.fate}`;
     if (cell.className !== name) {
       cell.className = name;
-      dot.style.background = FATE_COLOURS[verdict.fate];
+      mark.style.background = FATE_COLOURS[verdict.fate];
     }
     write(text, verdict.words);
   };

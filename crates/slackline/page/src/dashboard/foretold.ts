@@ -2,7 +2,7 @@
 import { h } from "../dom";
 import { count, duration, percent } from "../format";
 import type { FlowPrediction, Prediction, Remedy } from "./api";
-import { FATE_COLOURS, type Fate } from "./rows";
+import { fated, type Fate } from "./rows";
 import { away, clock, millis } from "./time";
 
 export function foretold(prediction: Prediction, now: number): HTMLElement {
@@ -21,15 +21,13 @@ function expected(flow: FlowPrediction, now: number): (Node | string)[] {
   const done = millis(flow.completion), at = (text: string) => clock(millis(text), now);
   const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : "";
   const fate: Fate = flow.holds === undefined ? "free" : flow.holds ? "met" : "likely";
-  const dot = h("span", { class: "dot", "aria-hidden": "true" });
-  dot.style.background = FATE_COLOURS[fate];
   const chance = flow.chance === undefined ? "" : ` (in ${percent(flow.chance / 100)} of courses)`;
   const verdict = flow.deadline === undefined ? "no deadline"
     : flow.holds ? `its deadline ${at(flow.deadline)} is expected to hold${chance}`
       : `its deadline ${at(flow.deadline)} is not expected to hold${chance}`;
   return [
     h("strong", {}, flow.flow), ` is expected to be done at ${clock(done, now)} (${done < now ? "which has passed" : away(done, now)})${between}. `,
-    h("span", { class: `fate ${fate}` }, dot, verdict),
+    fated({ fate, words: verdict }),
   ];
 }
 

@@ -1,5 +1,5 @@
 // How the service fares, in a few figures, and what is wrong with it.
-import { h } from "../dom";
+import { h, write } from "../dom";
 import { count, percent } from "../format";
 import type { Calibration, Service } from "./api";
 import type { Row } from "./rows";
@@ -84,8 +84,4 @@ function calibration({ flows, inside, error, bias, deadlines }: Calibration): st
     deadlines === undefined ? "" : `right about ${percent(deadlines)} of deadlines`,
   ];
   return `Predictions so far: ${parts.filter(Boolean).join(", ")}.`;
-}
-
-function write(node: HTMLElement, text: string): void {
-  if (node.textContent !== text) node.textContent = text;
 }

@@ -1,6 +1,7 @@
 // The dashboard of the service: its parts, and who may do what.
 import { isDark } from "../colour";
-import { h } from "../dom";
+import { h, section, write } from "../dom";
+import { tooltip } from "../tip";
 import { Client, kept } from "./api";
 import { Details } from "./details";
 import { confirmed, does, field, filled, notice, notify } from "./dialogs";
@@ -20,18 +21,6 @@ const THEME = "slackline-theme";
 const CHARTS_EVERY = 5_000;
 
 const client = new Client(), store = new Store(client);
-const tip = h("div", { class: "tip", role: "tooltip", hidden: true });
-
-/** Says what lies under the pointer. */
-function say(event: MouseEvent, lines: string[] | null): void {
-  tip.hidden = lines === null;
-  if (!lines) return;
-  tip.replaceChildren(...lines.map((line) => h("div", {}, line)));
-  const left = Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8));
-  const below = event.clientY + 16 + tip.offsetHeight < innerHeight;
-  tip.style.transform = `translate(${left}px, ${below ? event.clientY + 16 : event.clientY - tip.offsetHeight - 10}px)`;
-}
-
 /** Asks for a token, once at a time. */
 let isAsking = false;
 async function askToken(message: string): Promise<void> {
@@ -55,15 +44,13 @@ function main(): void {
   let details: Details;
   const open = (number: number) => details.open(number);
   const headline = new Headline(store), flows = new Flows(store, open), over = new Over(store, open), load = new LoadOverTime(store);
-  const slots = new SlotsOverTime(store, say, open), recurrences = new Recurrences(store), events = new Events(store, open);
+  const { element: tip, say } = tooltip(), slots = new SlotsOverTime(store, say, open), recurrences = new Recurrences(store), events = new Events(store, open);
   const form = new SubmitForm(store, open);
   const submit = h("button", { type: "button", class: "primary", hidden: true, click: () => form.open() }, "Submit…");
   const drain = h("button", { type: "button", hidden: true, click: () => turnDrain() }, "Drain…");
   const theme = h("button", { type: "button", click: () => turn() }, "Light / dark");
   const who = h("span", { class: "muted" }), token = h("button", { type: "button", class: "link", click: () => void askToken("Somebody else's token may be given.") }, "Token…");
   const link = h("span", { class: "link-state", role: "status" }, "not there yet");
-  const section = (id: string, title: string, ...parts: Node[]) =>
-    h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...parts);
   page.replaceChildren(
     h("a", { class: "skip", href: "#flows" }, "Skip to the flows"),
     h("header", { class: "top" },
@@ -90,7 +77,7 @@ function main(): void {
   const linked = () => {
     const { isThere, status, why } = store.link;
     const text = isThere ? "live" : status === 401 ? "asks who you are" : status > 0 ? "refuses" : why ? "gone" : "not there yet";
-    if (link.textContent !== text) link.textContent = text;
+    write(link, text);
     link.dataset.state = isThere ? "live" : "gone";
     headline.link();
   };

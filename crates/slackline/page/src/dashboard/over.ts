@@ -4,7 +4,7 @@ import { duration } from "../format";
 import { SortedTable } from "../table";
 import type { Submission } from "./api";
 import { does } from "./dialogs";
-import { FATE_COLOURS, verdict, type Fate } from "./rows";
+import { fated, verdict, type Fate } from "./rows";
 import type { Store } from "./store";
 import { clock, millis } from "./time";
 
@@ -55,8 +55,5 @@ function fates(one: Submission): HTMLElement {
   const order: Fate[] = ["failed", "late", "likely", "met", "unknown", "free"];
   const all = one.flows.map((flow) => verdict(flow, millis(one.ended ?? one.submitted)));
   const worst = all.sort((a, b) => order.indexOf(a.fate) - order.indexOf(b.fate))[0];
-  if (!worst) return h("span", {}, "–");
-  const dot = h("span", { class: "dot", "aria-hidden": "true" });
-  dot.style.background = FATE_COLOURS[worst.fate];
-  return h("span", { class: `fate ${worst.fate}` }, dot, worst.words);
+  return worst ? fated(worst) : h("span", {}, "–");
 }

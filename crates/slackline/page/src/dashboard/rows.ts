@@ -1,5 +1,6 @@
 // Flows of submissions as rows: what is shown of each, how urgent it is, and which are looked for.
 import { FATES } from "../colour";
+import { dot, h } from "../dom";
 import { duration } from "../format";
 import type { Flow, FlowState, Submission, SubmissionState } from "./api";
 import { millis } from "./time";
@@ -25,6 +26,11 @@ export interface Row {
 }
 
 const ORDER: Record<string, number> = { failed: 0, running: 1, waiting: 2, opening: 2, live: 2, queued: 3, held: 4, done: 5, cancelled: 5 };
+
+/** A fate by colour and by word. */
+export function fated({ fate, words }: Verdict): HTMLElement {
+  return h("span", { class: `fate ${fate}` }, dot(FATE_COLOURS[fate]), words);
+}
 
 /** Predictions are brought up to date so often that one which is past for longer says nothing any more, milliseconds. */
 const GRACE = 30_000;

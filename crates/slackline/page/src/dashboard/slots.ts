@@ -1,7 +1,8 @@
 // Which attempts held which slots lately, on a canvas.
 import { shareColour, styled } from "../colour";
-import { asTable, h, plainTable } from "../dom";
+import { asTable, dot, h, plainTable } from "../dom";
 import { count, duration, timeMarks } from "../format";
+import type { Say } from "../tip";
 import type { Attempt } from "./api";
 import type { Store } from "./store";
 import { clock, clockOf } from "./time";
@@ -27,7 +28,7 @@ export class SlotsOverTime {
   private from = 0;
   private to = 1;
 
-  constructor(private readonly store: Store, private readonly say: (at: MouseEvent, lines: string[] | null) => void, onOpen: (number: number) => void) {
+  constructor(private readonly store: Store, private readonly say: Say, onOpen: (number: number) => void) {
     this.span.addEventListener("change", () => { this.isChosen = true; this.draw(true); });
     this.canvas.addEventListener("mousemove", (event) => this.say(event, this.under(event)));
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
@@ -86,11 +87,7 @@ export class SlotsOverTime {
   }
 
   private legend(names: string[]): void {
-    this.legends.replaceChildren(...names.map((name, k) => {
-      const dot = h("span", { class: "dot", "aria-hidden": "true" });
-      dot.style.background = shareColour(k);
-      return h("li", {}, dot, name);
-    }));
+    this.legends.replaceChildren(...names.map((name, k) => h("li", {}, dot(shareColour(k)), name)));
   }
 
   private x(at: number, width: number): number {

@@ -1,6 +1,6 @@
 // Events as they happen. EventSource can send no token, so the stream is read by hand.
 import type { Client, Happening } from "./api";
-import { Refused } from "./api";
+import { Refused, wordsOf } from "./api";
 
 export interface Hears {
   /** The stream begins; whether it goes on where the last one ended. */
@@ -63,7 +63,7 @@ export class Stream {
         this.take(pieces);
       }
     } catch (error) {
-      return error instanceof Refused ? error : new Refused(0, `the stream of events broke off: ${error instanceof Error ? error.message : error}`);
+      return error instanceof Refused ? error : new Refused(0, `the stream of events broke off: ${wordsOf(error)}`);
     } finally {
       clearTimeout(timer);
       this.stop = null;

@@ -1,7 +1,7 @@
 // A flow file is submitted: what is wrong with it is said with its lines, and then what is expected of it.
 import { h } from "../dom";
 import type { Accepted, Prediction, Submission, Submit } from "./api";
-import { Refused } from "./api";
+import { Refused, wordsOf } from "./api";
 import { field, notify, tick, windowed } from "./dialogs";
 import { foretold } from "./foretold";
 import { isOpen, type Store } from "./store";
@@ -156,7 +156,7 @@ export class SubmitForm {
       try {
         one = await this.store.client.get<Submission>(`/api/v1/submissions/${number}`);
       } catch (error) {
-        told.replaceChildren(h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)));
+        told.replaceChildren(h("p", { class: "bad" }, wordsOf(error)));
         return;
       }
       this.said(told, one, one.prediction);
