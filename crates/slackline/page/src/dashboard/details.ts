@@ -1,8 +1,9 @@
 // One submission: its flows and jobs, what is expected of it, and what can be done with it.
 import { h } from "../dom";
 import { count, percent } from "../format";
-import { at, wordsOf, type Flow, type Job, type Me, type Phase, type Submission } from "./api";
+import { at, wordsOf, type Flow, type Happening, type Job, type Me, type Phase, type Submission } from "./api";
 import { confirmed, does, field, filled, notify, windowed } from "./dialogs";
+import { item } from "./events";
 import { foretold } from "./foretold";
 import { fated, stateOf, verdict } from "./rows";
 import { isOpen, type Store } from "./store";
@@ -10,6 +11,7 @@ import { away, clock, millis } from "./time";
 
 /** Flows of a submission that are shown at first. */
 const FLOWS_MOST = 50;
+const EVENTS_MOST = 50;
 /** The end of long logs is shown, characters. */
 const LOGS_MOST = 400_000;
 /** How long it is right how far away something is, milliseconds. */
@@ -39,7 +41,7 @@ export class Details {
       this.number = this.shown = null;
       history.replaceState(null, "", location.pathname);
     });
-    store.onChange((what) => { if (what.has("open") || what.has("over") || what.has("me") || what.has("service")) void this.look(); });
+    store.onChange((what) => { if (what.has("open") || what.has("over") || what.has("me") || what.has("service") || what.has("events")) void this.look(); });
     const named = () => { const found = /^#(\d+)$/.exec(location.hash); if (found) this.open(Number(found[1])); };
     addEventListener("hashchange", named);
     named();
@@ -64,7 +66,7 @@ export class Details {
     try {
       const shown = await this.store.client.get<Submission>(`/api/v1/submissions/${number}`);
       if (number !== this.number) return;
-      const drawn = JSON.stringify([shown, this.store.me, this.all]), isOld = Date.now() - this.drawnAt > WORDS_FOR;
+      const drawn = JSON.stringify([shown, this.store.me, this.all, this.events(number).length]), isOld = Date.now() - this.drawnAt > WORDS_FOR;
       // What is marked to be copied stays, as long as it is true.
       if (drawn === this.drawn && (!isOld || !getSelection()?.isCollapsed)) return;
       Object.assign(this, { shown, drawn, drawnAt: Date.now() });
@@ -82,7 +84,20 @@ export class Details {
       this.facts(one), may ? this.actions(one) : "",
       ...(one.prediction && isOpen(one) ? [h("section", {}, h("h3", {}, "What is expected"), foretold(one.prediction, now))] : []),
       ...flows.map((flow) => this.flow(one, flow, may)),
-      more > 0 ? h("button", { type: "button", class: "more", click: () => { this.all = true; void this.look(); } }, `Show ${count(more, "flow")} more`) : ""));
+      more > 0 ? h("button", { type: "button", class: "more", click: () => { this.all = true; void this.look(); } }, `Show ${count(more, "flow")} more`) : "",
+      this.happened(one.number)));
+  }
+
+  private events(number: number): Happening[] {
+    return this.store.events.filter((event) => event.number === number).slice(0, EVENTS_MOST);
+  }
+
+  /** What is remembered of it, the latest first: of what was rejected that alone says what was expected. */
+  private happened(number: number): Node | string {
+    const events = this.events(number);
+    if (events.length === 0) return "";
+    return h("section", { "aria-label": "What happened" }, h("h3", {}, "What happened"), h("ol", { class: "events of-one", tabindex: 0, "aria-label": "What happened to it" },
+      ...events.map((event) => item(event, this.store.now, event.flow ? h("span", {}, event.flow) : h("span", {})))));
   }
 
   private facts(one: Submission): HTMLElement {

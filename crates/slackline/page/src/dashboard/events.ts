@@ -63,11 +63,16 @@ class List {
     this.more.hidden = events.length <= this.most;
   }
 
-  private item({ at, kind, number, message }: Happening): HTMLElement {
-    const isBad = ALERTS.has(kind);
-    return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), this.now)),
-      h("span", { class: isBad ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")),
-      number !== undefined ? h("button", { type: "button", class: "link", "aria-label": `Show submission ${number}`, click: () => this.onOpen(number) }, String(number)) : h("span", {}),
-      h("span", { class: "message", title: message }, localised(message, this.now)));
+  private item(event: Happening): HTMLElement {
+    const { number, name } = event;
+    return item(event, this.now, number === undefined ? h("span", {})
+      : h("button", { type: "button", class: "link", title: `Show submission ${number}`, click: () => this.onOpen(number) }, name ? `${number} ${name}` : String(number)));
   }
+}
+
+/** An event in a list, with something before its message. */
+export function item({ at, kind, message }: Happening, now: number, before: Node): HTMLElement {
+  return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), now)),
+    h("span", { class: ALERTS.has(kind) ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")), before,
+    h("span", { class: "message", title: message }, localised(message, now)));
 }
