@@ -294,6 +294,7 @@ async function hostile(service) {
   for (const words of ["is not expected to hold (in 12 % of courses)", "With it 1 flow of others is expected to be late", "9 slots instead", "submissions 4, 5 held", "nothing here; alone"]) assert.ok(told.includes(words), `${words}: ${told}`);
   await picture(page, "foretold", false);
   await closed(page);
+  await page.unrouteAll({ behavior: "ignoreErrors" });
   assert.equal(await page.evaluate(() => globalThis.wronged), undefined);
   assert.equal(await page.locator("#page script, #page img, dialog img").count(), 0);
   assert.deepEqual(problems, []);
