@@ -1,4 +1,5 @@
 // The timeline of one policy, on a canvas: slots, flows or jobs as rows, or slots per flow as areas.
+import { named } from "./canvas";
 import { FATES, KINDS, shareColour, styled } from "./colour";
 import type { Model, Ran } from "./data";
 import { h } from "./dom";
@@ -344,7 +345,6 @@ export class Gantt {
 
   private names(c: CanvasRenderingContext2D, boxes: Boxes, seen: number[]): void {
     const { rows } = this.state;
-    c.save();
     for (const k of seen) {
       if (boxes.thin[k]) continue;
       const [x, y, width, height] = this.rect(boxes, k);
@@ -354,17 +354,8 @@ export class Gantt {
       const text = phase < 0 ? "" : rows === "slots"
         ? `${this.model.flowName(boxes.flow[k])}/${this.model.jobName(this.model.jobOfPhase[phase])}`
         : this.model.phaseName(phase);
-      c.save();
-      c.beginPath();
-      c.rect(left, y, room - 2, height);
-      c.clip();
-      c.fillStyle = "#fff";
-      c.shadowColor = "rgba(0,0,0,0.85)";
-      c.shadowBlur = 2;
-      c.fillText(text, left + 3, y + height / 2 + 4);
-      c.restore();
+      named(c, text, [left, y, room, height]);
     }
-    c.restore();
   }
 
   /** What stands left of the rows. */

@@ -126,12 +126,13 @@ export class Details {
   private flow(one: Submission, flow: Flow, may: boolean): HTMLElement {
     const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
+    const [from, to] = (flow.predicted_between ?? []).map(at);
     const facts: [string, string | Node | undefined][] = [
       ["state", `${state}, ${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`],
       ["why", flow.cause], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
       ["done", flow.completion && at(flow.completion)],
-      ["expected", flow.predicted && `${at(flow.predicted)}${flow.predicted_between && at(flow.predicted_between[0]) !== at(flow.predicted_between[1]) ? `, between ${flow.predicted_between.map(at).join(" and ")}` : ""}`],
+      ["expected", flow.predicted && `${at(flow.predicted)}${from !== to ? `, between ${from} and ${to}` : ""}`],
       ["in time?", fated(verdict(flow, now))],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
     ];
@@ -148,7 +149,8 @@ export class Details {
   private jobs(flow: string, jobs: Job[]): HTMLElement {
     const phase = ({ tasks, done, running }: Phase) => tasks === 0 ? "–" : `${done} of ${tasks}${running > 0 ? `, ${running} at work` : ""}`;
     return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": `Jobs of ${flow}` }, h("table", {},
-      h("thead", {}, h("tr", {}, ...["job", "", "maps done", "reduces done", "comes after"].map((text) => text ? h("th", { scope: "col", class: text === "comes after" ? "words" : null }, text) : h("td", {})))),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "job"), h("td", {}), h("th", { scope: "col" }, "maps done"), h("th", { scope: "col" }, "reduces done"),
+        h("th", { scope: "col", class: "words" }, "comes after"))),
       h("tbody", {}, ...jobs.map((job) => h("tr", {}, h("th", { scope: "row" }, job.job),
         h("td", {}, h("span", { class: "buttons" },
           this.button(`explain ${flow}/${job.job}`, "Explain", () => this.explain(flow, job.job)),

@@ -109,7 +109,8 @@ function main(): void {
   };
   const turnDrain = async () => {
     const isDrained = store.service?.draining ?? false;
-    if (!isDrained && !await confirmed("Drain the service?", "What is at work comes to its end, and nothing new begins until that is taken back. What is submitted waits.", "Drain it", "Leave it")) return;
+    const meant = "What is at work comes to its end, and nothing new begins until that is taken back. What is submitted waits.";
+    if (!isDrained && !await confirmed("Drain the service?", meant, "Drain it", "Leave it")) return;
     await does(() => client.act("POST", isDrained ? "/api/v1/undrain" : "/api/v1/drain"));
     store.touch();
   };

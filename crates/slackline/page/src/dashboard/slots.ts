@@ -1,4 +1,5 @@
 // Which attempts held which slots lately, on a canvas.
+import { named } from "../canvas";
 import { shareColour, styled } from "../colour";
 import { asTable, dot, h, plainTable } from "../dom";
 import { count, duration, timeMarks } from "../format";
@@ -178,16 +179,4 @@ function cross(c: CanvasRenderingContext2D, colour: string, [x, y, wide, tall]: 
   c.moveTo(x, y + tall);
   c.lineTo(x + wide, y);
   c.stroke();
-}
-
-function named(c: CanvasRenderingContext2D, text: string, [x, y, wide, tall]: Place): void {
-  c.save();
-  c.beginPath();
-  c.rect(x, y, wide - 2, tall);
-  c.clip();
-  c.fillStyle = "#fff";
-  c.shadowColor = "rgba(0,0,0,0.85)";
-  c.shadowBlur = 2;
-  c.fillText(text, x + 3, y + tall / 2 + 4);
-  c.restore();
 }
