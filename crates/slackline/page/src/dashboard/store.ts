@@ -18,6 +18,8 @@ const EVENTS_MOST = 2_000, ATTEMPTS_FOR = 3_600_000, LOAD_FOR = 86_400_000;
 /** What nothing is told of is looked at every so often, milliseconds. */
 const LIVE_EVERY = 2_000, SERVICE_EVERY = 5_000, ALL_EVERY = 60_000, RECURRENCES_EVERY = 30_000, LOAD_EVERY = 10_000, LOAD_ANEW = 600_000;
 const STEP = 1_000;
+/** How long events are listened to after the page was seen the last time, milliseconds. */
+const AWAKE_FOR = 30_000;
 
 const OPEN = new Set(["queued", "opening", "live"]);
 export function isOpen(submission: Submission): boolean { return OPEN.has(submission.state); }
@@ -54,7 +56,7 @@ export class Store {
   constructor(readonly client: Client) {
     this.stream = new Stream(client, {
       begins: (complete) => this.begins(complete),
-      happened: (events) => this.happened(events),
+      happened: (events, isBefore) => this.happened(events, isBefore),
       gone: (why, again) => this.gone(why, again),
     });
   }
@@ -67,7 +69,14 @@ export class Store {
   start(): void {
     void this.stream.run();
     setInterval(() => { this.changed("clock"); void this.refresh(); }, STEP);
-    document.addEventListener("visibilitychange", () => void this.refresh());
+    let falling = 0;
+    document.addEventListener("visibilitychange", () => {
+      clearTimeout(falling);
+      if (document.hidden) falling = setTimeout(() => this.stream.sleep(), AWAKE_FOR);
+      else this.stream.awake();
+      this.tell();
+      void this.refresh();
+    });
   }
 
   /** With another token, say. */
@@ -94,13 +103,16 @@ export class Store {
   }
 
   private changed(...parts: Part[]): void {
-    // A page that is not shown has no frames, and needs none.
-    if (this.pending.size === 0) requestAnimationFrame(() => {
-      const all = new Set(this.pending);
-      this.pending.clear();
-      for (const hear of this.told) hear(all);
-    });
+    // A page that is not shown has no frames; what its tab says is brought up to date all the same.
+    if (this.pending.size === 0) document.hidden ? setTimeout(() => this.tell()) : requestAnimationFrame(() => this.tell());
     for (const part of parts) this.pending.add(part);
+  }
+
+  private tell(): void {
+    if (this.pending.size === 0) return;
+    const all = new Set(this.pending);
+    this.pending.clear();
+    for (const hear of this.told) hear(all);
   }
 
   private begins(complete: boolean): void {
@@ -116,20 +128,23 @@ export class Store {
     this.changed("link");
   }
 
-  private happened(events: Happening[]): void {
+  private happened(events: Happening[], isBefore: boolean): void {
     this.events = [...events.reverse(), ...this.events].slice(0, EVENTS_MOST);
+    this.changed("events");
+    if (isBefore) return;
     for (const event of events) {
       if (event.number !== undefined) this.dirty.add(event.number);
       if (["recurrence", "skipped", "submitted"].includes(event.kind)) this.asked.recurrences = 0;
     }
     this.asked.service = 0;
-    this.changed("events");
     void this.refresh();
   }
 
   /** Asks for what may have changed, unless it was just asked. */
   private async refresh(): Promise<void> {
-    if (this.isBusy || document.hidden || !this.link.isThere || Date.now() < this.notBefore) return;
+    if (this.isBusy || !this.link.isThere || Date.now() < this.notBefore) return;
+    // What nobody looks at is looked up once in a while.
+    if (document.hidden && Date.now() - this.asked.all < ALL_EVERY) return;
     this.isBusy = true;
     const begun = Date.now();
     try {

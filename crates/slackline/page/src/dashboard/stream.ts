@@ -5,7 +5,8 @@ import { Refused, wordsOf } from "./api";
 export interface Hears {
   /** The stream begins; whether it goes on where the last one ended. */
   begins: (complete: boolean) => void;
-  happened: (events: Happening[]) => void;
+  /** Something happened; all that before everything is looked at anew says nothing of what that will not. */
+  happened: (events: Happening[], isBefore: boolean) => void;
   /** It is gone, and is tried again then, milliseconds from now. */
   gone: (why: Refused, again: number) => void;
 }
@@ -20,7 +21,7 @@ export class Stream {
   private again = AGAIN_FIRST;
   private stop: AbortController | null = null;
   private wake: (() => void) | null = null;
-  private isPaused = false;
+  private isAsleep = false;
 
   constructor(private readonly client: Client, private readonly hears: Hears) {}
 
@@ -28,19 +29,29 @@ export class Stream {
   async run(): Promise<never> {
     for (;;) {
       const why = await this.read();
-      this.hears.gone(why, this.again);
+      if (!this.isAsleep) this.hears.gone(why, this.again);
       // Without a token that is known there is nothing to be had until there is one.
-      this.isPaused = why.status === 401;
+      const waits = this.isAsleep || why.status === 401;
       await new Promise<void>((wake) => {
         this.wake = wake;
-        if (!this.isPaused) setTimeout(wake, this.again);
+        if (!waits) setTimeout(wake, this.again);
       });
       this.again = Math.min(AGAIN_LONGEST, this.again * 2);
     }
   }
 
+  /** Reads nothing until it is restarted: browsers have few connections to one service for all of their tabs. */
+  sleep(): void {
+    this.isAsleep = true;
+    this.stop?.abort();
+  }
+
+  /** Goes on if it sleeps. */
+  awake(): void { if (this.isAsleep) this.restart(); }
+
   /** Tries again now. */
   restart(): void {
+    this.isAsleep = false;
     this.again = AGAIN_FIRST;
     this.stop?.abort();
     this.wake?.();
@@ -72,6 +83,7 @@ export class Stream {
 
   private take(pieces: string[]): void {
     const events: Happening[] = [];
+    let isBefore = false;
     for (const piece of pieces) {
       const fields: Record<string, string> = {};
       for (const line of piece.split("\n")) {
@@ -80,12 +92,14 @@ export class Stream {
       }
       if (fields.event === "begin") {
         this.again = AGAIN_FIRST;
-        this.hears.begins(JSON.parse(fields.data).complete);
+        const { complete } = JSON.parse(fields.data);
+        isBefore = !complete;
+        this.hears.begins(complete);
       } else if (fields.data) {
         this.last = fields.id ?? this.last;
         events.push(JSON.parse(fields.data));
       }
     }
-    if (events.length > 0) this.hears.happened(events);
+    if (events.length > 0) this.hears.happened(events, isBefore);
   }
 }
