@@ -26,6 +26,7 @@ use crate::fleet::agents::{Agents, Asked, Machine, Orders, Supply, Terms};
 use crate::fleet::link::LinkCommand;
 use crate::fleet::{Capacity, Prospect};
 use crate::run::{EngineError, Says};
+use crate::speeds::Speeds;
 use crate::this_machine::{HASH, SPECULATE, SPLIT, TASK_MEMORY, TIMEOUT};
 
 /// What the table of engines says of it.
@@ -89,7 +90,7 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
             return Err(ParamError::Value { name, found: settings.text(name).to_owned(), expected }.into());
         }
     }
-    let site = Slurm { given, wish, slots, program: program(settings)? };
+    let site = Slurm { given, wish, slots, speeds: Speeds::default(), program: program(settings)? };
     Ok(Box::new(MachinesEngine { site, common: Common::of(settings)? }))
 }
 
@@ -133,6 +134,8 @@ struct Slurm {
     wish: Option<Wish>,
     /// Tasks at a time on each node, if not as many as processors.
     slots: Option<u32>,
+    /// What is known of the speeds of nodes.
+    speeds: Speeds,
     program: String,
 }
 
@@ -154,7 +157,7 @@ impl Slurm {
         let args = options.into_iter().chain([self.program.clone(), agent::ARGUMENT.to_owned()]).collect();
         let link = LinkCommand { program: PathBuf::from("srun"), args, unset: &UNSET };
         let slots = self.slots.unwrap_or(cpus);
-        Machine { name: node.to_owned(), slots, speed: 1.0, link: Box::new(link), left }
+        Machine { name: node.to_owned(), slots, speed: self.speed(node), link: Box::new(link), left }
     }
 
     /// All nodes of an allocation.
@@ -165,8 +168,15 @@ impl Slurm {
     }
 
     fn drafts(&self, allocation: &Allocation) -> Vec<MachineDraft> {
-        let draft = |(node, cpus): &(String, u32)| draft(node, self.slots.unwrap_or(*cpus), 1);
+        let draft = |(node, cpus): &(String, u32)| MachineDraft {
+            speed: self.speed(node),
+            ..draft(node, self.slots.unwrap_or(*cpus), 1)
+        };
         allocation.nodes.iter().map(draft).collect()
+    }
+
+    fn speed(&self, node: &str) -> f64 {
+        self.speeds.of(node).unwrap_or(1.0)
     }
 }
 
@@ -196,6 +206,10 @@ impl Site for Slurm {
         }
     }
 
+    fn learn(&mut self, speeds: Speeds) {
+        self.speeds = speeds;
+    }
+
     fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError> {
         let (supply, allocation): (Box<dyn Supply>, Allocation) = match (&self.given, &self.wish) {
             (Some(given), _) => (Box::new(Inside), given.clone()),
@@ -217,7 +231,7 @@ struct Inside;
 
 impl Supply for Inside {
     fn more(&mut self, asked: Asked, _: &Orders) -> Prospect {
-        match (asked.up, asked.is_forsaken, asked.is_bounded) {
+        match (asked.up, asked.is_forsaken, asked.is_barred) {
             (0, false, _) => Prospect::Coming,
             (0, true, _) => Prospect::Over("no node of the allocation answers any more".to_owned()),
             (_, _, true) => Prospect::Over(
