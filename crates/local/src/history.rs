@@ -135,11 +135,21 @@ impl HistoryStore {
     /// # Errors
     /// Whatever the file system says, a full disk for example; then it stays as it was.
     pub fn remember(&self, run: &PastRun) -> Result<(), LogError> {
+        self.remember_all(std::slice::from_ref(run))
+    }
+
+    /// Says what several runs took so far, with one write.
+    ///
+    /// # Errors
+    /// As [`Self::remember`].
+    pub fn remember_all(&self, runs: &[PastRun]) -> Result<(), LogError> {
         let _lock = self.lock()?;
         let mut content = if self.path.exists() { self.content()? } else { Content::default() };
-        let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
-        so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), cost.clone())));
-        so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
+        for run in runs {
+            let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
+            so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), cost.clone())));
+            so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
+        }
         prune(&mut content.runs);
         self.write(&content)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::PhaseKind;
 
@@ -15,6 +16,9 @@ use crate::task_id::TaskId;
 
 /// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
+
+/// How many have been made.
+static PROBES: AtomicU64 = AtomicU64::new(0);
 
 /// What prevents a job from running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +144,9 @@ fn unwritable(output: &Path) -> Option<String> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists())?;
     let tried = if there.is_dir() {
-        let probe = there.join(format!("{PROBE}.{}", std::process::id()));
+        // Several runs may be opened at a time, by one process too.
+        let k = PROBES.fetch_add(1, Ordering::Relaxed);
+        let probe = there.join(format!("{PROBE}.{}.{k}", std::process::id()));
         fs::create_dir(&probe).map(|()| {
             // Another run that clears up may have been faster.
             let _ = fs::remove_dir(&probe);

@@ -28,6 +28,9 @@ pub struct Submit {
     /// time of the recurrence.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
+    /// A parameter with several values: every flow that uses it becomes one for each of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<ForEach>,
     /// Deadlines, by flow: a duration such as `2h`, a time of day, or a date and time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deadlines: BTreeMap<String, String>,
@@ -52,6 +55,16 @@ pub struct Submit {
     /// When it is submitted again, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+}
+
+/// A parameter with several values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForEach {
+    /// The parameter.
+    pub parameter: String,
+    /// A list such as `north,south`, days such as `2026-03-01..2026-03-07`, or whole numbers such as `1..24`.
+    pub values: String,
 }
 
 /// What is done when a deadline is not expected to hold.
@@ -596,6 +609,15 @@ impl AlertKind {
             Self::EstimatesOff => "estimates_off",
         }
     }
+}
+
+/// Why a flow waits, or waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Explanation {
+    /// For a person.
+    pub text: String,
+    /// For a program: the document of `explain`.
+    pub document: serde_json::Value,
 }
 
 /// Why something was not done.

@@ -95,9 +95,10 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::CatchUp;
 
     fn times(cron: &str, zone: &str) -> Times {
-        let schedule = Schedule { cron: cron.into(), zone: Some(zone.into()), catch_up: Default::default() };
+        let schedule = Schedule { cron: cron.into(), zone: Some(zone.into()), catch_up: CatchUp::default() };
         Times::new(&schedule, &TimeZone::UTC).unwrap()
     }
 
@@ -156,7 +157,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         let wrong = |cron: &str, zone: Option<&str>| {
             let zone = zone.map(str::to_owned);
-            let schedule = Schedule { cron: cron.into(), zone, catch_up: Default::default() };
+            let schedule = Schedule { cron: cron.into(), zone, catch_up: CatchUp::default() };
             Times::new(&schedule, &TimeZone::UTC).err().unwrap()
         };
         assert!(wrong("0 2 * *", None).starts_with("schedule: found \"0 2 * *\", expected five fields"));

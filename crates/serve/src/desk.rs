@@ -126,6 +126,8 @@ pub enum Effect {
     },
     /// Look whether the files are there that a submission waits for. The answer is [`Heard::Files`].
     Look(u64),
+    /// Nothing of a name is known any more: its state directory goes.
+    Forget(String),
     /// Tell somebody.
     Alert(Alert),
     /// Tell whoever listens.
@@ -266,6 +268,18 @@ impl Desk {
         self.entries.get(&number).map(|entry| &entry.wanted)
     }
 
+    /// The deadlines of the flows of a submission that is scheduled.
+    pub fn deadlines_of(&self, number: u64) -> BTreeMap<String, Moment> {
+        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
+        let flows = live.into_iter().flat_map(|live| &live.flows);
+        flows.filter_map(|here| Some((here.flow.clone(), here.deadline?))).collect()
+    }
+
+    /// Tells whoever listens of the service itself.
+    pub fn tell_of_service(&mut self, now: Moment, kind: &str, message: String, out: &mut Out) {
+        self.event(out, now, Told { kind, number: None, flow: None, message });
+    }
+
     /// How many submissions are not over.
     pub fn open(&self) -> usize {
         self.entries.len()
@@ -302,7 +316,7 @@ impl Desk {
         self.note_load(now);
         if now >= self.next_purge {
             self.next_purge = now + PURGE_EVERY;
-            self.forget(now);
+            self.forget(now, out);
         }
         self.begin_next(now, out);
     }
@@ -313,13 +327,22 @@ impl Desk {
     }
 
     /// Forgets what was over long ago.
-    fn forget(&mut self, now: Moment) {
+    fn forget(&mut self, now: Moment, out: &mut Out) {
         let Limits { remembered, remembered_for, .. } = self.facts.limits;
         let least = timestamp(now.saturating_sub(remembered_for));
         let is_old = |ended: &api::Submission| ended.ended.is_some_and(|at| at < least);
+        let mut names = BTreeSet::new();
         while self.ended.len() > remembered || self.ended.front().is_some_and(is_old) {
-            self.ended.pop_front();
+            names.extend(self.ended.pop_front().map(|ended| ended.name));
         }
+        // What is known of outputs stays as long as anything else of the name is known.
+        names.retain(|name| !self.series.contains_key(name) && !self.recurring.contains_key(name));
+        if !names.is_empty() {
+            for ended in &self.ended {
+                names.remove(&ended.name);
+            }
+        }
+        out.effects.extend(names.into_iter().map(Effect::Forget));
         self.rates.retain(|_, times| {
             times.retain(|&at| at + 60 * SECOND > now);
             !times.is_empty()

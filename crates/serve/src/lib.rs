@@ -10,9 +10,22 @@
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
+pub mod closer;
+pub mod core;
 pub mod cron;
 pub mod desk;
+pub mod flow_file;
+pub mod front;
+pub mod hooks;
+pub mod opener;
+pub mod place;
+pub mod predictor;
 pub mod record;
+pub mod scheduler;
+pub mod store;
+pub mod times;
+pub mod told;
+pub mod watch;
 pub mod who;
 
 /// A moment: microseconds since 1970.

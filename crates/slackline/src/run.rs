@@ -6,6 +6,7 @@
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
 //! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
 //! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
+//! - `logs`: what attempts said (feature `report`);
 //! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
@@ -20,6 +21,8 @@ mod figures;
 mod forecast;
 mod hooks;
 mod learning;
+#[cfg(feature = "report")]
+pub mod logs;
 mod outcome;
 mod outlook;
 mod paths;
@@ -50,7 +53,7 @@ pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks};
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use outlook::{Ahead, Completions, Outlook};
+pub use outlook::{Ahead, Completions, Followed, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
@@ -71,7 +74,9 @@ pub use slackline_local::{
     Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
-pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use state::{
+    FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
+};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 /// Microseconds of a second.

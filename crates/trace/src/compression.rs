@@ -4,6 +4,7 @@
 
 mod java_lz4;
 
+use std::error::Error;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -123,6 +124,32 @@ pub fn uncompressed(name: &Path) -> &Path {
     }
 }
 
+/// Something is wrong with compressed data.
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+/// An error of a decoder in words: that the file cannot be read, that it ends too early, or that it is damaged. What
+/// decoders say of themselves is for those who write decoders.
+fn in_words(error: &io::Error) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> =
+        error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+    let mut kind = error.kind();
+    while let Some(inner) = cause {
+        if let Some(inner) = inner.downcast_ref::<io::Error>() {
+            kind = inner.kind();
+        }
+        cause = inner.source();
+    }
+    match kind {
+        io::ErrorKind::UnexpectedEof => io::Error::new(kind, "the end within a block"),
+        io::ErrorKind::Other | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+            damaged("a block that is none")
+        }
+        kind => kind.into(),
+    }
+}
+
 /// LZ4 in the form that its first bytes say; one of nothing is nothing.
 enum Lz4<R: Read> {
     Unknown(Option<R>),
@@ -148,7 +175,7 @@ impl<R: BufRead> Read for Lz4<R> {
                 };
                 self.read(out)
             }
-            Self::Frames(decoder) => decoder.read(out),
+            Self::Frames(decoder) => decoder.read(out).map_err(|error| in_words(&error)),
             Self::Java(blocks) => blocks.read(out),
         }
     }
@@ -217,7 +244,7 @@ impl<R: BufRead> Frames<R> {
                 })) => {
                     io::copy(&mut (&mut self.source).take(u64::from(length)), &mut io::sink())?;
                 }
-                Err(e) => return Err(io::Error::new(io::ErrorKind::InvalidData, e)),
+                Err(error) => return Err(in_words(&io::Error::other(error))),
             }
         }
         Ok(false)
@@ -226,10 +253,9 @@ impl<R: BufRead> Frames<R> {
     fn end_frame(&mut self) -> io::Result<()> {
         self.started = false;
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
-            (Some(written), Some(found)) if written != found => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("a frame with checksum {found:08x}, expected {written:08x}"),
-            )),
+            (Some(written), Some(found)) if written != found => {
+                Err(damaged("a frame whose check sum is another one"))
+            }
             _ => Ok(()),
         }
     }
@@ -244,7 +270,7 @@ impl<R: BufRead> Read for Frames<R> {
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 self.decoder
                     .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBytes(out.len()))
-                    .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+                    .map_err(|error| in_words(&io::Error::other(error)))?;
             }
             let read = self.decoder.read(out)?;
             if read > 0 || out.is_empty() {
@@ -291,6 +317,25 @@ mod tests {
             // A frame of LZ4 may lack the word that ends it, as that of a log whose writer was killed.
             let cut = if compression == Compression::Lz4 { 10 } else { 3 };
             assert!(unpacked(&packed[..packed.len() - cut]).is_err(), "{compression:?}");
+        }
+    }
+
+    #[test]
+    fn damage_is_told_in_words() {
+        for compression in [Compression::Zstd, Compression::Lz4] {
+            let whole = packed(compression, "some words, and others: ".repeat(20).as_bytes());
+            for at in 0..whole.len() {
+                let mut other = whole.clone();
+                other[at] ^= 0x21;
+                if Compression::of_content(&other).is_none() {
+                    continue;
+                }
+                let words = unpacked(&other).map_or_else(|error| error.to_string(), |_| String::new());
+                let is_for_people = |c: char| c.is_ascii_lowercase() || c == ' ';
+                assert!(words.chars().all(is_for_people), "{compression:?}, byte {at}: {words}");
+            }
+            let cut = unpacked(&whole[..whole.len() - 15]).unwrap_err();
+            assert_eq!(cut.to_string(), "the end within a block", "{compression:?}");
         }
     }
 

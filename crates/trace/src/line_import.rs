@@ -23,11 +23,11 @@ pub trait LineImport {
         Place { line: line.number, column: 1 }
     }
 
-    /// There are no more lines: flows that are still to come, each with its line. It is asked again until none are left.
+    /// There are no more lines: what is still to come. It is asked again until it says nothing.
     ///
     /// # Errors
     /// A file that lacks something.
-    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Vec<Marked>, TraceError>;
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError>;
 }
 
 /// A flow and its line.
@@ -70,10 +70,21 @@ pub enum Said {
     Earlier(Vec<Marked>),
 }
 
-fn take(marked: Vec<Marked>, draft: &mut Draft, numbers: &mut Vec<u32>) {
-    for (flow, number) in marked {
-        draft.flows.push(flow);
-        numbers.push(number);
+impl Said {
+    /// Those flows, if there are any.
+    pub fn earlier(flows: Vec<Marked>) -> Self {
+        if flows.is_empty() { Self::Nothing } else { Self::Earlier(flows) }
+    }
+
+    /// The head, if it is there, and flows with their lines; what stands on one line stands on that one.
+    pub(crate) fn parts(self, line: u32) -> (Option<Draft>, Vec<Marked>) {
+        match self {
+            Self::Nothing => (None, Vec::new()),
+            Self::Head(head) => (Some(*head), Vec::new()),
+            Self::Flow(flow) => (None, vec![(*flow, line)]),
+            Self::First(head, flow) => (Some(*head), vec![(*flow, line)]),
+            Self::Earlier(flows) => (None, flows),
+        }
     }
 }
 
@@ -86,24 +97,23 @@ pub(crate) fn import_lines(
     let mut draft = Draft::default();
     let mut diagnostics = Diagnostics::default();
     let mut numbers = Vec::new();
-    for (number, text) in (1u32..).zip(input.text.lines()) {
-        match lines.line(&Line { file: input.file, number, text }, &mut diagnostics)? {
-            Said::Nothing => {}
-            Said::Head(head) => draft = Draft { flows: draft.flows, ..*head },
-            Said::Flow(flow) => take(vec![(*flow, number)], &mut draft, &mut numbers),
-            Said::First(head, flow) => {
-                draft = Draft { flows: draft.flows, ..*head };
-                take(vec![(*flow, number)], &mut draft, &mut numbers);
-            }
-            Said::Earlier(marked) => take(marked, &mut draft, &mut numbers),
+    let mut take = |said: Said, line| {
+        let (head, flows) = said.parts(line);
+        if let Some(head) = head {
+            draft = Draft { flows: std::mem::take(&mut draft.flows), ..head };
         }
+        let (flows, lines): (Vec<_>, Vec<_>) = flows.into_iter().unzip();
+        draft.flows.extend(flows);
+        numbers.extend(lines);
+    };
+    for (number, text) in (1u32..).zip(input.text.lines()) {
+        take(lines.line(&Line { file: input.file, number, text }, &mut diagnostics)?, number);
     }
     loop {
-        let rest = lines.end(input.file, &mut diagnostics)?;
-        if rest.is_empty() {
-            break;
+        match lines.end(input.file, &mut diagnostics)? {
+            Said::Nothing => break,
+            rest => take(rest, 0),
         }
-        take(rest, &mut draft, &mut numbers);
     }
     Ok(Output::new(draft, diagnostics, origin(numbers)))
 }

@@ -1,12 +1,15 @@
 //! The lines of a file, one at a time.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Cursor, Read};
 
 use crate::error::TraceError;
 use crate::place::Place;
 
 /// Most bytes of a line; beyond it is garbage, not a document.
 const LINE_MAX: u64 = 2 << 30;
+
+/// How much of a file says which format it is in, bytes.
+const HEAD: u64 = 4096;
 
 /// Reads a file line by line; only the one that was read last is kept.
 pub(crate) struct LineReader<'a> {
@@ -27,14 +30,28 @@ impl<'a> LineReader<'a> {
         Self { file: file.to_owned(), source, text: String::new(), number: 0, is_peeked: false }
     }
 
-    /// The next line, which is still to be read; empty at the end of the file.
-    pub(crate) fn peek(&mut self) -> Result<&str, TraceError> {
-        if !self.is_peeked && !self.next()? {
-            self.text.clear();
-            return Ok("");
+    /// How the file begins: its first line, and more lines if that is a short one. What is no text is not looked at.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(crate) fn head(&mut self) -> Result<String, TraceError> {
+        if !self.peek()? {
+            return Ok(String::new());
         }
-        self.is_peeked = true;
-        Ok(&self.text)
+        let mut more = Vec::new();
+        let read =
+            (&mut self.source).take(HEAD.saturating_sub(self.text.len() as u64)).read_to_end(&mut more);
+        read.map_err(|error| unreadable(&self.file, &error).on_line(self.number))?;
+        let head = format!("{}\n{}", self.text, String::from_utf8_lossy(&more));
+        let rest = std::mem::replace(&mut self.source, Box::new(std::io::empty()));
+        self.source = Box::new(Cursor::new(more).chain(rest));
+        Ok(head)
+    }
+
+    /// Reads the next line without going to it; false at the end of the file.
+    fn peek(&mut self) -> Result<bool, TraceError> {
+        self.is_peeked = self.is_peeked || self.next()?;
+        Ok(self.is_peeked)
     }
 
     /// Goes to the next line; false at the end of the file.

@@ -96,7 +96,8 @@ impl WorkloadStream {
         options: &ImportOptions,
     ) -> Result<Self, TraceError> {
         let mut source = HashedLines::open(name, source)?;
-        let importer = importer_of(name, source.lines.peek()?, from, options)?;
+        let head = if from.is_none() { source.lines.head()? } else { String::new() };
+        let importer = importer_of(name, &head, from, options)?;
         refuse_parameters(name, &importer, options)?;
         let Some(open) = importer.lines else {
             let known = options.importers().all().iter().filter(|known| known.lines.is_some());
@@ -125,23 +126,25 @@ impl WorkloadStream {
         while self.source.lines.next()? {
             let LineReader { ref file, ref text, number, .. } = self.source.lines;
             match self.import.line(&Line { file, number, text }, &mut self.diagnostics)? {
-                Said::Nothing => continue,
-                Said::Head(head) => self.head = *head,
-                Said::Flow(flow) => self.read.push_back((*flow, number)),
-                Said::First(head, flow) => {
-                    self.head = *head;
-                    self.read.push_back((*flow, number));
+                Said::Nothing => {}
+                said => {
+                    self.take(said, number);
+                    return Ok(true);
                 }
-                Said::Earlier(flows) => self.read.extend(flows),
             }
-            return Ok(true);
         }
         if !self.is_ended {
             let rest = self.import.end(&self.source.lines.file, &mut self.diagnostics)?;
-            self.is_ended = rest.is_empty();
-            self.read.extend(rest);
+            self.is_ended = matches!(rest, Said::Nothing);
+            self.take(rest, self.source.lines.number);
         }
         Ok(!self.is_ended)
+    }
+
+    fn take(&mut self, said: Said, line: u32) {
+        let (head, flows) = said.parts(line);
+        self.head = head.unwrap_or_else(|| std::mem::take(&mut self.head));
+        self.read.extend(flows);
     }
 
     /// The workload without flows; without machines if the format has none.
@@ -161,10 +164,10 @@ impl WorkloadStream {
     pub fn next_flow(&mut self) -> Result<Option<(FlowDraft, u32)>, TraceError> {
         while self.read.is_empty() && self.read_line()? {}
         let Some((mut flow, line)) = self.read.pop_front() else { return Ok(None) };
-        // Which pools a log speaks of is only known when it is read as a whole.
-        let is_known = |pool: &mut String| self.head.pools.iter().any(|known| known.id == *pool);
-        if !self.importer.is_native() {
-            flow.pool = flow.pool.take_if(is_known);
+        let is_known = |pool: &String| self.head.pools.iter().any(|known| known.id == *pool);
+        if !self.importer.is_native() && flow.pool.take_if(|pool| !is_known(pool)).is_some() {
+            let what = "of a pool, which is only known when a log is read as a whole: taken as of none";
+            self.diagnostics.add_flow(line, what);
         }
         Ok(Some((flow, line)))
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, MachineDraft};
@@ -15,6 +16,7 @@ use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
+use crate::clock::unix_micros;
 use crate::files::remove;
 use crate::fleet::{self, Capacity};
 use crate::job_cost::JobName;
@@ -291,7 +293,7 @@ impl New<'_> {
         {
             return Ok(self.idle(journal, last, verdicts));
         }
-        let owner = owner.unwrap_or_else(|| format!("{}-{}", self.started, std::process::id()));
+        let owner = owner.unwrap_or_else(new_owner);
         // It goes on, and keeps its start, only if something of it does.
         let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
         let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
@@ -387,6 +389,13 @@ impl New<'_> {
         session.lock_outputs(kept.is_some())?;
         Ok(session)
     }
+}
+
+/// A name that no other run has: one process may open several that start at the same time.
+fn new_owner() -> String {
+    static OWNERS: AtomicU64 = AtomicU64::new(0);
+    let k = OWNERS.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{k}", unix_micros(), std::process::id())
 }
 
 /// What was in a state directory before.

@@ -123,10 +123,31 @@ pub enum RefusalKind {
     Conflict,
     /// There is too much of it already; after so many seconds there may be less.
     TooMany(u64),
+    /// The service cannot do it now: its disk is full, say, or it is about to end.
+    Unavailable,
 }
 
 fn refused<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal { kind, message: message.into() })
+}
+
+/// What a role may; whose something is, is looked at where it is found.
+fn allowed(who: &Who, ask: &Ask) -> Result<(), Refusal> {
+    let least = match ask {
+        Ask::List { .. } | Ask::Show(_) | Ask::Recurrences | Ask::Service | Ask::Load => Role::Look,
+        Ask::Submit(..)
+        | Ask::Cancel { .. }
+        | Ask::Hold { .. }
+        | Ask::Change { .. }
+        | Ask::Remove(_)
+        | Ask::Pause { .. } => Role::Submit,
+        Ask::Drain(_) => Role::Operate,
+    };
+    if who.role >= least {
+        return Ok(());
+    }
+    let (name, has, needs) = (&who.name, who.role.name(), least.name());
+    refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
 }
 
 impl Desk {
@@ -135,7 +156,7 @@ impl Desk {
     /// # Errors
     /// Why not; then nothing has changed.
     pub fn ask(&mut self, now: Moment, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
-        self.allowed(who, &ask)?;
+        allowed(who, &ask)?;
         let answer = match ask {
             Ask::Submit(submit, checked) => self.submit(now, who, (*submit, checked), out),
             Ask::List { states, name, user, most, before } => Ok(Answer::Submissions(self.list(
@@ -168,25 +189,6 @@ impl Desk {
         }?;
         self.begin_next(now, out);
         Ok(answer)
-    }
-
-    /// What a role may; whose something is, is looked at where it is found.
-    fn allowed(&self, who: &Who, ask: &Ask) -> Result<(), Refusal> {
-        let least = match ask {
-            Ask::List { .. } | Ask::Show(_) | Ask::Recurrences | Ask::Service | Ask::Load => Role::Look,
-            Ask::Submit(..)
-            | Ask::Cancel { .. }
-            | Ask::Hold { .. }
-            | Ask::Change { .. }
-            | Ask::Remove(_)
-            | Ask::Pause { .. } => Role::Submit,
-            Ask::Drain(_) => Role::Operate,
-        };
-        if who.role >= least {
-            return Ok(());
-        }
-        let (name, has, needs) = (&who.name, who.role.name(), least.name());
-        refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
     }
 
     /// Takes in a submission, or something that recurs.
@@ -414,9 +416,10 @@ impl Desk {
         self.set_held(number, flow, held);
         self.sort_in(number);
         self.stand_all(number, out);
-        let message = match held {
-            true => format!("{what} is held: what runs of it goes on to its end, and nothing more starts"),
-            false => format!("{what} is let go"),
+        let message = if held {
+            format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
+        } else {
+            format!("{what} is let go")
         };
         let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
         self.event(out, now, told);

@@ -319,7 +319,7 @@ impl Desk {
         match heard {
             Heard::Opened(opened) => self.opened(now, opened, out),
             Heard::NotOpened { number, problem, is_final } => {
-                self.not_opened(now, (number, problem, is_final), out)
+                self.not_opened(now, (number, problem, is_final), out);
             }
             Heard::Seen { number, what } => self.seen(now, number, what, out),
             Heard::Returned { number, stopped } => self.returned(now, number, stopped, out),
@@ -389,11 +389,11 @@ impl Desk {
             self.alert(out, now, (number, ""), (AlertKind::Failed, message));
             return self.end(now, (number, State::Failed, Some(problem)), out);
         }
-        self.try_later(now, number, problem, out);
+        self.try_later(now, number, &problem, out);
     }
 
     /// A submission that cannot begin or go on now is tried again later.
-    fn try_later(&mut self, now: Moment, number: u64, problem: String, out: &mut Out) {
+    fn try_later(&mut self, now: Moment, number: u64, problem: &str, out: &mut Out) {
         if let Some(why) = self.entries.get(&number).and_then(|entry| entry.cancelled.get(&None)).cloned() {
             return self.end(now, (number, State::Cancelled, why), out);
         }
@@ -413,11 +413,11 @@ impl Desk {
     fn seen(&mut self, now: Moment, number: u64, what: Seen, out: &mut Out) {
         match what {
             Seen::Started { job, is_map } => {
-                self.count(now, (number, job, is_map), |phase| phase.running += 1)
+                self.count(now, (number, job, is_map), |phase| phase.running += 1);
             }
             Seen::Stopped { job, is_map } => {
                 self.count(now, (number, job, is_map), |phase| {
-                    phase.running = phase.running.saturating_sub(1)
+                    phase.running = phase.running.saturating_sub(1);
                 });
             }
             Seen::Done { job, is_map } => {
@@ -429,7 +429,7 @@ impl Desk {
             }
             Seen::Failed { job, is_map, message, is_final } => {
                 self.count(now, (number, job, is_map), |phase| {
-                    phase.running = phase.running.saturating_sub(1)
+                    phase.running = phase.running.saturating_sub(1);
                 });
                 let Some((flow, name)) = self.job_of(number, job) else { return };
                 flow.failed_attempts += 1;
@@ -442,7 +442,7 @@ impl Desk {
                 }
             }
             Seen::Lost { job, maps } => {
-                self.count(now, (number, job, true), |phase| phase.done -= maps.min(phase.done))
+                self.count(now, (number, job, true), |phase| phase.done -= maps.min(phase.done));
             }
             Seen::Never { flow, message } => {
                 if let Some(here) = self.here(number, &flow) {
@@ -452,7 +452,7 @@ impl Desk {
                 self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
             }
             Seen::Off { flow, message } => {
-                self.alert(out, now, (number, &flow), (AlertKind::EstimatesOff, message))
+                self.alert(out, now, (number, &flow), (AlertKind::EstimatesOff, message));
             }
         }
     }
@@ -484,7 +484,7 @@ impl Desk {
         let phase = if is_map { &mut job.maps } else { &mut job.reduces };
         let before = phase.running;
         how(phase);
-        let more = phase.running as i64 - before as i64;
+        let more = phase.running.cast_signed() - before.cast_signed();
         if more > 0 {
             flow.has_begun = true;
         }
@@ -526,10 +526,10 @@ impl Desk {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         if let Some(live) = &entry.live {
             let running = live.running();
-            self.work(now, -(running as i64));
+            self.work(now, -running.cast_signed());
         }
         if let Some(problem) = stopped {
-            return self.try_later(now, number, problem, out);
+            return self.try_later(now, number, &problem, out);
         }
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let Some(live) = &mut entry.live else { return };
@@ -758,14 +758,14 @@ impl Desk {
     pub(super) fn cancel_all(&mut self, now: Moment, (number, why): (u64, Option<String>), out: &mut Out) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.cancelled.insert(None, why.clone());
-        match entry.state {
-            State::Queued => self.end(now, (number, State::Cancelled, why), out),
-            // It is cancelled when it is open.
-            _ => {
-                let flows: Vec<String> =
-                    entry.live.iter().flat_map(|live| &live.flows).map(|f| f.flow.clone()).collect();
-                flows.iter().for_each(|flow| self.cancel_flow(number, flow, out));
-            }
+        if entry.state == State::Queued {
+            return self.end(now, (number, State::Cancelled, why), out);
+        }
+        // One that is being opened is cancelled when it is open.
+        let live = entry.live.iter().flat_map(|live| &live.flows);
+        let flows: Vec<String> = live.map(|here| here.flow.clone()).collect();
+        for flow in flows {
+            self.cancel_flow(number, &flow, out);
         }
     }
 

@@ -69,7 +69,7 @@ impl Desk {
                 }
             }
             Record::Ended { number, at, state, why, flows } => {
-                self.recall_end(number, at, (state, why, flows))
+                self.recall_end(number, at, (state, why, flows));
             }
             Record::Remembered(ended) => {
                 self.next = self.next.max(ended.number + 1);

@@ -360,6 +360,7 @@ fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
         world.pass(minutes(1));
     }
     assert_eq!(world.list().len(), 10);
+    assert_eq!(world.forgotten, (0..40).map(|k| format!("n{k}")).collect::<Vec<_>>());
     world.compact();
     assert!(world.records.len() <= 12, "{:?}", world.records);
     world.pass(minutes(120));

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::history::{PhaseName, recurring};
 use slackline_model::profile::Between;
 use slackline_model::schedule::FlowRow;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
@@ -157,6 +158,11 @@ impl Forecast {
         if each.len() < SAMPLES_MAX {
             each.push(seconds);
         }
+    }
+
+    /// By job: its flow.
+    pub(super) fn flows(&self) -> &[String] {
+        &self.flows
     }
 
     /// A flow has failed for good.
@@ -327,6 +333,28 @@ impl Forecast {
             }
         }
         draft
+    }
+
+    /// What finished tasks of a flow took over what was believed of them, and how many there are: those of phases of these
+    /// names.
+    pub(super) fn off(&self, flow: &str, known: &BTreeSet<PhaseName>) -> Option<(f64, u64)> {
+        let (mut took, mut expected, mut tasks) = (0.0, 0.0, 0.0);
+        for (job, index) in self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0u32..) {
+            if self.flows[index as usize] != flow {
+                continue;
+            }
+            for (phase, kind) in [&job.map, &job.reduce].into_iter().zip(PhaseKind::ALL) {
+                let Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) = phase else { continue };
+                let Some(done) = self.took.get(&(index, kind)) else { continue };
+                let name = PhaseName { flow: recurring(flow).to_owned(), job: job.id.clone(), kind };
+                if known.contains(&name) {
+                    took += done.seconds;
+                    expected += done.tasks * each.iter().sum::<f64>() / each.len().max(1) as f64;
+                    tasks += done.tasks;
+                }
+            }
+        }
+        (expected > 0.0).then(|| (took / expected, tasks as u64))
     }
 
     /// What finished tasks of a kind took over what was believed of them.

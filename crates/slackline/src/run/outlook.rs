@@ -3,13 +3,14 @@
 //!
 //! Times are seconds since the service began, unless something else is said. A flow is called `RUN/FLOW` here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_local::Happening;
 use slackline_local::backend::Standing;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Draft, Objective, Time};
+use slackline_model::history::PhaseName;
+use slackline_model::{Draft, History, Objective, Time};
 
 use super::Run;
 use super::forecast::{self, COURSES, Forecast};
@@ -31,6 +32,29 @@ struct Tracked {
     /// How many seconds later than the service it began.
     later: f64,
     standings: BTreeMap<String, Standing>,
+    /// The phases whose jobs ran before.
+    known: BTreeSet<PhaseName>,
+}
+
+/// A run as it begins, to be watched.
+pub struct Followed {
+    forecast: Forecast,
+    known: BTreeSet<PhaseName>,
+}
+
+impl Followed {
+    /// By job of the run: its flow.
+    pub fn flows(&self) -> &[String] {
+        self.forecast.flows()
+    }
+}
+
+impl Run {
+    /// The run as it is now, to be watched. What is known of its phases is that of [`Run::known`].
+    pub fn follow(&self, known: &History) -> Followed {
+        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
+        Followed { forecast, known: known.records().map(|(name, ..)| name.clone()).collect() }
+    }
 }
 
 impl Tracked {
@@ -65,10 +89,22 @@ impl Outlook {
     }
 
     /// A run is watched from now on, under a number that no other has; it began so many seconds after the service.
-    pub fn track(&mut self, number: u64, run: &Run, later: f64, standings: BTreeMap<String, Standing>) {
-        let setting = Setting { slowstart: self.slowstart, profile: None };
-        let forecast = Forecast::new(self.policy.clone(), setting, run.session());
-        self.runs.insert(number, Tracked { forecast, later, standings });
+    pub fn track(
+        &mut self,
+        number: u64,
+        followed: Followed,
+        later: f64,
+        standings: BTreeMap<String, Standing>,
+    ) {
+        let Followed { forecast, known } = followed;
+        self.runs.insert(number, Tracked { forecast, later, standings, known });
+    }
+
+    /// What finished tasks of a flow took over what was expected of them, and how many there are: of phases whose jobs ran before.
+    /// None if there is no such task.
+    pub fn off(&self, number: u64, flow: &str) -> Option<(f64, u64)> {
+        let run = self.runs.get(&number)?;
+        run.forecast.off(flow, &run.known)
     }
 
     /// Something happened in a run, at that time of the run.

@@ -8,6 +8,8 @@ use std::io::{self, BufRead, Read};
 
 use twox_hash::XxHash32;
 
+use super::damaged;
+
 /// What each block begins with.
 pub(super) const MAGIC: [u8; 8] = *b"LZ4Block";
 
@@ -27,10 +29,6 @@ pub(super) struct Blocks<R> {
     source: R,
     block: Vec<u8>,
     read: usize,
-}
-
-fn damaged(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
 impl<R: BufRead> Blocks<R> {
@@ -72,7 +70,7 @@ impl<R: BufRead> Blocks<R> {
             _ if unpacked == 0 => return Ok(()),
             RAW if packed == unpacked => content,
             PACKED => lz4_flex::block::decompress(&content, unpacked as usize)
-                .map_err(|error| damaged(&error.to_string()))?,
+                .map_err(|_| damaged("a block that is none"))?,
             _ => return Err(damaged("a block of a method that is not known")),
         };
         if self.block.len() != unpacked as usize || XxHash32::oneshot(SEED, &self.block) & SUM != sum {

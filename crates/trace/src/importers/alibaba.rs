@@ -167,11 +167,10 @@ impl LineImport for Rows {
                 self.close(job, diagnostics);
             }
         }
-        let flows = self.due(diagnostics);
-        Ok(if flows.is_empty() { Said::Nothing } else { Said::Earlier(flows) })
+        Ok(Said::earlier(self.due(diagnostics)))
     }
 
-    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Vec<Marked>, TraceError> {
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
         if self.n == 0 {
             let what = "found no rows, expected those of batch_task.csv: task, instances, job, type, status, start, \
                         end, cpu and memory";
@@ -184,7 +183,7 @@ impl LineImport for Rows {
         for job in rest {
             self.close(job, diagnostics);
         }
-        Ok(self.due(diagnostics))
+        Ok(Said::earlier(self.due(diagnostics)))
     }
 }
 

@@ -9,10 +9,12 @@
 //! - The cluster, unless another is given, is that of the log: every machine that ran anything, with as many slots as were
 //!   busy at once. That is the least it can have had.
 //! - Second 0 is the first submission.
+//! - Read as a stream (`lines`), a job is a flow of its own, and the cluster is not that of the log.
 //! - Every attempt with its times is kept as what is recorded of its job. A clock that was behind that of the master may
 //!   have it begin before its job was submitted: then it is taken to begin with the job.
 
 mod cluster;
+mod lines;
 mod workflow;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +32,7 @@ use crate::place::Place;
 use crate::source::SourceMap;
 
 pub(super) use cluster::{Host, Topology};
+pub(super) use lines::{JOB_SKEW, LoggedLines, LoggedObjects, import_objects};
 pub(super) use workflow::{Workflow, adjacencies};
 
 /// What becomes of jobs that did not succeed.

@@ -1,10 +1,12 @@
-//! JSON objects one after the other in one text, as Hadoop's tools write them: neither a list nor one a line.
+//! JSON objects one after the other in one text, as Hadoop's tools write them: neither a list nor one a line. [`Objects`] of a
+//! whole text, [`Pieces`] of lines as they come.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::error::TraceError;
 use crate::format::Format;
+use crate::line_import::Line;
 use crate::parse::parse;
 use crate::place::Place;
 
@@ -102,6 +104,93 @@ impl<'a> Object<'a> {
     }
 }
 
+/// The most bytes of a value that is put together of lines.
+const VALUE_MAX: usize = 1 << 30;
+
+/// Values that come line by line: a line may end none of them, or several.
+#[derive(Default)]
+pub(super) struct Pieces {
+    /// The beginning of the value that goes on.
+    text: String,
+    start: Option<Place>,
+    /// How many brackets are open.
+    depth: u32,
+    is_in_text: bool,
+    is_escaped: bool,
+}
+
+impl Pieces {
+    /// Takes a line, and hands on each value that ends on it.
+    ///
+    /// # Errors
+    /// What is no object or list; one that does not end; what `take` says.
+    pub(super) fn line(
+        &mut self,
+        line: &Line<'_>,
+        take: &mut dyn FnMut(&Object<'_>) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
+        let mut from = 0;
+        for (at, byte) in line.text.bytes().enumerate() {
+            if self.is_in_text {
+                let ends = byte == b'"' && !self.is_escaped;
+                self.is_escaped = byte == b'\\' && !self.is_escaped;
+                self.is_in_text = !ends;
+                continue;
+            }
+            match byte {
+                b'{' | b'[' => {
+                    if self.depth == 0 {
+                        from = at;
+                        let place = Place::of_offset(line.text.as_bytes(), at);
+                        self.start = Some(Place { line: line.number, ..place });
+                    }
+                    self.depth += 1;
+                }
+                b'}' | b']' if self.depth > 0 => {
+                    self.depth -= 1;
+                    if let Some(place) = self.start.filter(|_| self.depth == 0) {
+                        self.text.push_str(&line.text[from..=at]);
+                        take(&Object { file: line.file, text: &self.text, place })?;
+                        self.text.clear();
+                    }
+                }
+                b'"' if self.depth > 0 => self.is_in_text = true,
+                _ if self.depth > 0 || byte.is_ascii_whitespace() => {}
+                _ => {
+                    let column = Place::of_offset(line.text.as_bytes(), at).column;
+                    let found: String = line.text[at..].chars().take(1).collect();
+                    return Err(line.error(column, format!("found {found:?}, expected an object in braces")));
+                }
+            }
+        }
+        if self.depth > 0 {
+            self.text.push_str(&line.text[from..]);
+            self.text.push('\n');
+        }
+        if self.text.len() > VALUE_MAX {
+            return Err(self.unfinished(line.file, &format!("more than {VALUE_MAX} bytes of a value")));
+        }
+        Ok(())
+    }
+
+    /// There are no more lines.
+    ///
+    /// # Errors
+    /// A value that has begun and not ended.
+    pub(super) fn end(&self, file: &str) -> Result<(), TraceError> {
+        if self.depth == 0 {
+            Ok(())
+        } else {
+            Err(self.unfinished(file, "the end of the file within a value"))
+        }
+    }
+
+    fn unfinished(&self, file: &str, what: &str) -> TraceError {
+        let what = format!("found {what} that begins here, expected the rest of it");
+        TraceError::input(file, self.start, what)
+    }
+}
+
 /// A place in a part, as a place in the whole in which the part begins at `start`.
 fn moved(place: Place, start: Place) -> Place {
     let column = if place.line == 1 { start.column + place.column - 1 } else { place.column };
@@ -129,6 +218,36 @@ mod tests {
     fn values_are_told_apart_whatever_is_between_them() {
         assert_eq!(read("{\"a\":1}{\"a\":2}\n\n {\n\"a\": 3}").unwrap(), [(1, 1), (1, 2), (3, 3)]);
         assert_eq!(read(" \n").unwrap(), []);
+    }
+
+    fn in_pieces(text: &str) -> Result<Vec<(u32, u32)>, TraceError> {
+        let (mut pieces, mut found) = (Pieces::default(), Vec::new());
+        for (number, text) in (1..).zip(text.lines()) {
+            pieces.line(&Line { file: "f", number, text }, &mut |object| {
+                found.push((object.line(), object.read::<One>("one")?.a));
+                Ok(())
+            })?;
+        }
+        pieces.end("f").map(|()| found)
+    }
+
+    #[test]
+    fn values_that_come_in_lines_are_the_same() {
+        for text in [
+            "{\"a\":1}{\"a\":2}\n\n {\n\"a\": 3}",
+            " \n",
+            "{\"b\": \"}\\\"{\\\\\", \"a\":\n 4\n} {\"a\"\n:5, \"c\": [[{}], \"]\"]}",
+            "{\"é\": \"é}\", \"a\": 1}",
+        ] {
+            assert_eq!(in_pieces(text), read(text), "{text}");
+        }
+        let wrong = ["{\"a\":1} {\"a\":-2}", "{\"a\":1}\n{\"a\":\n\"x\"}", "{\"a\":1}\n  {\"a\":"];
+        for text in wrong {
+            assert_eq!(in_pieces(text), read(text), "{text}");
+        }
+        let error = |text| in_pieces(text).unwrap_err().to_string();
+        assert_eq!(error("{\"a\":1}, {\"a\":2}"), "f:1:8: found \",\", expected an object in braces");
+        assert!(error("{\"a\":]}\n").starts_with("f:1:6: "), "{}", error("{\"a\":]}\n"));
     }
 
     #[test]

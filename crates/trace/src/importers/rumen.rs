@@ -12,16 +12,20 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use slackline_model::PhaseKind;
+use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Outcome;
+use slackline_model::{PhaseKind, Start};
 
 use super::logged::{
-    FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Topology, Workflow, priority, time,
+    FAILED_JOBS, Host, JOB_SKEW, Log, LoggedAttempt, LoggedJob, LoggedLines, LoggedObjects, LoggedTask,
+    Topology, Workflow, import_objects, priority, time,
 };
-use super::objects::Objects;
+use super::objects::Object;
+use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
+use crate::line_import::LineImport;
 
 /// What messages call one object of a trace.
 const KIND: &str = "a job of a Rumen trace";
@@ -42,10 +46,15 @@ pub(super) const IMPORTER: Importer = Importer {
             "topology file of the cluster that a trace of Rumen is from",
         ),
         FAILED_JOBS,
+        JOB_SKEW,
     ],
-    shaped: |settings, name| name != "topology" || !settings.text(name).is_empty(),
+    // How long a job is waited for shapes nothing: one that comes later is refused.
+    shaped: |settings, name| match name {
+        "topology" => !settings.text(name).is_empty(),
+        name => name != JOB_SKEW.name,
+    },
     import,
-    lines: None,
+    lines: Some(open),
     folder: None,
 };
 
@@ -108,12 +117,25 @@ struct Location {
 /// The first object that is no job, with its line; a topology that is none.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let topology = Topology::of_rumen(settings.text("topology"))?;
-    let mut log = Log::new(settings);
-    let mut is_empty = true;
-    for object in Objects::new(input.file, input.text, 1) {
-        let object = object?;
+    import_objects(input, settings, Trace { topology: None }, topology.as_ref())
+}
+
+fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
+    let trace = Topology::of_rumen(settings.text("topology")).map(|topology| Trace { topology });
+    Box::new(LoggedLines::new(settings, trace))
+}
+
+/// The objects of a trace.
+struct Trace {
+    /// Machines of which it is not said how many slots they have.
+    topology: Option<Topology>,
+}
+
+impl LoggedObjects for Trace {
+    const NOTHING: &'static str = "found nothing, expected a Rumen trace: JSON objects, one job each";
+
+    fn take(&mut self, object: &Object<'_>, log: &mut Log) -> Result<bool, TraceError> {
         let job = object.read::<Job>(KIND)?;
-        is_empty = false;
         let line = object.line();
         let announced = |total: Option<i64>| u64::try_from(total.unwrap_or(0)).unwrap_or(0);
         let listed = |tasks: &Option<Vec<Task>>| tasks.as_ref().map_or(0, Vec::len) as u64;
@@ -121,11 +143,18 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
             + announced(job.total_reduces).saturating_sub(listed(&job.reduce_tasks));
         log.diagnostics.add_of("task", missing, line, "announced by the job and not in the log, left out");
         log.add(logged(job, line));
+        Ok(true)
     }
-    if is_empty {
-        return Err(input.error(None, "found nothing, expected a Rumen trace: JSON objects, one job each"));
+
+    fn machines(&mut self, said: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
+        let named = self.topology.as_ref().map_or(0, Topology::len) as u64;
+        said.add_all(
+            "machine",
+            named,
+            "of the topology, which does not say how many slots they have: not looked at",
+        );
+        Ok(Vec::new())
     }
-    Ok(log.finish(input.file, topology.as_ref()))
 }
 
 fn logged(job: Job, line: u32) -> LoggedJob {

@@ -19,7 +19,8 @@ use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
 use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count, to_micros};
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
+use crate::importers::logged::printable;
+use crate::line_import::{Line, LineImport, Said, import_lines};
 use crate::place::Place;
 use crate::source::SourceMap;
 
@@ -225,9 +226,9 @@ impl LineImport for Rows {
         Ok(self.placed(moment, flow, &zone, line.number, diagnostics))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Vec<Marked>, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
         if self.columns.is_some() {
-            return Ok(Vec::new());
+            return Ok(Said::Nothing);
         }
         Err(TraceError::input(file, None, "found nothing, expected what sacct --parsable2 prints"))
     }
@@ -309,7 +310,7 @@ fn flow(
     let tasks = task_count(slots(cores, slot_cores)).map_err(|what| row.line.error(1, what))?;
     let map = Some(TasksDraft::Uniform { tasks, seconds: to_micros(seconds) }.into());
     let job = JobDraft { id: id.to_owned(), map, ..JobDraft::default() };
-    let text = |column: Option<usize>| column.and_then(|column| row.cell(column)).map(str::to_owned);
+    let text = |column: Option<usize>| column.and_then(|column| row.cell(column)).and_then(printable);
     let (user, pool) = (text(columns.user), text(columns.partition));
     let priority = columns.priority.and_then(|column| Some((column, row.cell(column)?)));
     let priority = priority
@@ -471,6 +472,16 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
         );
         assert!(error("JobID|State\n1|COMPLETED\n").starts_with("week.txt:1:1: found no column Elapsed"));
         assert!(error("JobID|Elapsed\n1|1:00\n").contains("found no column Submit, expected what sacct"));
+    }
+
+    /// Found by damaged inputs: a partition that no document can name was refused without a place.
+    #[test]
+    fn users_and_partitions_have_names_that_can_be_printed() {
+        let row = "1|COMPLETED|2026-03-01T06:00:00|60|an\u{202e}n|\u{feff}";
+        let text = format!("JobID|State|Submit|Elapsed|User|Partition\n{row}\n");
+        let imported = read(&text, &[]).unwrap();
+        let flow = &imported.draft.flows[0];
+        assert_eq!((flow.user.as_deref(), flow.pool.as_deref()), (Some("an n"), None));
     }
 
     #[test]

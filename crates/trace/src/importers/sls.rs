@@ -10,14 +10,20 @@
 //!   what it does not say. An object with the numbers of nodes and racks says nothing that matters here.
 
 use serde::Deserialize;
-use slackline_model::PhaseKind;
+use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Outcome;
+use slackline_model::{PhaseKind, Start};
 
-use super::logged::{FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Topology};
+use super::logged::{
+    FAILED_JOBS, Host, JOB_SKEW, Log, LoggedAttempt, LoggedJob, LoggedLines, LoggedObjects, LoggedTask,
+    Topology, import_objects,
+};
 use super::objects::{Object, Objects};
+use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
+use crate::line_import::LineImport;
 
 /// What messages call the objects of either file.
 const JOB: &str = "a job of an SLS trace";
@@ -31,7 +37,7 @@ const CONTAINER_MB: u64 = 1024;
 const NODE_MB: u64 = 10_240;
 const NODE_CORES: u64 = 10;
 
-/// The most tasks and jobs of a trace: counts that say more are mistaken.
+/// The most tasks of a trace that is kept, and of an object of one that is not: counts that say more are mistaken.
 const TASKS_MAX: u64 = 10_000_000;
 
 /// The latest time that is believed, milliseconds: a thousand years.
@@ -45,10 +51,15 @@ pub(super) const IMPORTER: Importer = Importer {
     params: &[
         Param::new("nodes", "", Values::TextOfFile, "file of nodes that goes with a trace of SLS"),
         FAILED_JOBS,
+        JOB_SKEW,
     ],
-    shaped: |settings, name| name != "nodes" || !settings.text(name).is_empty(),
+    // How long a job is waited for shapes nothing: one that comes later is refused.
+    shaped: |settings, name| match name {
+        "nodes" => !settings.text(name).is_empty(),
+        name => name != JOB_SKEW.name,
+    },
     import,
-    lines: None,
+    lines: Some(open),
     folder: None,
 };
 
@@ -116,47 +127,82 @@ struct Node {
 /// The first object that is no job, with its line; a file of nodes that is none.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let nodes = nodes(settings.text("nodes"))?;
-    let mut log = Log::new(settings).relative();
-    let (mut tasks, mut jobs) = (0, 0);
-    for object in Objects::new(input.file, input.text, 1) {
-        let object = object?;
+    import_objects(input, settings, Trace { tasks: Some(0), ..Trace::default() }, nodes.as_ref())
+}
+
+fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
+    let trace = nodes(settings.text("nodes")).map(|nodes| Trace { nodes, ..Trace::default() });
+    Box::new(LoggedLines::new(settings, trace))
+}
+
+/// The objects of a trace.
+#[derive(Default)]
+struct Trace {
+    /// Machines that are known before the jobs.
+    nodes: Option<Topology>,
+    /// How many jobs there were.
+    jobs: u64,
+    /// How many tasks there were, where all are kept.
+    tasks: Option<u64>,
+}
+
+impl LoggedObjects for Trace {
+    const NOTHING: &'static str =
+        "found no job, expected an SLS trace: JSON objects with job.tasks, one job each";
+
+    fn log(settings: &Settings) -> Log {
+        Log::new(settings).relative()
+    }
+
+    fn take(&mut self, object: &Object<'_>, log: &mut Log) -> Result<bool, TraceError> {
         let job = object.read::<Job>(JOB)?;
         if job.tasks.is_none() && job.nodes.is_some() {
-            continue;
+            return Ok(false);
         }
-        jobs += 1;
-        add(&object, &job, jobs, &mut tasks, &mut log)?;
+        self.jobs += 1;
+        self.check_tasks(object, &job)?;
+        add(object, &job, self.jobs, log);
+        Ok(true)
     }
-    if jobs == 0 {
-        return Err(input
-            .error(None, "found no job, expected an SLS trace: JSON objects with job.tasks, one job each"));
+
+    fn machines(&mut self, _: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
+        Ok(self.nodes.as_ref().map_or(Vec::new(), Topology::machines))
     }
-    Ok(log.finish(input.file, nodes.as_ref()))
+}
+
+impl Trace {
+    /// Refuses counts that no memory holds.
+    fn check_tasks(&mut self, object: &Object<'_>, job: &Job) -> Result<(), TraceError> {
+        let listed = job.tasks.iter().flatten();
+        let each = listed.fold(0_u64, |sum, task| sum.saturating_add(task.count()));
+        let tasks = job.count.unwrap_or(1).saturating_mul(each.max(1));
+        let tasks = self.tasks.unwrap_or(0).saturating_add(tasks);
+        if tasks > TASKS_MAX {
+            let up_to = if self.tasks.is_some() { "up to" } else { "of" };
+            let what = format!("found {tasks} tasks {up_to} this job, expected at most {TASKS_MAX}");
+            return Err(object.error(what));
+        }
+        self.tasks = self.tasks.map(|_| tasks);
+        Ok(())
+    }
+}
+
+impl Task {
+    fn count(&self) -> u64 {
+        self.count.unwrap_or(1)
+    }
 }
 
 /// Takes a job as often as it says.
-fn add(
-    object: &Object<'_>,
-    job: &Job,
-    number: u64,
-    tasks: &mut u64,
-    log: &mut Log,
-) -> Result<(), TraceError> {
+fn add(object: &Object<'_>, job: &Job, number: u64, log: &mut Log) {
     let line = object.line();
     let listed = job.tasks.as_deref().unwrap_or_default();
-    let count = |count: Option<u64>| count.unwrap_or(1);
-    let each = listed.iter().fold(0_u64, |sum, task| sum.saturating_add(count(task.count)));
-    let copies = count(job.count);
-    *tasks = tasks.saturating_add(copies.saturating_mul(each.max(1)));
-    if *tasks > TASKS_MAX {
-        return Err(object.error(format!("found {tasks} tasks up to this job, expected at most {TASKS_MAX}")));
-    }
     let delayed = listed.iter().filter(|task| task.delay.is_some_and(|delay| delay != 0)).count() as u64;
     log.diagnostics.add_of("task", delayed, line, "asked for after a delay, which is not looked at");
-    for copy in 0..copies {
+    for copy in 0..job.count.unwrap_or(1) {
         let id = job.id.clone().unwrap_or_else(|| format!("job_{number}"));
         let start = job.start.filter(|start| (0..=MILLIS_MAX).contains(start));
-        let of_task = |task: &Task| (0..count(task.count)).map(|_| logged(task)).collect::<Vec<_>>();
+        let of_task = |task: &Task| (0..task.count()).map(|_| logged(task)).collect::<Vec<_>>();
         log.add(LoggedJob {
             id: if copy == 0 { id } else { format!("{id} ({})", copy + 1) },
             user: job.user.clone(),
@@ -168,7 +214,6 @@ fn add(
             ..LoggedJob::default()
         });
     }
-    Ok(())
 }
 
 fn logged(task: &Task) -> LoggedTask {
@@ -298,6 +343,28 @@ mod tests {
             assert_eq!((imported.draft.flows.len(), attempts), sizes, "{name}: {:#?}", imported.diagnostics);
             slackline_model::Instance::new(&imported.draft).unwrap();
         }
+    }
+
+    #[test]
+    fn a_stream_has_the_machines_of_its_nodes() {
+        let nodes =
+            r#"{ "rack": "r1", "nodes": [ { "node": "n2" }, { "node": "n1", "memory-mb": 2048 }, {} ] }"#;
+        let options = ImportOptions::from_pairs([("nodes", nodes)]).unwrap();
+        let source = std::io::Cursor::new(JOBS.as_bytes().to_vec());
+        let mut stream = crate::WorkloadStream::open("t.json", source, None, &options).unwrap();
+        let machines: Vec<_> = stream.head().machines.iter().map(|m| (m.name.as_str(), m.slots)).collect();
+        assert_eq!(machines, [("n1", Slots::Universal(2)), ("n2", Slots::Universal(10))]);
+        let mut flows = Vec::new();
+        while let Some((flow, _)) = stream.next_flow().unwrap() {
+            flows.push((flow.id, flow.release, flow.jobs.len()));
+        }
+        let whole = read_workload("t.json", JOBS.as_bytes(), None, &options).unwrap().draft.flows;
+        assert_eq!(flows, whole.into_iter().map(|f| (f.id, f.release, f.jobs.len())).collect::<Vec<_>>());
+        let bad = ImportOptions::from_pairs([("nodes", "[")]).unwrap();
+        let source = std::io::Cursor::new(JOBS.as_bytes().to_vec());
+        let error =
+            crate::WorkloadStream::open("t.json", source, None, &bad).map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("the file of nodes:1:"), "{error}");
     }
 
     #[test]

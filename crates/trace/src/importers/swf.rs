@@ -19,7 +19,7 @@ use crate::diagnostic::Diagnostics;
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output};
 use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count, to_micros};
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
+use crate::line_import::{Line, LineImport, Said, import_lines};
 use crate::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -155,9 +155,9 @@ impl LineImport for Rows {
         Ok(flow.map_or(Said::Nothing, |flow| Said::Flow(Box::new(flow))))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Vec<Marked>, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
         if self.any {
-            return Ok(Vec::new());
+            return Ok(Said::Nothing);
         }
         let what = format!("found no rows, expected one job per line: {COLUMNS} numbers");
         Err(TraceError::input(file, None, what))

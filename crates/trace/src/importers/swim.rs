@@ -21,7 +21,7 @@ use crate::diagnostic::Diagnostics;
 use crate::durations::{MAP_MILLIS, REDUCE_MILLIS};
 use crate::error::TraceError;
 use crate::importer::{Importer, Input, Output, SEED};
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
+use crate::line_import::{Line, LineImport, Said, import_lines};
 use crate::place::Place;
 use crate::random;
 use crate::source::SourceMap;
@@ -200,9 +200,9 @@ impl LineImport for Rows {
         Ok(Said::Flow(Box::new(flow)))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Vec<Marked>, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
         if self.count > 0 {
-            return Ok(Vec::new());
+            return Ok(Said::Nothing);
         }
         let what =
             "found no rows, expected one job per line: id, submit time, gap, input, shuffle and output bytes";

@@ -101,40 +101,39 @@ fn looks_like(text: &str) -> bool {
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let Input { file, text, .. } = *input;
     let scale = settings.real("runtime-scale");
-    let wrong = |what: String| input.error(None, what);
+    let wrong = |path: String, what: String| {
+        Err(SourceMap::document(file, text, Format::Json).error(vec![(path, what)]))
+    };
+    let recorded = |k: usize| format!("workflow.execution.tasks[{k}]");
     let Versioned { schema_version } = parse(file, text, Format::Json, KIND)?;
     if schema_version != VERSION {
-        return Err(wrong(format!("found WfFormat version {schema_version:?}, expected {VERSION:?}")));
+        let what = format!("found WfFormat version {schema_version:?}, expected {VERSION:?}");
+        return wrong("schemaVersion".to_owned(), what);
     }
     let instance: Instance = parse(file, text, Format::Json, KIND)?;
     let lines = Lines::of(text);
     let mut diagnostics = Diagnostics::default();
     let mut runtimes = BTreeMap::new();
-    for task in instance.workflow.execution.tasks {
+    for (k, task) in instance.workflow.execution.tasks.into_iter().enumerate() {
         let seconds = task.runtime_in_seconds;
         if !(seconds >= 0.0 && seconds.is_finite()) {
-            return Err(wrong(format!(
-                "task {:?}: found runtime {seconds}, expected seconds from 0",
-                task.id
-            )));
+            let what = format!("task {:?}: found runtime {seconds}, expected seconds from 0", task.id);
+            return wrong(recorded(k) + ".runtimeInSeconds", what);
         }
         if seconds == 0.0 {
             diagnostics.add(lines.of_task(&task.id), "runtime of 0 s, kept");
         }
-        if let Some(first) = runtimes.insert(task.id.clone(), seconds) {
-            return Err(wrong(format!(
-                "task {:?}: found a second runtime, expected only {first} s",
-                task.id
-            )));
+        if let Some((_, first)) = runtimes.insert(task.id.clone(), (k, seconds)) {
+            let what = format!("task {:?}: found a second runtime, expected only {first} s", task.id);
+            return wrong(recorded(k), what);
         }
     }
     let (mut jobs, mut marks) = (Vec::new(), Vec::new());
     for (k, task) in instance.workflow.specification.tasks.into_iter().enumerate() {
-        let Some(seconds) = runtimes.remove(&task.id) else {
-            return Err(wrong(format!(
-                "task {:?}: found no runtime, expected one in workflow.execution.tasks",
-                task.id
-            )));
+        let Some((_, seconds)) = runtimes.remove(&task.id) else {
+            let what =
+                format!("task {:?}: found no runtime, expected one in workflow.execution.tasks", task.id);
+            return wrong(format!("workflow.specification.tasks[{k}]"), what);
         };
         marks.push((format!("flows[0].jobs[{k}]"), Place { line: lines.of_task(&task.id), column: 1 }));
         // Whole microseconds: more digits than that are noise of the recording's arithmetic.
@@ -146,10 +145,9 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
             ..JobDraft::default()
         });
     }
-    if let Some(id) = runtimes.into_keys().next() {
-        return Err(wrong(format!(
-            "found a runtime of task {id:?}, expected it in workflow.specification.tasks"
-        )));
+    if let Some((id, (k, _))) = runtimes.into_iter().next() {
+        let what = format!("found a runtime of task {id:?}, expected it in workflow.specification.tasks");
+        return wrong(recorded(k), what);
     }
     let name = instance.name.strip_suffix(".json").unwrap_or(&instance.name);
     let draft = Draft { flows: vec![FlowDraft::new(name, jobs)], ..Draft::default() };
@@ -216,6 +214,17 @@ mod tests {
         );
         assert!(error(r#""id": "b", "run"#, r#""id": "c", "run"#).contains(r#"task "b": found no runtime"#));
         assert!(error(", \"runtimeInSeconds\": 0", "").contains("runtimeInSeconds"));
+        for (from, to) in [
+            ("1.5\"", "1.4\""),
+            ("Seconds\": 0 ", "Seconds\": -1 "),
+            (r#""id": "b", "run"#, r#""id": "c", "run"#),
+        ] {
+            let error = error(from, to);
+            assert!(
+                error.split(':').nth(1).is_some_and(|line| line.parse::<u32>().is_ok()),
+                "no line: {error}"
+            );
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::error::TraceError;
 use crate::format::Format;
 use crate::importer::Importer;
 use crate::json;
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
+use crate::line_import::{Line, LineImport, Said, import_lines};
 use crate::parse::{WORKLOAD, check_version, parse};
 use crate::place::Place;
 use crate::source::{SourceMap, places};
@@ -162,9 +162,9 @@ impl LineImport for Lines {
         Place { line: line.number, column: place.map_or(1, |place| place.column) }
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Vec<Marked>, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
         if self.begun {
-            return Ok(Vec::new());
+            return Ok(Said::Nothing);
         }
         Err(TraceError::input(file, None, "found nothing, expected a workload in lines"))
     }
@@ -283,7 +283,7 @@ mod tests {
         let error = stream("w.toml", b"slackline = 1\n").unwrap_err().to_string();
         assert_eq!(
             error,
-            "w.toml: found a workload in the format toml, expected one that is read line by line, as one of jsonl, swim, swf, sacct, alibaba"
+            "w.toml: found a workload in the format toml, expected one that is read line by line, as one of jsonl, swim, rumen, sls, swf, sacct, alibaba"
         );
     }
 }

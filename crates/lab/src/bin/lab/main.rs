@@ -1,12 +1,15 @@
-//! Developer commands: `cargo xtask bench|bless|site|swarm`.
+//! Developer commands: `cargo xtask bench|bless|fuzz|site|swarm`.
 //!
-//! `site` makes the documentation site. The others are thin wrappers, so that no environment variable has to be remembered.
+//! `fuzz` damages inputs of importers, `site` makes the documentation site. The others are thin wrappers, so that no
+//! environment variable has to be remembered.
 //!
 //! - `pages`: links of Markdown;
 //! - `documents`: pages on documents, from their schemas;
-//! - `site`: the site of both.
+//! - `site`: the site of both;
+//! - `fuzz`: damaged inputs of every importer.
 
 mod documents;
+mod fuzz;
 mod pages;
 mod site;
 
@@ -14,11 +17,16 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use fuzz::Fuzz;
 use site::Site;
 
 const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
+cargo xtask fuzz [FORMAT …] [--inputs N] [--seed S] [--from K] [--keep]
+                              N damaged inputs (default 20000) for each importer, from number K on, of a fresh seed, which
+                              is printed first, or of the one given; FORMAT/ is folders of a format; --keep writes all
+                              inputs to target/fuzz, not only those that fail
 cargo xtask site [--program FILE] [--output DIR]
                               the documentation site, in target/site/html; needs mdBook (MDBOOK, or mdbook in PATH)
                               and, for the report that it shows, the program (target/release/slackline)
@@ -39,6 +47,10 @@ fn main() -> ExitCode {
             // Once more, after the last schema was written.
             documents::write(Path::new(pages::ROOT)).map_or_else(|error| failed(&error), |()| code)
         }
+        ("fuzz", rest) => match Fuzz::of(rest, fresh_seed) {
+            Some(fuzz) => fuzz.run().unwrap_or_else(|error| failed(&error)),
+            None => misused(),
+        },
         ("site", rest) => match Site::of(rest) {
             Some(site) => site.build().map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
             None => misused(),
@@ -56,6 +68,11 @@ fn misused() -> ExitCode {
 fn failed(error: &anyhow::Error) -> ExitCode {
     eprint(&format!("error: {error:#}\n"));
     ExitCode::from(2)
+}
+
+/// A seed that nobody chose: the keys of the standard library's hash tables are drawn by the system.
+fn fresh_seed() -> u32 {
+    std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
 }
 
 /// Random simulations and property tests.
@@ -76,9 +93,7 @@ impl Swarm {
                 return None;
             }
         }
-        // The keys of the standard library's hash tables are drawn by the system: no generator is needed.
-        let fresh = || std::collections::hash_map::RandomState::new().build_hasher().finish() as u32;
-        Some(Self { simulations: simulations.unwrap_or(2000), seed: seed.unwrap_or_else(fresh) })
+        Some(Self { simulations: simulations.unwrap_or(2000), seed: seed.unwrap_or_else(fresh_seed) })
     }
 
     fn run(&self) -> ExitCode {

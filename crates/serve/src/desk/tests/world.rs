@@ -59,6 +59,7 @@ pub(super) struct World {
     pub(super) play: bool,
     told: Vec<api::Event>,
     alerted: Vec<Alert>,
+    pub(super) forgotten: Vec<String>,
 }
 
 fn facts(limits: &Limits) -> Facts {
@@ -89,6 +90,7 @@ impl World {
             play: false,
             told: Vec::new(),
             alerted: Vec::new(),
+            forgotten: Vec::new(),
         }
     }
 
@@ -132,6 +134,7 @@ impl World {
                     self.standings.insert((number, flow), standing);
                 }
                 Effect::Cancel { .. } => {}
+                Effect::Forget(name) => self.forgotten.push(name),
                 Effect::Predict { number } => self.predicting.push(number),
                 Effect::Look(number) => {
                     let are_there = self.files;
@@ -339,7 +342,7 @@ pub(super) fn chaos(seed: u64) {
                 let name = format!("{}{}", who.name, pick(&mut rng, 3));
                 let held = pick(&mut rng, 5) == 0;
                 let priority = pick(&mut rng, 3) as u32;
-                let wanted = api::Submit { overlap, held, priority, ..submit(&name) };
+                let wanted = api::Submit { priority, held, overlap, ..submit(&name) };
                 if let Ok(Answer::Accepted(accepted)) =
                     world.ask(who, Ask::Submit(Box::new(wanted), checked(&name)))
                 {
@@ -359,7 +362,7 @@ pub(super) fn chaos(seed: u64) {
                         1 => world.not_opened(number, "never", true),
                         _ => world.open(number, &[("f", 2, Some(minutes(30))), ("g", 1, None)]),
                     },
-                )
+                );
             }
             9 | 10 => one_of(&mut rng, &world.live.keys().copied().collect::<Vec<_>>(), |rng, number| {
                 let job = pick(rng, 2) as u32;

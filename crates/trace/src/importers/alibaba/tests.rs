@@ -147,10 +147,7 @@ fn flows_that_wait_for_a_long_job_leave_by_and_by() {
         waited = waited.max(rows.complete.len());
     }
     loop {
-        let rest = rows.end("-", &mut diagnostics).unwrap();
-        if rest.is_empty() {
-            break;
-        }
+        let Said::Earlier(rest) = rows.end("-", &mut diagnostics).unwrap() else { break };
         take(rest);
     }
     assert!(waited > 400 && largest == LEAVE, "{waited} waited, {largest} left at once");

@@ -73,6 +73,27 @@ impl Topology {
     pub(in crate::importers) fn of(hosts: impl IntoIterator<Item = (Host, Option<u32>)>) -> Self {
         Self(hosts.into_iter().map(|(host, slots)| TopologyHost { host, slots }).collect())
     }
+
+    /// Those of which it is known how many slots they have, in the order of their names.
+    pub(in crate::importers) fn machines(&self) -> Vec<MachineDraft> {
+        let mut machines = BTreeMap::new();
+        for TopologyHost { host, slots } in &self.0 {
+            let Some(slots) = *slots else { continue };
+            machines.entry(&host.name).or_insert_with(|| MachineDraft {
+                name: host.name.clone(),
+                count: 1,
+                speed: 1.0,
+                slots: Slots::Universal(slots),
+                rack: host.rack.clone(),
+            });
+        }
+        machines.into_values().collect()
+    }
+
+    /// How many machines it names.
+    pub(in crate::importers) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// The hosts below a node; the rack is the name of the node above.

@@ -24,6 +24,11 @@ pub(in crate::importers) struct Workflow {
 }
 
 impl Workflow {
+    /// Whether it says what comes after what.
+    pub(super) fn is_known(&self) -> bool {
+        !self.dependants.is_empty() || (self.id.is_some() && !self.edges.is_empty())
+    }
+
     /// What properties of a job's configuration say.
     pub(in crate::importers) fn of_properties<'a>(
         properties: impl Iterator<Item = (&'a str, &'a str)>,

@@ -23,6 +23,7 @@ use slackline_model::names::did_you_mean;
 use crate::error::TraceError;
 use crate::format::Format;
 use crate::parse::parse;
+use crate::source::SourceMap;
 use crate::times::Duration;
 
 /// What messages call the texts, which come from options and have no file here.
@@ -39,6 +40,9 @@ pub(in crate::importers) struct Side {
     deadline: Option<Duration>,
     #[serde(default)]
     actions: BTreeMap<String, Action>,
+    /// What it was read from, for the places of what is wrong with it.
+    #[serde(skip)]
+    text: String,
 }
 
 /// What is known of an action.
@@ -123,18 +127,22 @@ impl Side {
     /// # Errors
     /// Broken syntax, unknown fields, numbers that are no times.
     pub(in crate::importers) fn read(text: &str) -> Result<Self, TraceError> {
-        let format = if text.trim_start().starts_with('{') { Format::Json } else { Format::Toml };
-        let side: Self = parse(ACTIONS, text, format, "a table of actions")?;
-        let times = side.actions.values().flat_map(|a| [a.seconds(0), a.seconds(1)]).chain([side.deadline()]);
-        let is_time = |seconds: &f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(seconds);
-        if let Some(bad) = times.flatten().find(|seconds| !is_time(seconds)) {
-            return Err(TraceError::input(
-                ACTIONS,
-                None,
-                format!("found {bad} seconds, expected a number from 0"),
-            ));
+        let side: Self = parse(ACTIONS, text, format_of(text), "a table of actions")?;
+        let side = Self { text: text.to_owned(), ..side };
+        let of_actions = side.actions.iter().flat_map(|(name, action)| {
+            let path = format!("actions.{name}.seconds");
+            [0, 1].map(|phase| Some((path.clone(), action.seconds(phase)?)))
+        });
+        let times = of_actions.chain([side.deadline().map(|seconds| ("deadline".to_owned(), seconds))]);
+        let is_time = |seconds: f64| (0.0..=slackline_model::time::SECONDS_MAX).contains(&seconds);
+        if let Some((path, bad)) = times.flatten().find(|(_, seconds)| !is_time(*seconds)) {
+            return Err(side.wrong(path, format!("found {bad} seconds, expected a number from 0")));
         }
         Ok(side)
+    }
+
+    fn wrong(&self, path: String, what: String) -> TraceError {
+        SourceMap::document(ACTIONS, &self.text, format_of(&self.text)).error(vec![(path, what)])
     }
 
     pub(in crate::importers) fn deadline(&self) -> Option<f64> {
@@ -154,8 +162,12 @@ impl Side {
         let Some(name) = unknown else { return Ok(()) };
         let what =
             format!("found action {name:?}, expected one of the workflow{}", did_you_mean(name, names()));
-        Err(TraceError::input(ACTIONS, None, what))
+        Err(self.wrong(format!("actions.{name}"), what))
     }
+}
+
+fn format_of(text: &str) -> Format {
+    if text.trim_start().starts_with('{') { Format::Json } else { Format::Toml }
 }
 
 /// `decision=target` after commas.

@@ -145,10 +145,9 @@ fn what_is_wrong_is_told_with_its_line() {
             .contains("expected the name of a decision before =; did you mean \"choose\"?")
     );
     assert_eq!(error("cases", "x"), "cases: found \"x\", expected decision=target after commas");
-    assert!(
-        error("actions", "[actions.frist]\n").contains(
-            "actions: found action \"frist\", expected one of the workflow; did you mean \"first\"?"
-        )
+    assert_eq!(
+        error("actions", "[actions.frist]\n"),
+        "actions:1:1: actions.frist: found action \"frist\", expected one of the workflow; did you mean \"first\"?"
     );
     assert!(
         error("actions", "[actions.first]\nmap = 3\n")
@@ -160,7 +159,7 @@ fn what_is_wrong_is_told_with_its_line() {
         "actions:2:11: actions.first.seconds: found text \"ten\", \
          expected seconds or a duration such as 90s, 1.5h or 2d"
     );
-    assert!(error("actions", "deadline = -1").contains("found -1 seconds"));
+    assert!(error("actions", "deadline = -1").starts_with("actions:1:12: deadline: found -1 seconds"));
 }
 
 #[test]

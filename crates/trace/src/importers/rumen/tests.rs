@@ -295,3 +295,79 @@ fn damaged_traces_are_survived() {
         &["-1", "null", "\"\"", "{}", "[]", "99999999999999999999", "1e9", "\\u0000", "FAILED"],
     );
 }
+
+/// Flows as they come in a stream.
+fn stream(text: &str, pairs: &[(&str, &str)]) -> Result<(Draft, Vec<String>), TraceError> {
+    let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
+    let source = std::io::Cursor::new(text.as_bytes().to_vec());
+    let mut stream = crate::WorkloadStream::open("t.json", source, None, &options)?;
+    let mut draft = stream.head().clone();
+    while let Some((flow, _)) = stream.next_flow()? {
+        draft.flows.push(flow);
+    }
+    let (_, diagnostics) = stream.finish()?;
+    Ok((draft, diagnostics.iter().map(ToString::to_string).collect()))
+}
+
+/// What a stream has of a whole trace.
+fn without_log(draft: Draft) -> Draft {
+    let mut draft = Draft { machines: Vec::new(), pools: Vec::new(), ..draft };
+    for flow in &mut draft.flows {
+        flow.pool = None;
+        flow.jobs.iter_mut().for_each(|job| job.recorded.clear());
+    }
+    draft
+}
+
+#[test]
+fn a_stream_sorts_jobs_that_are_near_each_other() {
+    let one = attempt(HOST, 9_000, 11_000, "SUCCESS");
+    let at = |id, submit| job(id, submit, ",\"queue\":\"q\"", &[std::slice::from_ref(&one)], &[]);
+    let text = [at("job_1_2", 8_000), at("job_1_1", 7_000), at("job_1_3", 8_500)].concat();
+    let whole = without_log(read(&text, &[]).unwrap().draft);
+    assert_eq!(whole.flows.iter().map(|flow| flow.release).collect::<Vec<_>>(), [0.0, 1.0, 1.5]);
+    for skew in ["1", "2", "200"] {
+        let (draft, said) = stream(&text, &[("job-skew", skew)]).unwrap();
+        assert_eq!(draft, whole, "{skew}");
+        assert_eq!(
+            said,
+            [
+                "3 flows: of a pool, which is only known when a log is read as a whole: taken as of none (first at line 3)"
+            ]
+        );
+    }
+    let late = stream(&text, &[("job-skew", "0")]).unwrap_err().to_string();
+    assert_eq!(
+        late,
+        "t.json:3:1: found job \"job_1_1\" submitted 1 s before one that stands more than 0 jobs above it, expected at \
+         most 0 between them (job-skew)"
+    );
+    let missing = stream(" \n", &[]).unwrap_err().to_string();
+    assert!(missing.contains("found no workload") || missing.contains("expected"), "{missing}");
+}
+
+#[test]
+fn a_stream_keeps_only_the_jobs_that_may_be_overtaken() {
+    let one = attempt(HOST, 9_000, 11_000, "SUCCESS");
+    let settings = Settings::parse(IMPORTER.params, [("job-skew", "5")]).unwrap();
+    let mut lines = open(None, &settings);
+    let (mut said, mut flows) = (Diagnostics::default(), 0);
+    let text: String = (1..=100)
+        .map(|k| job(&format!("job_1_{k}"), 1000 * k, "", &[std::slice::from_ref(&one)], &[]))
+        .collect();
+    for (number, text) in (1..).zip(text.lines()) {
+        let line = crate::Line { file: "t", number, text };
+        flows += lines.line(&line, &mut said).unwrap().parts(number).1.len();
+        // Two lines are a job, and the first that leaves is told of by the head.
+        assert!(flows + 7 >= number as usize / 2, "line {number}: {flows}");
+    }
+    assert_eq!(flows, 95);
+}
+
+#[test]
+fn a_stream_is_in_the_order_of_a_real_trace() {
+    let Some(path) = crate::real_data::real("rumen/19-jobs.trace.json.gz") else { return };
+    let text = crate::read_text("t", &std::fs::read(path).unwrap()).unwrap().into_owned();
+    let whole = without_log(read(&text, &[]).unwrap().draft);
+    assert_eq!(stream(&text, &[]).unwrap().0, whole);
+}

@@ -9,6 +9,7 @@ use super::order::{self, JobSpan};
 use crate::diagnostic::Diagnostics;
 use crate::importers::dag::Span;
 use crate::importers::log::{slots, to_micros};
+use crate::importers::logged::printable;
 
 /// Pauses of a program between its jobs that are told of, seconds.
 const PAUSE: f64 = 1.0;
@@ -224,8 +225,9 @@ impl Application {
             diagnostics.add_flow(self.line, "application of which no task is over, left out");
             return None;
         }
-        let user = self.start.as_ref().and_then(|start| start.user.clone()).filter(|user| !user.is_empty());
-        Some(FlowDraft { user, pool: self.queue.clone(), ..FlowDraft::new(id, jobs) })
+        let user = self.start.as_ref().and_then(|start| start.user.as_deref()).and_then(printable);
+        let pool = self.queue.as_deref().and_then(printable);
+        Some(FlowDraft { user, pool, ..FlowDraft::new(id, jobs) })
     }
 
     /// The jobs in the order of their submission.
