@@ -148,6 +148,8 @@ pub enum Happening<'a> {
     },
     /// A machine is there again, or has joined.
     MachineUp {
+        /// How many slots it has, if it was not known before.
+        joined: Option<u32>,
         /// Its name.
         machine: &'a str,
     },

@@ -6,7 +6,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 
 /// The slots of a workload's machines.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places {
     groups: Vec<MachineDraft>,
 }
@@ -28,6 +28,23 @@ impl Places {
     /// Those of these machines.
     pub fn of(machines: &[MachineDraft]) -> Self {
         Self { groups: machines.to_vec() }
+    }
+
+    /// Whether there is more than one machine, so that it has to be said which one it is.
+    pub fn are_several(&self) -> bool {
+        self.groups.iter().map(|group| group.count).sum::<u32>() > 1
+    }
+
+    /// A machine has joined.
+    pub fn add(&mut self, name: &str, slots: u32) {
+        let (name, slots) = (name.to_owned(), Slots::Universal(slots));
+        self.groups.push(MachineDraft { name, count: 1, speed: 1.0, slots, rack: None });
+    }
+
+    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one machine.
+    pub fn of_several(&self, kind: PhaseKind, slot: u32) -> Option<(String, u32)> {
+        let place = self.at(kind, slot).filter(|_| self.are_several())?;
+        Some((place.machine(), place.slot))
     }
 
     /// Where a slot is that a task of a kind has; none of one that there is not. O(groups).

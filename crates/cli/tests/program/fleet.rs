@@ -69,6 +69,9 @@ fn the_bytes_are_those_of_one_machine_and_the_schedule_names_all() {
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("seen-")));
 }
 
+/// What a task does that hangs until there is a file `go`.
+const HANGS: &str = "until test -e go; do sleep 0.1; done";
+
 /// A directory with a flow of a job that is soon done and two tasks that hang until there is a file `go`.
 fn hanging(test: &str, ssh: &str) -> PathBuf {
     let dir = with_machines(scratch(test), ssh, &[1, 1, 1]);
@@ -79,11 +82,10 @@ slackline = 1
 id = "f"
 jobs = [
   {{ id = "quick", run = {{ program = "wordcount", inputs = ["in.txt"], output = "quick" }} }},
-  {{ id = "one", run = {{ mapper = "cat; test -e go || sleep {0}", inputs = ["@quick"], output = "one" }} }},
-  {{ id = "two", run = {{ mapper = "cat; test -e go || sleep {0}", inputs = ["@quick"], output = "two" }} }},
+  {{ id = "one", run = {{ mapper = "cat; {HANGS}", inputs = ["@quick"], output = "one" }} }},
+  {{ id = "two", run = {{ mapper = "cat; {HANGS}", inputs = ["@quick"], output = "two" }} }},
 ]
-"#,
-        Family::long()
+"#
     );
     fs::write(dir.join("flow.toml"), flow).expect("a flow file");
     fs::write(dir.join("in.txt"), "one\ntwo\nthree\n").expect("an input");
@@ -95,13 +97,12 @@ fn start(family: &Family, dir: &Path) -> (Child, Vec<u32>) {
     let err = fs::File::create(dir.join("err")).expect("a file");
     let mut run = family.command(dir, &RUN);
     let run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(err).spawn().expect("it starts");
-    let sleepers = || {
-        let sleeps =
-            |line: &String| line.contains(&format!("sleep {}", Family::long())) && !line.contains("sh");
-        family.alive().into_iter().filter(|(_, line)| sleeps(line)).map(|(pid, _)| pid).collect::<Vec<_>>()
+    let hang = || {
+        let all = family.alive().into_iter().filter(|(_, line)| line.contains(HANGS));
+        all.map(|(pid, _)| pid).collect::<Vec<_>>()
     };
-    until("two tasks hang", || sleepers().len() == 2);
-    let agents = sleepers().into_iter().map(|pid| family.ancestor(pid, "slackline agent")).collect();
+    until("two tasks hang", || hang().len() == 2);
+    let agents = hang().into_iter().map(|pid| family.ancestor(pid, "slackline agent")).collect();
     (run, agents)
 }
 
@@ -129,7 +130,29 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
     signal("KILL", agents[0]);
     until("it is noticed", || err(&dir).contains(" is gone: its agent ended"));
     until("it is there again", || err(&dir).contains(" is there\n"));
+    let gone = err(&dir).split("machine ").nth(1).expect("a machine")[..2].to_owned();
+    // Whoever looks on sees where what is, and what was lost where.
+    let status = || -> serde_json::Value {
+        let ran = slackline(&dir, &["status", "--state", "state", "--format", "json"]);
+        serde_json::from_str(&ran.out).expect("it is JSON")
+    };
+    until("both are at work again", || status()["at_work"].as_array().is_some_and(|all| all.len() == 2));
+    let seen = status();
+    assert_eq!(seen["machines"].as_array().expect("machines").len(), 3);
+    let of_gone = seen["machines"].as_array().unwrap().iter().find(|machine| machine["machine"] == *gone);
+    assert_eq!(of_gone.expect("it is one of them")["stopped_attempts"], 1, "{seen:#}");
+    for one in seen["at_work"].as_array().unwrap() {
+        assert!(["n1", "n2", "n3"].iter().any(|name| one["machine"] == **name) && one["slot"] == 0, "{one}");
+    }
+    let text = slackline(&dir, &["status", "--state", "state"]).out;
+    assert!(text.contains("machine  slots  at work  tasks done") && text.contains(" on slot 0 of n"), "{text}");
+    let why = slackline(&dir, &["explain", "f", "--state", "state"]).out;
+    assert!(why.contains(&format!("lost on {gone}: 1 attempt stopped")), "{why}");
     ends(&family, &dir, run);
+    let told = slackline(&dir, &["logs", "f", "one", "--state", "state"]);
+    let also = slackline(&dir, &["logs", "f", "two", "--state", "state"]);
+    let (told, also) = (told.out + &also.out, told.err + &also.err);
+    assert!(told.contains(&format!("stopped on {gone} at ")) || also.contains("said nothing"), "{told}{also}");
 }
 
 #[test]
@@ -378,7 +401,7 @@ fn with_slurm(dir: &Path) {
                   test $n = 1 || echo UNLIMITED > left\n\
                   echo \"salloc: Granted job allocation $n\" >&2\n\
                   export SLURM_JOB_ID=$n SLURM_JOB_NODELIST=\"m$n[1-2]\" SLURM_JOB_CPUS_PER_NODE='1(x2)'\n\
-                  \"$@\" &\nchild=$!\ntrap 'kill $child; echo $n >> given-back; exit 0' HUP\nwait $child\n";
+                  exec 3<&0\n\"$@\" <&3 &\nchild=$!\ntrap 'kill $child' HUP\nwait $child\necho $n >> given-back\n";
     script(&dir.join("bin/salloc"), salloc);
 }
 
@@ -514,7 +537,7 @@ fn an_allocation_is_given_back_when_the_driver_is_killed() {
     let mut run = on_slurm(&family, &dir, &args);
     let mut run =
         run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    family.awaits(&format!("sleep {}", Family::long()));
+    family.awaits(HANGS);
     run.kill().expect("it can be killed");
     run.wait().expect("it is gone");
     until("it is given back", || fs::read_to_string(dir.join("given-back")).is_ok_and(|text| text == "1\n"));

@@ -125,7 +125,7 @@ impl Local<'_> {
             self.clear(id, number);
         }
         let name = self.cluster.machine_name(machine);
-        self.observer.happened(self.now, Happening::MachineUp { machine: &name });
+        self.observer.happened(self.now, Happening::MachineUp { joined: None, machine: &name });
         self.of_machines.push(Report::Up(machine));
     }
 
@@ -136,13 +136,13 @@ impl Local<'_> {
         if let Err(error) = self.work.journal.joined(&joined) {
             return self.lose_journal(&error);
         }
-        let slots = Slots::Universal(slots);
-        let group = Group { name, count: 1, speed, slots, rack: None, first: MachineId(0) };
+        let group =
+            Group { name, count: 1, speed, slots: Slots::Universal(slots), rack: None, first: MachineId(0) };
         for machine in self.cluster.join(group.clone()).map(MachineId) {
             self.ids.insert(number, machine);
             self.machines.insert(machine, capacity);
         }
-        self.observer.happened(self.now, Happening::MachineUp { machine: &group.name });
+        self.observer.happened(self.now, Happening::MachineUp { joined: Some(slots), machine: &group.name });
         self.of_machines.push(Report::Joined(group));
     }
 
