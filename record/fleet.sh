@@ -213,20 +213,20 @@ cancel() { scancel --state=RUNNING --user="$(id -un)"; }
 
 # Kills the driver again and again, and then lets it end.
 kill_driver() {
-    local n=0 left=0
+    local n=0 longest=0 since
     while [ $n -lt "$kills" ]; do
         begin "$@"
         sleep "$(awk -v n=$n 'BEGIN { srand(n + 1); print 0.4 + 1.6 * rand() }')"
         kill -KILL "$driver" 2> /dev/null || break
         wait "$driver" 2> /dev/null || true
         n=$((n + 1))
-        # Within two seconds nothing is to be left of it.
-        for _ in $(seq 40); do [ -n "$(agents)$(here '^sleep')" ] || break; sleep 0.1; done
-        [ -z "$(agents)$(here '^sleep')" ] || left=$((left + 1))
+        since=$EPOCHREALTIME
+        while [ -n "$(agents)$(here '^sleep')" ]; do sleep 0.05; done
+        longest=$(awk -v a="$longest" -v from="$since" -v to="$EPOCHREALTIME" 'BEGIN { d = to - from; print (d > a ? d : a) }')
     done
     local code=0
     run "$@" || code=$?
-    printf 'killed %d times, left something %d times; %s; ' "$n" "$left" "$(head -1 err.txt)"
+    printf 'killed %d times, nothing left within %.2f s each time; %s\n' "$n" "$longest" "$(head -1 err.txt)"
     return $code
 }
 

@@ -513,6 +513,7 @@ fn allocations_are_asked_for_one_after_the_other_and_given_back() {
         "--nodes=2",
         "--job-name=slackline",
         "--no-bell",
+        "--kill-command=TERM",
         "--exclusive",
         "--time=5:00",
         "--partition=main",

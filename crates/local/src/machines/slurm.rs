@@ -100,6 +100,8 @@ fn wish(settings: &params::Settings, slots: Option<u32>) -> Result<Wish, ParamEr
         format!("--nodes={}", settings.count(NODES.name)),
         "--job-name=slackline".to_owned(),
         "--no-bell".to_owned(),
+        // It ends when the allocation is taken away.
+        "--kill-command=TERM".to_owned(),
     ];
     match slots {
         None => options.push("--exclusive".to_owned()),
@@ -297,12 +299,13 @@ impl Supply for Asking {
                 *state = State::Over(why.clone());
                 Prospect::Over(why)
             }
-            State::Held { keeper, allocation, since } => {
-                if asked.up < allocation.nodes.len() && since.elapsed() < OPENING {
+            State::Held { mut keeper, allocation, since } => {
+                let is_held = !keeper.is_over();
+                if is_held && asked.up < allocation.nodes.len() && since.elapsed() < OPENING {
                     *state = State::Held { keeper, allocation, since };
                     return Prospect::Coming;
                 }
-                if asked.ended == 0 {
+                if is_held && asked.ended == 0 {
                     // Another one would do no better.
                     return Prospect::Over(
                         "no task has ended in the last allocation: what is left takes longer than one; see --time".to_owned(),

@@ -127,6 +127,11 @@ impl Keeper {
         Ok((keeper, allocation))
     }
 
+    /// Whether the allocation was taken away.
+    pub(super) fn is_over(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     fn wait(&mut self, said: &Receiver<Said>, says: &mut dyn FnMut(&str)) -> Result<Allocation, String> {
         let mut last = String::new();
         loop {
