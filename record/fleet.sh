@@ -213,11 +213,17 @@ cancel() { scancel --state=RUNNING --user="$(id -un)"; }
 
 # Kills the driver again and again, and then lets it end.
 kill_driver() {
-    local n=0 longest=0 since
+    local n=0 longest=0 since ended=0 again=()
     while [ $n -lt "$kills" ]; do
-        begin "$@"
+        begin "$@" "${again[@]}"
+        again=()
         sleep "$(awk -v n=$n 'BEGIN { srand(n + 1); print 0.4 + 1.6 * rand() }')"
-        kill -KILL "$driver" 2> /dev/null || break
+        # One that has ended before is begun anew.
+        if ! kill -KILL "$driver" 2> /dev/null; then
+            again=(--again)
+            ended=$((ended + 1))
+            continue
+        fi
         wait "$driver" 2> /dev/null || true
         n=$((n + 1))
         since=$EPOCHREALTIME
@@ -226,7 +232,8 @@ kill_driver() {
     done
     local code=0
     run "$@" || code=$?
-    printf 'killed %d times, nothing left within %.2f s each time; %s\n' "$n" "$longest" "$(head -1 err.txt)"
+    printf 'killed %d times (it ended %d times between), nothing left within %.2f s each time; %s\n' "$n" "$ended" "$longest" \
+        "$(head -1 err.txt)"
     return $code
 }
 
@@ -235,7 +242,7 @@ faults() {
     if has ssh; then
         prepared f1 && told "ssh: an agent is killed" with kill_agent "${over_ssh[@]}" && grep -h machine err.txt
         prepared f2 && told "ssh: a machine hangs" with stop_agent "${over_ssh[@]}" && grep -h machine err.txt
-        prepared f3 && told "ssh: the driver is killed" kill_driver "${over_ssh[@]}"
+        prepared f3 1 && told "ssh: the driver is killed" kill_driver "${over_ssh[@]}"
     fi
     if has slurm; then
         prepared f4 && told "slurm: an agent is killed" with kill_agent "${from_outside[@]}" && grep -h machine err.txt
@@ -244,7 +251,7 @@ faults() {
         revive
         prepared f6 && told "slurm: slurmd and a step are killed" with kill_node "${from_outside[@]}" && grep -h machine err.txt
         revive
-        prepared f7 && told "slurm: the driver is killed" kill_driver "${from_outside[@]}"
+        prepared f7 1 && told "slurm: the driver is killed" kill_driver "${from_outside[@]}"
         prepared f8 && told "slurm: the allocation is cancelled" with cancel "${from_outside[@]}" && grep -hE 'machine|allocation' err.txt
         # Slurm's time is in minutes. At 2 s a task the flow takes longer than the one.
         expected_of_slow
@@ -259,13 +266,14 @@ speeds() {
     rm -rf "$at"
     mkdir -p "$at/in"
     cd "$at"
-    for k in $(seq 24); do printf '%s\n' "$k" > "in/$k"; done
+    for k in $(seq 24); do printf '%1023d\n' "$k" > "in/$k"; done
+    local k flow=(run flow.toml --state state --split 1KiB)
     {
         printf 'slackline = 1\n[objective]\nmetric = "response"\ncombine = "sum"\n'
-        for flow in 1 2 3; do
-            printf '[[flows]]\nid = "f%d"\njobs = [\n' $flow
-            printf '  { id = "a", run = { mapper = "cat; sleep $(echo %s $PACE | awk '"'{ print \$1 * \$2 }'"')", inputs = ["in/*"], output = "out/f%d/a" } },\n' "0.$((flow * 2))" $flow
-            printf '  { id = "b", run = { mapper = "cat; sleep $(echo %s $PACE | awk '"'{ print \$1 * \$2 }'"')", reducer = "cat; sleep $PACE", inputs = ["@a"], output = "out/f%d/b", reducers = 2 } },\n]\n' "0.$((flow * 2))" $flow
+        for k in 1 2 3; do
+            printf '[[flows]]\nid = "f%d"\njobs = [\n' $k
+            printf '  { id = "a", run = { mapper = "cat; sleep $(echo %s $PACE | awk '"'{ print \$1 * \$2 }'"')", inputs = ["in/*"], output = "out/f%d/a" } },\n' $k $k
+            printf '  { id = "b", run = { mapper = "cat; sleep $(echo %s $PACE | awk '"'{ print \$1 * \$2 }'"')", reducer = "cat; sleep $PACE", inputs = ["@a"], output = "out/f%d/b", reducers = 2 } },\n]\n' $k $k
         done
     } > flow.toml
     printf 'fast1 slots=1\nfast2 slots=1\nslow1 slots=1\nslow2 slots=1\n' > hosts
@@ -276,12 +284,11 @@ speeds() {
     run "${options[@]}" --policy fifo --again
     for round in $(seq "$rounds"); do
         for policy in fifo fair dmrs auto; do
-            run "${options[@]}" --policy $policy --again --format json || { cat err.txt; continue; }
-            printf 'round %d %-5s ' "$round" $policy
-            python3 - out.txt <<'P'
-import json, sys
-print(json.dumps(json.load(open(sys.argv[1])))[:3000])
-P
+            run "${options[@]}" --policy $policy --again || { cat err.txt; continue; }
+            printf 'round %d: ' "$round"
+            awk -v policy=$policy '$1 == policy && $2 == "predicted" { predicted = $3 } $1 == policy && $2 == "ran" { ran = $3; end = $NF }
+                END { printf "%-5s sum of response %5.1f s (predicted %5.1f), makespan %5.1f s; ", policy, ran, predicted, end }' out.txt
+            "$slackline" check state/workload.json state/schedule.json | cut -d : -f 1
         done
     done
 }

@@ -145,14 +145,20 @@ fn an_agent_that_is_killed_has_its_tasks_done_elsewhere_and_is_started_again() {
         assert!(["n1", "n2", "n3"].iter().any(|name| one["machine"] == **name) && one["slot"] == 0, "{one}");
     }
     let text = slackline(&dir, &["status", "--state", "state"]).out;
-    assert!(text.contains("machine  slots  at work  tasks done") && text.contains(" on slot 0 of n"), "{text}");
+    assert!(
+        text.contains("machine  slots  at work  tasks done") && text.contains(" on slot 0 of n"),
+        "{text}"
+    );
     let why = slackline(&dir, &["explain", "f", "--state", "state"]).out;
     assert!(why.contains(&format!("lost on {gone}: 1 attempt stopped")), "{why}");
     ends(&family, &dir, run);
     let told = slackline(&dir, &["logs", "f", "one", "--state", "state"]);
     let also = slackline(&dir, &["logs", "f", "two", "--state", "state"]);
     let (told, also) = (told.out + &also.out, told.err + &also.err);
-    assert!(told.contains(&format!("stopped on {gone} at ")) || also.contains("said nothing"), "{told}{also}");
+    assert!(
+        told.contains(&format!("stopped on {gone} at ")) || also.contains("said nothing"),
+        "{told}{also}"
+    );
 }
 
 #[test]

@@ -247,7 +247,9 @@ impl<W: Write> Sink for Events<W> {
                 self.say("machine_down", json!({ "machine": machine, "message": why }));
             }
             Happening::MachineUp { machine, joined } => {
-                joined.into_iter().for_each(|slots| self.places.add(machine, slots));
+                if let Some(slots) = joined {
+                    self.places.add(machine, slots);
+                }
                 self.say("machine_up", json!({ "machine": machine }));
             }
             Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
