@@ -20,14 +20,14 @@ use slackline_trace::sha256;
 use crate::clock::{self, Stopwatch};
 use crate::fleet::lines::Lines;
 use crate::fleet::protocol::{
-    BEAT, FromAgent, Hello, LEASE, PROGRAM, Proof, Ready, Refused, SEEN, SILENT, ToAgent, VERSION, line,
-    mismatch, version_of,
+    BEAT, FromAgent, Hello, LEASE, PROGRAM, Proof, Ready, Refused, SILENT, ToAgent, VERSION, line, mismatch,
+    version_of,
 };
 use crate::fleet::{Assignment, Capacity, Fleet, PidFile, Processes, Told, Waker, end_process, fence};
 use crate::limits::Demand;
 use crate::neighbours;
 use crate::process::WorkerCommand;
-use crate::task::{Spec, Task};
+use crate::task::{SEEN, Spec, Task};
 use crate::task_id::TaskId;
 
 /// The name of the verb by which a program is started as an agent.

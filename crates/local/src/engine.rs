@@ -148,6 +148,8 @@ pub enum Happening<'a> {
     },
     /// A machine is there again, or has joined.
     MachineUp {
+        /// How many slots it has, if it was not known before.
+        joined: Option<u32>,
         /// Its name.
         machine: &'a str,
     },
@@ -309,6 +311,8 @@ pub(crate) struct Local<'a> {
     handed_over: BTreeMap<u64, Running>,
     /// Why nothing more can be done.
     fatal: Option<String>,
+    /// Whether something does not start because its machine goes too soon.
+    is_barred: bool,
     /// Whether it ended because no machine was to come any more.
     paused: bool,
     asked_to_stop: Arc<AtomicBool>,
@@ -378,6 +382,7 @@ impl<'a> Local<'a> {
             handing_over: BTreeSet::new(),
             handed_over: BTreeMap::new(),
             fatal: None,
+            is_barred: false,
             paused: false,
             asked_to_stop: Arc::new(AtomicBool::new(false)),
         };
@@ -552,10 +557,10 @@ impl Engine for Local<'_> {
             }
             self.due(reports);
             if !reports.is_empty() {
+                self.is_barred = false;
                 return Some(self.now);
             }
-            let is_idle = self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty();
-            if is_idle && !self.waits_for_machines() {
+            if self.is_over() {
                 return None;
             }
             self.go_on();
@@ -601,6 +606,10 @@ impl Engine for Local<'_> {
 
     fn wake_at(&mut self, at: Time) {
         self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    fn barred(&mut self) {
+        self.is_barred = true;
     }
 
     fn may_bring_flows(&mut self) -> bool {

@@ -193,6 +193,7 @@ mod tests {
             reduce_micros: 4_080_000,
             bytes_in: 2000,
             bytes_out: 1000,
+            ..JobCost::default()
         };
         let top = JobCost {
             maps: 2,
@@ -200,7 +201,7 @@ mod tests {
             reduces: 1,
             reduce_micros: 520_000,
             bytes_in: 1000,
-            bytes_out: 0,
+            ..JobCost::default()
         };
         let past = JobHistory::from([(name("words"), words), (name("top"), top)]);
         fill(&mut flow, &plans, &past);

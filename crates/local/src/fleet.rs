@@ -60,8 +60,10 @@ pub(crate) trait Fleet {
     /// What ends a [`Fleet::next`] that waits, or the next one.
     fn waker(&self) -> Waker;
 
-    /// Nothing is at work, and yet something is left to do: what may be hoped for.
-    fn prospect(&mut self) -> Prospect {
+    /// Nothing is at work, and yet something is left to do, because no machine is there, or because those that are go too
+    /// soon (`is_barred`): what may be hoped for.
+    fn prospect(&mut self, is_barred: bool) -> Prospect {
+        let _ = is_barred;
         Prospect::Same
     }
 }

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline_model::{Draft, History};
 use slackline_trace::{
-    Compression, HistoryJob, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
+    Compression, HistoryJob, HistoryMachine, HistoryRun, PhaseCounts, atomic_file, read_history_and_runs,
     write_history_and_runs,
 };
 
-use crate::job_cost::{JobCost, JobHistory, JobName, of_workload, records};
+use crate::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
 use crate::log::{Kind, Log, LogError, is_one};
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
@@ -147,7 +147,7 @@ impl HistoryStore {
         let mut content = if self.path.exists() { self.content()? } else { Content::default() };
         for run in runs {
             let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
-            so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)));
+            so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), cost.clone())));
             so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
         }
         prune(&mut content.runs);
@@ -348,9 +348,23 @@ fn together(runs: &BTreeMap<u64, PastRun>) -> JobHistory {
     let mut known = JobHistory::new();
     for (name, cost) in runs.values().flat_map(|run| &run.jobs) {
         let so_far = known.entry(name.clone()).or_default();
-        *so_far = so_far.and(*cost);
+        *so_far = std::mem::take(so_far).and(cost);
     }
     known
+}
+
+impl From<HistoryMachine> for MachineCost {
+    fn from(took: HistoryMachine) -> Self {
+        let HistoryMachine { maps, map_micros, reduces, reduce_micros } = took;
+        Self { maps, map_micros, reduces, reduce_micros }
+    }
+}
+
+impl From<MachineCost> for HistoryMachine {
+    fn from(took: MachineCost) -> Self {
+        let MachineCost { maps, map_micros, reduces, reduce_micros } = took;
+        Self { maps, map_micros, reduces, reduce_micros }
+    }
 }
 
 impl From<HistoryRun> for PastRun {
@@ -364,7 +378,9 @@ impl From<HistoryRun> for PastRun {
             if !counted.iter().all(PhaseCounts::is_nothing) {
                 counts.insert(name.clone(), counted);
             }
-            jobs.insert(name, JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out });
+            let machines = job.machines.into_iter().map(|(machine, took)| (machine, took.into())).collect();
+            let cost = JobCost { maps, map_micros, reduces, reduce_micros, bytes_in, bytes_out, machines };
+            jobs.insert(name, cost);
         }
         Self { started: run.started, note, jobs, counts }
     }
@@ -385,6 +401,7 @@ impl From<&PastRun> for HistoryRun {
                 bytes_out: cost.bytes_out,
                 map_counts,
                 reduce_counts,
+                machines: cost.machines.iter().map(|(name, took)| (name.clone(), (*took).into())).collect(),
             }
         };
         Self {

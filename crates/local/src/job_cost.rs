@@ -35,9 +35,9 @@ impl JobName {
     }
 }
 
-/// What a job took and moved, in one run or in several.
+/// What tasks of a job took on one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobCost {
+pub struct MachineCost {
     /// Map tasks.
     pub maps: u64,
     /// How long they took together, microseconds.
@@ -46,13 +46,17 @@ pub struct JobCost {
     pub reduces: u64,
     /// How long they took together, microseconds.
     pub reduce_micros: u64,
-    /// Bytes that the maps read, as they are on disk; of a generator, bytes it made.
-    pub bytes_in: u64,
-    /// Bytes of its part files.
-    pub bytes_out: u64,
 }
 
-impl JobCost {
+impl MachineCost {
+    /// That of a task.
+    pub fn of(kind: PhaseKind, micros: u64) -> Self {
+        match kind {
+            PhaseKind::Map => Self { maps: 1, map_micros: micros, ..Self::default() },
+            PhaseKind::Reduce => Self { reduces: 1, reduce_micros: micros, ..Self::default() },
+        }
+    }
+
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -61,8 +65,6 @@ impl JobCost {
             map_micros: self.map_micros.saturating_add(other.map_micros),
             reduces: self.reduces.saturating_add(other.reduces),
             reduce_micros: self.reduce_micros.saturating_add(other.reduce_micros),
-            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
-            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
         }
     }
 
@@ -76,6 +78,82 @@ impl JobCost {
     }
 }
 
+/// What a job took and moved, in one run or in several.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobCost {
+    /// Map tasks.
+    pub maps: u64,
+    /// How long they took together, microseconds.
+    pub map_micros: u64,
+    /// Reduce tasks.
+    pub reduces: u64,
+    /// How long they took together, microseconds.
+    pub reduce_micros: u64,
+    /// Bytes that the maps read, as they are on disk; of a generator, bytes it made.
+    pub bytes_in: u64,
+    /// Bytes of its part files.
+    pub bytes_out: u64,
+    /// What of this was on which machine (group of machines); nothing of runs on this machine alone, and of those of the
+    /// time before.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<String, MachineCost>,
+}
+
+impl JobCost {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let mut machines = self.machines;
+        for (name, took) in &other.machines {
+            let so_far = machines.entry(name.clone()).or_default();
+            *so_far = so_far.and(*took);
+        }
+        Self {
+            machines,
+            maps: self.maps.saturating_add(other.maps),
+            map_micros: self.map_micros.saturating_add(other.map_micros),
+            reduces: self.reduces.saturating_add(other.reduces),
+            reduce_micros: self.reduce_micros.saturating_add(other.reduce_micros),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+        }
+    }
+
+    /// Adds what tasks took on a machine of a group; what was on this machine alone goes by no name.
+    pub fn add(&mut self, took: MachineCost, group: Option<&str>) {
+        let MachineCost { maps, map_micros, reduces, reduce_micros } = self.whole().and(took);
+        (self.maps, self.map_micros, self.reduces, self.reduce_micros) =
+            (maps, map_micros, reduces, reduce_micros);
+        if let Some(group) = group.filter(|group| *group != GROUP) {
+            let so_far = self.machines.entry(group.to_owned()).or_default();
+            *so_far = so_far.and(took);
+        }
+    }
+
+    /// All of it, as if it were on one machine.
+    fn whole(&self) -> MachineCost {
+        let Self { maps, map_micros, reduces, reduce_micros, .. } = *self;
+        MachineCost { maps, map_micros, reduces, reduce_micros }
+    }
+
+    /// The record of a phase.
+    pub fn record(&self, kind: PhaseKind) -> Record {
+        self.whole().record(kind)
+    }
+
+    /// The records of a phase by group of machines: what is not known to be of any is of [`GROUP`].
+    pub fn records(&self, kind: PhaseKind) -> Vec<(String, Record)> {
+        let whole = self.record(kind);
+        let of = |(name, took): (&String, &MachineCost)| (name.clone(), took.record(kind));
+        let mut all: Vec<(String, Record)> = self.machines.iter().map(of).collect();
+        let known = all.iter().fold(Record::default(), |sum, (_, one)| sum.and(one.tasks, one.seconds));
+        let seconds = (whole.seconds - known.seconds).max(0.0);
+        all.push((GROUP.to_owned(), Record { tasks: whole.tasks.saturating_sub(known.tasks), seconds }));
+        all.retain(|(_, record)| record.tasks > 0);
+        all
+    }
+}
+
 /// What jobs took, by name.
 pub type JobHistory = BTreeMap<JobName, JobCost>;
 
@@ -83,7 +161,7 @@ pub type JobHistory = BTreeMap<JobName, JobCost>;
 pub fn of_workload(jobs: &JobHistory, workload: &Draft) -> JobHistory {
     let all = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
     let known = all.filter_map(|(flow, job)| jobs.get_key_value(&JobName::new(&flow.id, &job.id)));
-    known.filter(|(_, cost)| cost.maps > 0).map(|(name, cost)| (name.clone(), *cost)).collect()
+    known.filter(|(_, cost)| cost.maps > 0).map(|(name, cost)| (name.clone(), cost.clone())).collect()
 }
 
 /// All that is known of jobs, as the records of phases that every engine's policies can be given.
@@ -91,10 +169,9 @@ pub fn records(jobs: &JobHistory) -> History {
     let mut history = History::new();
     for (name, cost) in jobs {
         for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-            let record = cost.record(kind);
-            if record.tasks > 0 {
+            for (group, record) in cost.records(kind) {
                 let phase = PhaseName { flow: name.flow.clone(), job: name.job.clone(), kind };
-                history.insert(phase, GROUP.to_owned(), record);
+                history.insert(phase, group, record);
             }
         }
     }

@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use slackline_trace::{atomic_file, sha256};
 
+use crate::clock;
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, KeptJob};
@@ -22,6 +24,10 @@ use crate::task_id::TaskId;
 
 /// The file that names the directory in which attempts read and write, where that is not the state directory.
 const SHARED: &str = "shared";
+
+/// How often output of another machine is looked for, and what passes between two looks.
+const LOOKS: u32 = 8;
+const LOOK: Duration = Duration::from_millis(250);
 
 /// The mark of a complete output.
 pub(crate) const SUCCESS: &str = "_SUCCESS";
@@ -345,6 +351,36 @@ impl Layout {
             Err(e) if is_missing(&e) && to.exists() => Ok(()),
             other => other,
         }
+    }
+
+    /// The same with output that was written on another machine a moment ago, so that it may not be seen here at once.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub(crate) fn put_when_seen(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
+        let from = self.attempt(job, id, number);
+        for _ in 0..LOOKS {
+            match self.put(job, id, number) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                other => return other,
+            }
+            clock::pause(LOOK);
+            // As the directories are now.
+            for directory in from.ancestors().take(2) {
+                let _ = fs::read_dir(directory).map(Iterator::count);
+            }
+        }
+        self.put(job, id, number).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                let from = from.display();
+                let problem = format!(
+                    "found nothing of it in {from}, where another machine has written it: every machine has to see that \
+                     directory"
+                );
+                io::Error::new(io::ErrorKind::NotFound, problem)
+            }
+            _ => error,
+        })
     }
 
     /// Removes what programs wanted to know of all input, but for these jobs: it is of other definitions or inputs.

@@ -20,6 +20,7 @@
 //! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
+//! - [`places`]: which machine a slot is of; [`speeds`]: how fast machines are;
 //! - [`run_schedule`]: what was run, as documents.
 
 pub mod agent;
@@ -43,6 +44,7 @@ pub mod machines;
 mod made;
 pub mod neighbours;
 mod output_lock;
+pub mod places;
 pub mod preflight;
 mod process;
 mod publish;
@@ -52,6 +54,7 @@ pub mod resolve;
 pub mod reuse;
 pub mod run;
 pub mod run_schedule;
+pub mod speeds;
 pub mod task;
 pub mod task_id;
 pub mod this_machine;
@@ -62,15 +65,17 @@ pub use elsewhere::{Elsewhere, JobThere};
 pub use engine::{Happening, Interrupt, Observer, Settings};
 pub use fleet::AtWork;
 pub use history::HistoryStore;
-pub use job_cost::{JobCost, JobHistory, JobName};
+pub use job_cost::{JobCost, JobHistory, JobName, MachineCost};
 pub use job_plan::JobPlan;
 pub use journal::{Attempt, Ended, KeptJob, Setup};
 pub use limits::Limits;
 pub use log::LogError;
+pub use places::{Place, Places};
 pub use preflight::Obstacle;
 pub use process::WorkerCommand;
 pub use remaining::remaining;
 pub use resolve::{InputRules, Resolved, Spread, resolve};
 pub use reuse::{Choices, Reason, Verdict};
 pub use run::{EngineError, JobVerdict, RunEnd, Session};
+pub use speeds::Speeds;
 pub use task_id::TaskId;

@@ -27,6 +27,7 @@ use crate::journal::Attempt;
 use crate::preflight::Obstacle;
 use crate::resolve::{InputRules, Resolved, Spread, resolve};
 use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Needs, Opening, Recovered, RunEnd, Says};
+use crate::speeds::Speeds;
 use crate::this_machine::{Rules, jars};
 use sight::Sight;
 
@@ -55,6 +56,14 @@ pub(crate) trait Site: Send {
 
     /// The machines, as far as they are known before anybody is asked for them.
     fn expected(&self) -> Vec<MachineDraft>;
+
+    /// The speeds that its user says machines have, by name.
+    fn said(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
+    /// Machines of whose speeds nothing was said have these.
+    fn learn(&mut self, speeds: Speeds);
 
     /// Gets the machines, and starts an agent on each.
     ///
@@ -125,10 +134,16 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let mut resolved = resolve(workload, rules, past)
+        let (mut site, settings) = (self.site.clone(), self.common.rules.settings.clone());
+        let said = site.said();
+        let speeds =
+            Speeds::learned(past).in_unit_of(said.iter().map(|(name, speed)| (name.as_str(), *speed)));
+        let past = past.iter().map(|(name, cost)| (name.clone(), speeds.sized(cost))).collect();
+        site.learn(speeds);
+        let workload = Draft { machines: site.expected(), ..workload.clone() };
+        let mut resolved = resolve(&workload, rules, &past)
             .map_err(|error| vec![Fault { path: error.path, problem: error.problem }])?;
         resolved.spread = Some(Spread { shared: self.common.shared.clone() });
-        let (site, settings) = (self.site.clone(), self.common.rules.settings.clone());
         Ok(Box::new(PreparedThere { resolved, site, settings }))
     }
 

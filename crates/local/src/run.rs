@@ -222,7 +222,7 @@ impl Session {
 
     /// What the jobs took that are done, for a store of such.
     pub fn finished_jobs(&self) -> JobHistory {
-        run_schedule::finished_jobs(&self.jobs, &self.attempts)
+        run_schedule::finished_jobs(&self.jobs, &self.head.workload.machines, &self.attempts)
     }
 
     /// Tasks that are done.

@@ -2,23 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::draft::{MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, Record};
 use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
 use slackline_model::{
     Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Span, Time,
 };
 
-use crate::job_cost::{GROUP, JobCost, JobHistory, JobName};
+use crate::job_cost::{GROUP, JobCost, JobHistory, JobName, MachineCost};
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Ended};
+use crate::places::Places;
 use crate::task_id::TaskId;
 
-/// The workload in which every finished task takes what it took; the others keep their estimates.
+/// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
-    let mut took: BTreeMap<TaskId, f64> = BTreeMap::new();
+    let (places, mut took) = (Places::of(&draft.machines), BTreeMap::new());
     for attempt in attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
-        took.insert(attempt.id, attempt.micros() as f64 / 1e6);
+        let speed = places.speed(attempt.id.phase, attempt.slot);
+        took.insert(attempt.id, attempt.micros() as f64 / 1e6 * speed);
     }
     let mut draft = without_waits(draft);
     let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
@@ -85,42 +87,42 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
     Schedule::from_rows(instance, origin, Rows::Tasks(tasks), times)
 }
 
-/// What finished tasks took, by phase.
+/// What finished tasks took, by phase and group of machines.
 pub fn seen(workload: &Draft, attempts: &[Attempt]) -> History {
     let jobs =
         workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| JobName::new(&flow.id, &job.id)));
     let names: Vec<JobName> = jobs.collect();
-    let mut records: BTreeMap<PhaseName, Record> = BTreeMap::new();
+    let places = Places::of(&workload.machines);
+    let mut records: BTreeMap<(PhaseName, &str), Record> = BTreeMap::new();
     for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
         let JobName { flow, job } = names[attempt.id.job as usize].clone();
-        let record = records.entry(PhaseName { flow, job, kind: attempt.id.phase }).or_default();
+        let phase = PhaseName { flow, job, kind: attempt.id.phase };
+        let group = places.at(attempt.id.phase, attempt.slot).map_or(GROUP, |place| place.group);
+        let record = records.entry((phase, group)).or_default();
         *record = record.and(1, attempt.micros() as f64 / 1e6);
     }
     let mut history = History::new();
-    for (phase, record) in records {
-        history.insert(phase, GROUP.to_owned(), record);
+    for ((phase, group), record) in records {
+        history.insert(phase, group.to_owned(), record);
     }
     history
 }
 
-/// What the jobs took of which every task is done; recurrences of a flow together.
-pub fn finished_jobs(jobs: &[JobPlan], attempts: &[Attempt]) -> JobHistory {
-    let mut costs = vec![JobCost::default(); jobs.len()];
+/// What the jobs took of which every task is done, on these machines; recurrences of a flow together.
+pub fn finished_jobs(jobs: &[JobPlan], machines: &[MachineDraft], attempts: &[Attempt]) -> JobHistory {
+    let (places, mut costs) = (Places::of(machines), vec![JobCost::default(); jobs.len()]);
     for attempt in attempts {
         let Ended::Done(outcome) = &attempt.ended else { continue };
         let (plan, cost) = (&jobs[attempt.id.job as usize], &mut costs[attempt.id.job as usize]);
-        let micros = attempt.micros();
-        *cost = cost.and(match attempt.id.phase {
-            PhaseKind::Reduce => JobCost { reduces: 1, reduce_micros: micros, ..JobCost::default() },
-            PhaseKind::Map => JobCost { maps: 1, map_micros: micros, ..JobCost::default() },
-        });
+        let took = MachineCost::of(attempt.id.phase, attempt.micros());
+        cost.add(took, places.at(attempt.id.phase, attempt.slot).map(|place| place.group));
         cost.bytes_out += if plan.is_final(attempt.id) { outcome.bytes_out } else { 0 };
     }
     let mut finished = JobHistory::new();
     for (plan, cost) in jobs.iter().zip(costs) {
         if cost.maps == u64::from(plan.maps()) && cost.reduces == u64::from(plan.reducers) {
             let known = finished.entry(JobName::of(plan)).or_default();
-            *known = known.and(JobCost { bytes_in: plan.bytes_in(), ..cost });
+            *known = std::mem::take(known).and(&JobCost { bytes_in: plan.bytes_in(), ..cost });
         }
     }
     finished

@@ -143,6 +143,9 @@ impl Assigner {
             } else {
                 (1, 0)
             };
+            if slots == 0 {
+                engine.barred();
+            }
             ledger.show(phase, hidden);
             if begun < wanted {
                 self.skip.push(phase);

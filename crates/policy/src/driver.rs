@@ -310,6 +310,11 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.policy
     }
 
+    /// Takes out how long decisions have taken since this was asked last, nanoseconds each; none without a stopwatch.
+    pub fn take_decision_nanos(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.nanos)
+    }
+
     /// What the policy sees now.
     pub fn view(&self) -> View<'_> {
         View::of(&self.ledger, &self.estimates)

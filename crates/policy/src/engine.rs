@@ -49,6 +49,9 @@ pub trait Engine {
     /// Asks for [`Report::Woken`] at that time.
     fn wake_at(&mut self, at: Time);
 
+    /// A free slot stays free because its machine goes before what could start there would have ended ([`Report::Ends`]).
+    fn barred(&mut self) {}
+
     /// Whether flows may still arrive. Without any, a run is over when all that arrived are done.
     fn may_bring_flows(&mut self) -> bool;
 }

@@ -51,10 +51,14 @@ pub struct Learning {
     kinds: [Records; 2],
     /// Whether what is believed of a phase when it arrives is a guess to go on.
     guessing: bool,
+    /// Whether what is said of the speeds of machines is believed.
+    believes: bool,
     /// Size of a task of each phase as guessed, seconds.
     guesses: Grown<PhaseId, Option<f64>>,
     /// By kind: the size of all finished tasks of this run, and what was guessed of them, seconds.
     against_guess: [(f64, f64); 2],
+    /// What is believed of speeds before anything shows them.
+    prior: Vec<f64>,
     speeds: Vec<f64>,
     tasks: u64,
     /// How many tasks there were when the speeds were looked at.
@@ -79,6 +83,7 @@ impl Learning {
     pub fn new(cluster: &Cluster, history: &History) -> Self {
         let groups: Vec<String> = cluster.groups().iter().map(|group| group.name.clone()).collect();
         let mut learning = Self {
+            prior: vec![1.0; groups.len()],
             speeds: Vec::new(),
             number_of: (0..groups.len()).collect(),
             groups,
@@ -89,6 +94,7 @@ impl Learning {
             own: Grown::default(),
             kinds: [Records::new(), Records::new()],
             guessing: false,
+            believes: false,
             guesses: Grown::default(),
             against_guess: [(0.0, 0.0); 2],
             tasks: 0,
@@ -112,6 +118,17 @@ impl Learning {
     #[must_use]
     pub fn guessing(mut self) -> Self {
         self.guessing = true;
+        self
+    }
+
+    /// The same, which believes of machines the speeds that the cluster says they have until tasks show others: a real
+    /// cluster says what is known of its machines, and not what is true.
+    #[must_use]
+    pub fn believing_speeds(mut self, cluster: &Cluster) -> Self {
+        self.believes = true;
+        for (group, info) in cluster.groups().iter_enumerated() {
+            self.prior[self.number_of[group.index()]] = info.speed;
+        }
         self
     }
 
@@ -139,6 +156,7 @@ impl Learning {
     fn group(&mut self, name: &str) -> usize {
         self.groups.iter().position(|known| known == name).unwrap_or_else(|| {
             self.groups.push(name.to_owned());
+            self.prior.push(1.0);
             self.groups.len() - 1
         })
     }
@@ -221,8 +239,12 @@ impl Learning {
                 Event::MachineJoined(machine) => {
                     let group = instance.cluster().group_id_of(machine);
                     if group.index() == self.number_of.len() {
-                        let number = self.group(&instance.cluster().groups()[group].name);
+                        let info = &instance.cluster().groups()[group];
+                        let number = self.group(&info.name);
                         self.number_of.push(number);
+                        if self.believes {
+                            self.prior[number] = info.speed;
+                        }
                         self.look_again(instance, estimates);
                     }
                 }
@@ -299,7 +321,7 @@ impl Learning {
     /// All estimates, recomputed.
     fn look_again(&mut self, instance: &Instance, estimates: &mut Estimates) {
         let cluster = instance.cluster();
-        self.speeds = relative_speeds(self.names.iter().map(|(_, records)| records), self.groups.len());
+        self.speeds = relative_speeds(self.names.iter().map(|(_, records)| records), self.prior.clone());
         let factor = cluster.mean_speed() / mean_of_slots(cluster, &self.number_of, &self.speeds);
         self.speeds.iter_mut().for_each(|speed| *speed *= factor);
         for (group, speed) in estimates.speed.iter_mut_enumerated() {
@@ -338,20 +360,36 @@ fn mean_of_slots(cluster: &Cluster, number_of: &[usize], speeds: &[f64]) -> f64 
     sum / slots
 }
 
+/// The speeds of groups relative to each other, from what they took for the same phases.
+pub fn speeds(history: &History) -> BTreeMap<String, f64> {
+    let mut groups: Vec<String> = Vec::new();
+    let mut phases: BTreeMap<&PhaseName, Records> = BTreeMap::new();
+    for (name, group, record) in history.records() {
+        let number = groups.iter().position(|known| known == group).unwrap_or_else(|| {
+            groups.push(group.to_owned());
+            groups.len() - 1
+        });
+        add(phases.entry(name).or_default(), number, record);
+    }
+    let speeds = relative_speeds(phases.values(), vec![1.0; groups.len()]);
+    groups.into_iter().zip(speeds).collect()
+}
+
 /// Speeds of groups relative to each other, from what they took for the same phases: the size of a task
 /// is the mean of time · speed, a speed is the size of all that was finished over the time that took.
 ///
 /// With T the time and n the tasks of phase p on group g, one substituted into the other gives the work
 /// `w_g = Σ_p n_pg / n_p · Σ_h T_ph v_h`: the work is handed round among the groups that share phases, and
-/// none is lost, so it settles as a Markov chain does. Groups that share nothing with others keep a mean
-/// speed of 1. O(phases · groups² + rounds · groups²).
-fn relative_speeds<'a>(phases: impl Iterator<Item = &'a Records>, n: usize) -> Vec<f64> {
+/// none is lost, so it settles as a Markov chain does. Groups that share nothing with others keep the mean of the speeds
+/// that they had before. O(phases · groups² + rounds · groups²).
+fn relative_speeds<'a>(phases: impl Iterator<Item = &'a Records>, before: Vec<f64>) -> Vec<f64> {
     /// Most rounds; each halves the error or better unless groups share next to nothing.
     const ROUNDS: usize = 1_000;
     /// Relative change that is none.
     const SETTLED: f64 = 1e-12;
+    let n = before.len();
     if n < 2 {
-        return vec![1.0; n];
+        return before;
     }
     let (mut share, mut time) = (vec![0.0; n * n], vec![0.0; n]);
     for records in phases {
@@ -364,7 +402,7 @@ fn relative_speeds<'a>(phases: impl Iterator<Item = &'a Records>, n: usize) -> V
             }
         }
     }
-    let mut speeds = vec![1.0; n];
+    let mut speeds = before;
     for _ in 0..ROUNDS {
         let work = |row: &[f64]| -> f64 { row.iter().zip(&speeds).map(|(time, speed)| time * speed).sum() };
         let next: Vec<f64> = (share.chunks(n).zip(&time).zip(&speeds))

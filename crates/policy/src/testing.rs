@@ -81,6 +81,8 @@ pub(crate) struct Scripted {
     pub(crate) starts: Vec<Started>,
     pub(crate) orders: Vec<Order>,
     pub(crate) wakes: Vec<Time>,
+    /// How often it was told that a slot stays free because its machine goes.
+    pub(crate) barred: u32,
     /// Whether more flows may arrive although the script has none.
     pub(crate) may_bring_flows: bool,
 }
@@ -100,6 +102,7 @@ impl Scripted {
             starts: Vec::new(),
             orders: Vec::new(),
             wakes: Vec::new(),
+            barred: 0,
         }
     }
 
@@ -143,6 +146,10 @@ impl Engine for Scripted {
 
     fn wake_at(&mut self, at: Time) {
         self.wakes.push(at);
+    }
+
+    fn barred(&mut self) {
+        self.barred += 1;
     }
 
     fn may_bring_flows(&mut self) -> bool {

@@ -30,7 +30,7 @@ use crate::Moment;
 use crate::api::Event;
 use crate::closer::Closer;
 use crate::desk::{Answer, Desk, Effect, Facts, Heard, Limits, Out, Refusal, RefusalKind};
-use crate::front::{Events, Front, Question};
+use crate::front::{Events, Front, Question, Timings};
 use crate::hooks::Hooks;
 use crate::opener::{Errand, Opener, Past, Readies};
 use crate::place::Place;
@@ -230,7 +230,9 @@ impl Threads {
         }
         let objective = Objective::new(setup.metric.unwrap_or(Metric::Response), setup.combine);
         let outlook = Outlook::new(setup.policy.clone(), machines, objective, setup.slowstart);
-        let predictor = Predictor::new(outlook, setup.looks_with.clone(), desk.began());
+        let timings = Timings::default();
+        let predictor =
+            Predictor::new(outlook, setup.looks_with.clone(), desk.began(), timings.predictions.clone());
         let tell = heard(&messages);
         spawn("predictor", Box::new(move || predictor.work(&to_look, &tell)))?;
         let troubled = messages.clone();
@@ -251,6 +253,7 @@ impl Threads {
             readies: readies.clone(),
             closing,
             lately: lately.clone(),
+            decisions: timings.decisions.clone(),
             is_over: is_over.clone(),
         };
         let rules = Rules { policy: setup.policy.clone(), objective, slowstart: setup.slowstart };
@@ -262,6 +265,7 @@ impl Threads {
             questions: messages,
             events: events.clone(),
             lately,
+            timings,
             place: setup.place.clone(),
             clock: clock::unix_micros,
         };

@@ -10,6 +10,7 @@ use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline}
 use crate::core::Message;
 use crate::desk::{Answer, Ask, Refusal, RefusalKind};
 use crate::flow_file::check;
+use crate::metrics::Timed;
 use crate::place::Place;
 use crate::watch::Lately;
 use crate::who::Who;
@@ -69,8 +70,18 @@ pub struct Front {
     pub(crate) questions: Sender<Message>,
     pub(crate) events: Events,
     pub(crate) lately: Lately,
+    pub(crate) timings: Timings,
     pub(crate) place: Place,
     pub(crate) clock: fn() -> Moment,
+}
+
+/// How long things take.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timings {
+    /// The decisions of an instant.
+    pub(crate) decisions: Timed,
+    /// Looks ahead.
+    pub(crate) predictions: Timed,
 }
 
 /// What is said when the service does not answer any more.

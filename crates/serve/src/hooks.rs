@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use slackline_local::clock;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::api::Alert;
 
@@ -23,7 +24,7 @@ pub struct Hooks {
     /// A command for `sh -c`: it has SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and
     /// SLACKLINE_MESSAGE in its environment, and the alert as JSON on its standard input.
     pub command: Option<String>,
-    /// An address that the alert is sent to as JSON (POST), `http://…`.
+    /// An address that the alert is sent to as JSON (POST), `http://…` or `https://…`.
     pub address: Option<String>,
 }
 
@@ -106,11 +107,19 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Sends a message.
 fn send(address: &str, text: &str) -> Result<(), String> {
-    let agent = ureq::Agent::new_with_config(
-        ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(true).build(),
-    );
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .http_status_as_error(true)
+        .tls_config(TlsConfig::builder().root_certs(trusted()).build());
+    let agent = ureq::Agent::new_with_config(config.build());
     let sent = agent.post(address).header("content-type", "application/json").send(text);
     sent.map(drop).map_err(|error| error.to_string())
+}
+
+/// The certificates that this machine trusts.
+fn trusted() -> RootCerts {
+    let all = rustls_native_certs::load_native_certs().certs;
+    RootCerts::from(all.iter().map(|one| Certificate::from_der(one).to_owned()))
 }
 
 #[cfg(test)]

@@ -305,6 +305,8 @@ impl Inner {
             streams: self.streams.load(Ordering::Relaxed),
             audit_lost: self.audit.lost(),
             attempts: self.front.attempts(),
+            decisions: self.front.timings.decisions.clone(),
+            predictions: self.front.timings.predictions.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::api::{Calibration, Service, State};
 use crate::{SECOND, moment};
@@ -14,12 +14,37 @@ const BUCKETS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /// A kind of request: method and path, as the description of the API has them.
 type Kind = (String, String);
 
-/// How long requests of a kind took.
+/// How long things of a kind took.
 #[derive(Clone, Debug, Default)]
 struct Histogram {
     buckets: [u64; BUCKETS.len()],
     count: u64,
     sum: f64,
+}
+
+impl Histogram {
+    fn add(&mut self, seconds: f64) {
+        for (bucket, bound) in self.buckets.iter_mut().zip(BUCKETS) {
+            *bucket += u64::from(seconds <= bound);
+        }
+        self.count += 1;
+        self.sum += seconds;
+    }
+}
+
+/// How long something took each time, as somebody else counts it.
+#[derive(Clone, Debug, Default)]
+pub struct Timed(Arc<Mutex<Histogram>>);
+
+impl Timed {
+    /// It took that many seconds once more.
+    pub fn add(&self, seconds: f64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(seconds);
+    }
+
+    fn now(&self) -> Histogram {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +73,10 @@ pub struct Others {
     pub audit_lost: u64,
     /// Attempts that ended, by how.
     pub attempts: BTreeMap<String, u64>,
+    /// How long the decisions of an instant took.
+    pub decisions: Timed,
+    /// How long looks ahead took.
+    pub predictions: Timed,
 }
 
 impl Metrics {
@@ -60,12 +89,7 @@ impl Metrics {
         let kind = (method.to_owned(), path.to_owned());
         let mut counted = self.counted();
         *counted.requests.entry((kind.clone(), status)).or_default() += 1;
-        let took = counted.took.entry(kind).or_default();
-        for (bucket, bound) in took.buckets.iter_mut().zip(BUCKETS) {
-            *bucket += u64::from(seconds <= bound);
-        }
-        took.count += 1;
-        took.sum += seconds;
+        counted.took.entry(kind).or_default().add(seconds);
     }
 
     /// Something happened.
@@ -109,6 +133,16 @@ impl Page {
     fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
         self.head(name, kind, help);
         self.value(name, &[], value);
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], took: &Histogram) {
+        let bucket = format!("{name}_bucket");
+        for (bound, n) in BUCKETS.iter().zip(took.buckets) {
+            self.value(&bucket, &[labels, &[("le", &bound.to_string())]].concat(), n as f64);
+        }
+        self.value(&bucket, &[labels, &[("le", "+Inf")]].concat(), took.count as f64);
+        self.value(&format!("{name}_sum"), labels, took.sum);
+        self.value(&format!("{name}_count"), labels, took.count as f64);
     }
 
     /// One value for each label.
@@ -184,15 +218,18 @@ impl Page {
         let name = "slackline_http_request_duration_seconds";
         self.head(name, "histogram", "Time from the head of a request to that of its answer.");
         for ((method, path), took) in &counted.took {
-            let kind = [("method", method.as_str()), ("path", path.as_str())];
-            let bucket = format!("{name}_bucket");
-            for (bound, n) in BUCKETS.iter().zip(took.buckets) {
-                self.value(&bucket, &[kind[0], kind[1], ("le", &bound.to_string())], n as f64);
-            }
-            self.value(&bucket, &[kind[0], kind[1], ("le", "+Inf")], took.count as f64);
-            self.value(&format!("{name}_sum"), &kind, took.sum);
-            self.value(&format!("{name}_count"), &kind, took.count as f64);
+            self.histogram(name, &[("method", method.as_str()), ("path", path.as_str())], took);
         }
+        let name = "slackline_decision_duration_seconds";
+        self.head(
+            name,
+            "histogram",
+            "Time that the policy took to decide what starts, of each instant at which something happened.",
+        );
+        self.histogram(name, &[], &others.decisions.now());
+        let name = "slackline_prediction_duration_seconds";
+        self.head(name, "histogram", "Time that a look ahead took, over all flows that are live.");
+        self.histogram(name, &[], &others.predictions.now());
         self.one("slackline_http_connections", "gauge", "Connections there are.", others.connections as f64);
         let help = "Streams of events there are.";
         self.one("slackline_http_event_streams", "gauge", help, others.streams as f64);

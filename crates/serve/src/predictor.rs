@@ -12,6 +12,7 @@ use slackline_model::Time;
 
 use crate::api::{MadeLate, Remedy};
 use crate::desk::{Expected, Heard, Meaning, Outlooked, Seen};
+use crate::metrics::Timed;
 use crate::watch::Happened;
 use crate::{Moment, SECOND, timestamp};
 
@@ -59,6 +60,7 @@ pub struct Predictor {
     /// The policy that is looked ahead with.
     runs: BTreeMap<u64, Tracked>,
     by: PolicySpec,
+    took: Timed,
 }
 
 struct Tracked {
@@ -71,9 +73,9 @@ struct Tracked {
 }
 
 impl Predictor {
-    /// One that looks ahead with a policy, for an engine whose time began then.
-    pub fn new(outlook: Outlook, by: PolicySpec, began: Moment) -> Self {
-        Self { outlook, began, runs: BTreeMap::new(), by }
+    /// One that looks ahead with a policy, for an engine whose time began then; how long it takes is told to `took`.
+    pub fn new(outlook: Outlook, by: PolicySpec, began: Moment, took: Timed) -> Self {
+        Self { outlook, began, runs: BTreeMap::new(), by, took }
     }
 
     /// Does what it is asked, until nobody asks any more.
@@ -82,6 +84,7 @@ impl Predictor {
             match look {
                 Look::Ahead(number) => {
                     let outlooked = self.look(clock::unix_micros(), number);
+                    self.took.add(outlooked.took as f64 / SECOND as f64);
                     tell(Heard::Predicted(outlooked));
                 }
                 other => {

@@ -11,6 +11,7 @@ use slackline_model::Time;
 
 use crate::Moment;
 use crate::desk::{Heard, Seen};
+use crate::metrics::Timed;
 use crate::opener::{Readies, Ready};
 use crate::place::Place;
 use crate::predictor::Look;
@@ -50,6 +51,8 @@ pub struct Ports {
     pub closing: Sender<Box<Returned>>,
     /// Attempts that ended lately.
     pub lately: Lately,
+    /// How long decisions take.
+    pub decisions: Timed,
     /// Whether to end.
     pub is_over: Arc<AtomicBool>,
 }
@@ -182,5 +185,9 @@ impl Host for Desked {
 
     fn is_over(&self) -> bool {
         self.ports.is_over.load(Ordering::SeqCst)
+    }
+
+    fn decided(&mut self, nanos: u64) {
+        self.ports.decisions.add(nanos as f64 / 1e9);
     }
 }

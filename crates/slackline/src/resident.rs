@@ -20,6 +20,7 @@ use slackline_policy::{Config, Driver, Learning};
 
 use crate::policy_spec::PolicySpec;
 use crate::run::{Lent, Run};
+use crate::stopwatch::Stopwatch;
 
 /// Names of phases that are remembered when their flows are over, to estimate those that come again.
 const REMEMBERED: usize = 1_000;
@@ -37,6 +38,9 @@ pub trait Host {
 
     /// Whether to end the loop, with whatever still runs.
     fn is_over(&self) -> bool;
+
+    /// How long the decisions of an instant took, nanoseconds.
+    fn decided(&mut self, _nanos: u64) {}
 }
 
 /// What is asked of the engine. Runs are called by numbers that the host gives.
@@ -109,8 +113,11 @@ pub fn drive(
     let empty = resident.empty().clone();
     let mut policy = rules.policy.build(empty.cluster(), &rules.objective);
     let learning = Learning::new(empty.cluster(), &History::new()).guessing().remembering(REMEMBERED);
+    let stopwatch = Stopwatch::start();
+    let nanos = || stopwatch.nanos();
     let config = Config::plain()
         .with_slowstart(rules.slowstart)
+        .with_stopwatch(Some(&nanos))
         // How often a task may fail is the business of its run.
         .with_attempts_max(u16::MAX)
         .with_learning(Some(learning));
@@ -130,6 +137,7 @@ pub fn drive(
         if !driver.step() {
             break;
         }
+        driver.take_decision_nanos().into_iter().for_each(|nanos| host.decided(nanos));
         let now = driver.view().now;
         for ended in driver.engine().ended() {
             seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));

@@ -23,6 +23,7 @@ mod hooks;
 mod learning;
 #[cfg(feature = "report")]
 pub mod logs;
+mod machines;
 mod outcome;
 mod outlook;
 mod paths;
@@ -52,6 +53,7 @@ pub use events::Events;
 pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks};
+pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use outlook::{Ahead, Completions, Followed, Outlook};
 pub use preview::Preview;
@@ -71,7 +73,7 @@ pub use slackline_local::this_machine::LocalEngine;
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
     Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, JobThere, KeptJob, LogError,
-    Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    Obstacle, Places, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
 pub use state::{

@@ -3,6 +3,7 @@
 //! One row for each phase and group of machines, each on a line of its own. Of real runs there is a line a run beside
 //! them: what its jobs took and moved, from which the rows were made.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,24 @@ pub struct HistoryJob {
     /// What its reduces counted; nothing in histories of the time before.
     #[serde(default, skip_serializing_if = "PhaseCounts::is_nothing")]
     pub reduce_counts: PhaseCounts,
+    /// What of this was on which of several machines, by their names; nothing of runs on one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub machines: BTreeMap<String, HistoryMachine>,
+}
+
+/// What tasks of a job took on one of several machines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HistoryMachine {
+    /// Map tasks.
+    pub maps: u64,
+    /// How long they took together, microseconds.
+    pub map_micros: u64,
+    /// Reduce tasks.
+    pub reduces: u64,
+    /// How long they took together, microseconds.
+    pub reduce_micros: u64,
 }
 
 /// What a group of machines has finished of a phase.

@@ -84,7 +84,8 @@ pub use exporters::Exported;
 pub use folder::Folder;
 pub use format::Format;
 pub use history::{
-    HistoryJob, HistoryRun, read_history, read_history_and_runs, write_history, write_history_and_runs,
+    HistoryJob, HistoryMachine, HistoryRun, read_history, read_history_and_runs, write_history,
+    write_history_and_runs,
 };
 pub use import::{Imported, read_folder, read_workload};
 pub use importer::{ImportFolder, Importer, Input, Output};

@@ -13,7 +13,7 @@ use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
-use slackline::run::{FlowState, JobFigures, JobThere, KeptJob, Stage, StateOfRun, TaskAtWork};
+use slackline::run::{FlowState, JobFigures, JobThere, KeptJob, MachineState, Stage, StateOfRun, TaskAtWork};
 use slackline_local::clock;
 
 use super::{Answer, queue};
@@ -173,6 +173,9 @@ fn table(state: &StateOfRun, view: &View) -> String {
     if !state.there.is_empty() {
         out.extend(["\non the cluster:\n", &there(state, view)]);
     }
+    if !state.machines.is_empty() {
+        out.extend(["\n", &machines(state, view)]);
+    }
     if !state.at_work.is_empty() {
         out.extend(["\n", &at_work(state)]);
     }
@@ -268,12 +271,33 @@ fn kept(state: &StateOfRun, view: &View) -> String {
     table.render(view)
 }
 
+/// The machines of a run on several.
+fn machines(state: &StateOfRun, view: &View) -> String {
+    let mut table = Table::new(&[
+        ("machine", Align::Left),
+        ("slots", Align::Right),
+        ("at work", Align::Right),
+        ("tasks done", Align::Right),
+        ("mean", Align::Right),
+        ("failed\nattempts", Align::Right),
+        ("stopped", Align::Right),
+    ]);
+    for machine in &state.machines {
+        let MachineState { name, slots, at_work, done, failed, stopped, seconds, .. } = machine;
+        let mean = if *done > 0 { duration(seconds / *done as f64) } else { String::new() };
+        let [slots, at_work, done] = [u64::from(*slots), *at_work, *done].map(|n| n.to_string());
+        table.row([name.clone(), slots, at_work, done, mean, failed.to_string(), stopped.to_string()]);
+    }
+    table.render(view)
+}
+
 /// The tasks at work.
 fn at_work(state: &StateOfRun) -> String {
     let line = |one: &TaskAtWork| {
         let since = duration((state.now - one.since).max(0.0));
-        let TaskAtWork { flow, job, id, slot, .. } = one;
-        let slot = slot.map_or_else(String::new, |slot| format!(" on slot {slot}"));
+        let TaskAtWork { flow, job, id, machine, slot, .. } = one;
+        let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
+        let slot = slot.map_or_else(String::new, |slot| format!(" on slot {slot}{of}"));
         format!("  {flow}/{job} {} {}{slot}, for {since}\n", id.phase.name(), id.task)
     };
     let all = state.at_work.len();
@@ -349,6 +373,7 @@ fn document(state: &StateOfRun) -> Value {
             "job": one.job,
             "phase": one.id.phase.name(),
             "task": one.id.task,
+            "machine": one.machine,
             "slot": one.slot,
             "process": one.process,
             "since": one.since,
@@ -377,6 +402,18 @@ fn document(state: &StateOfRun) -> Value {
             "containers": job.containers,
         })
     };
+    let machine = |machine: &MachineState| {
+        json!({
+            "machine": machine.name,
+            "slots": machine.slots,
+            "speed": machine.speed,
+            "at_work": machine.at_work,
+            "done": machine.done,
+            "seconds": machine.seconds,
+            "failed_attempts": machine.failed,
+            "stopped_attempts": machine.stopped,
+        })
+    };
     json!({
         "slackline": 1,
         "state": state.state.display().to_string(),
@@ -386,6 +423,7 @@ fn document(state: &StateOfRun) -> Value {
         "now": state.now,
         "recorded": state.recorded,
         "slots": state.slots,
+        "machines": state.machines.iter().map(machine).collect::<Vec<_>>(),
         "tasks": tasks.total,
         "done": tasks.done,
         "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),

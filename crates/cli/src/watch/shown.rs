@@ -189,8 +189,9 @@ fn job(job: &JobState) -> Job {
 }
 
 fn task(one: &TaskAtWork, now: f64) -> Task {
-    let TaskAtWork { flow, job, id, slot, since, .. } = one;
-    let slot = slot.map_or_else(String::new, |slot| format!(", slot {slot}"));
+    let TaskAtWork { flow, job, id, machine, slot, since, .. } = one;
+    let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
+    let slot = slot.map_or_else(String::new, |slot| format!(", slot {slot}{of}"));
     let since = duration((now - since).max(0.0));
     let text = format!("{flow}/{job} {} {}{slot}, for {since}", id.phase.name(), id.task);
     Task { flow: flow.clone(), text }

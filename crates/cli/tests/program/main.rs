@@ -8,6 +8,7 @@
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `fleet`: flows on several machines, over what stands for ssh and for Slurm;
 //! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
@@ -48,6 +49,7 @@ mod edges;
 mod explain;
 mod exports;
 mod files;
+mod fleet;
 mod hadoop_logs;
 mod help;
 mod history;

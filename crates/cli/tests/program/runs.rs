@@ -153,7 +153,7 @@ fn results_are_those_of_an_independent_computation() {
 }
 
 /// How many outputs of tasks have been moved to their places.
-fn committed(dir: &Path) -> usize {
+pub(crate) fn committed(dir: &Path) -> usize {
     let entries = |dir: &Path| -> Vec<PathBuf> {
         // Directories come and go while the run is at work.
         fs::read_dir(dir).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
@@ -182,18 +182,21 @@ fn has_ended(child: &mut Child, dir: &Path) -> bool {
 /// `SLACKLINE_SCALE=k` kills k times as often.
 #[test]
 fn a_run_that_is_killed_goes_on_and_gives_the_same() {
-    let calm = prepared("run-calm");
-    assert_eq!(slackline(&calm, &RUN).code, Some(0));
-    let expected = results(&calm);
+    killed_again_and_again(&Family::new("run-killed"), &prepared("run-calm"), &prepared("run-killed"), &RUN);
+}
+
+/// Kills a run in `dir` at all sorts of moments; in the end it has given what one in `calm` gives that nobody disturbs.
+pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, run: &[&str]) {
+    assert_eq!(slackline(calm, &RUN).code, Some(0));
+    let expected = results(calm);
     let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
-    let (dir, family) = (prepared("run-killed"), Family::new("run-killed"));
     let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
     // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it is killed more often,
     // and later.
     while kills < 6 * scale || 3 * taken_up < kills && kills < 60 * scale {
-        let args = if again { [&RUN[..], &["--again"]].concat() } else { RUN.to_vec() };
-        let before = committed(&dir);
-        let mut child = start(&family, &dir, &args);
+        let args = if again { [run, &["--again"]].concat() } else { run.to_vec() };
+        let before = committed(dir);
+        let mut child = start(family, dir, &args);
         // Any sequence of pauses will do; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let is_early = kills % 3 == 0;
@@ -202,21 +205,21 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
         } else {
             until("a task is done", || {
                 let has_begun = !again || read(&dir.join("err")).contains("everything is done again");
-                let now = committed(&dir);
-                has_ended(&mut child, &dir) || has_begun && now != before
+                let now = committed(dir);
+                has_ended(&mut child, dir) || has_begun && now != before
             });
             pause((state >> 33) % 60 * (1 + kills / (6 * scale)));
         }
         // A run that had ended by then was not killed: its results are looked at, and it starts over.
-        let is_over = has_ended(&mut child, &dir);
+        let is_over = has_ended(&mut child, dir);
         child.kill().expect("it can be killed");
         child.wait().expect("it is gone");
         let going_on = "going on with a run that was begun: ";
         let err = read(&dir.join("err"));
         taken_up += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
         if is_over {
-            assert_eq!(results(&dir), expected);
-            checked(&dir);
+            assert_eq!(results(dir), expected);
+            checked(dir);
             again = true;
         } else {
             kills += 1;
@@ -225,11 +228,11 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
         }
     }
     assert!(3 * taken_up >= kills, "{taken_up} of {kills} kills came after a task was done");
-    let last = slackline(&dir, &RUN);
+    let last = slackline(dir, run);
     assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);
-    assert_eq!(results(&dir), expected);
+    assert_eq!(results(dir), expected);
     // The judge accepts one finished attempt a task: none that had committed ran again.
-    checked(&dir);
+    checked(dir);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use slackline_policy::engine::{Report, RowId};
 use super::{Happening, Local, Running, Stage};
 use crate::fleet::Told;
 use crate::journal::{Attempt, Ended};
+use crate::layout::Layout;
 use crate::limits::Limits;
 use crate::log::LogError;
 use crate::task::Outcome;
@@ -217,7 +218,8 @@ impl Local<'_> {
         let id = running.id;
         let job = &self.work.jobs[id.job as usize];
         let layout = &self.work.layout;
-        let mut moved = layout.put(job, id, running.number);
+        let put = if self.settings.spread { Layout::put_when_seen } else { Layout::put };
+        let mut moved = put(layout, job, id, running.number);
         if job.is_final(id) {
             moved = moved.and_then(|()| self.spares.keep(id.job, layout.attempt(job, id, running.number)));
         }

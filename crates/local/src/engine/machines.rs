@@ -125,7 +125,7 @@ impl Local<'_> {
             self.clear(id, number);
         }
         let name = self.cluster.machine_name(machine);
-        self.observer.happened(self.now, Happening::MachineUp { machine: &name });
+        self.observer.happened(self.now, Happening::MachineUp { joined: None, machine: &name });
         self.of_machines.push(Report::Up(machine));
     }
 
@@ -136,29 +136,33 @@ impl Local<'_> {
         if let Err(error) = self.work.journal.joined(&joined) {
             return self.lose_journal(&error);
         }
-        let slots = Slots::Universal(slots);
-        let group = Group { name, count: 1, speed, slots, rack: None, first: MachineId(0) };
+        let group =
+            Group { name, count: 1, speed, slots: Slots::Universal(slots), rack: None, first: MachineId(0) };
         for machine in self.cluster.join(group.clone()).map(MachineId) {
             self.ids.insert(number, machine);
             self.machines.insert(machine, capacity);
         }
-        self.observer.happened(self.now, Happening::MachineUp { machine: &group.name });
+        self.observer.happened(self.now, Happening::MachineUp { joined: Some(slots), machine: &group.name });
         self.of_machines.push(Report::Joined(group));
     }
 
-    /// Nothing is at work and nothing comes by itself: whether machines are waited for. If none will come, the run ends
-    /// here, and what is left of it is for another session.
-    pub(super) fn waits_for_machines(&mut self) -> bool {
-        if !self.is_cut_short() {
+    /// Whether nothing is at work and nothing will be, whatever the policy wants. If that is for lack of machines, they are
+    /// waited for; if none will come, what is left is for another session.
+    pub(super) fn is_over(&mut self) -> bool {
+        if !self.running.is_empty() || self.coming.is_due_some_day() {
             return false;
         }
-        match self.fleet.prospect() {
-            Prospect::Same => false,
-            Prospect::Coming => true,
+        let is_lacking = self.is_barred || self.away.len() == self.cluster.n_machines() as usize;
+        if !is_lacking || !self.is_cut_short() {
+            return self.wakes.is_empty();
+        }
+        match self.fleet.prospect(self.is_barred) {
+            Prospect::Same => self.wakes.is_empty(),
+            Prospect::Coming => false,
             Prospect::Over(why) => {
                 self.observer.happened(self.now, Happening::Warned(&why));
                 self.paused = true;
-                false
+                true
             }
         }
     }

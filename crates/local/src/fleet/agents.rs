@@ -20,10 +20,10 @@ use slackline_model::MachineId;
 
 use self::hub::{Hub, Order};
 use super::link::Link;
-use super::protocol::{Hello, SEEN, SILENT, ToAgent, line};
+use super::protocol::{Hello, SILENT, ToAgent, line};
 use super::{Assignment, Capacity, Fleet, NewMachine, Prospect, Told, Waker};
 use crate::clock::Stopwatch;
-use crate::task::Spec;
+use crate::task::{SEEN, Spec};
 
 /// How long no machine at all may be there before a run is given up for now.
 const FORSAKEN: Duration = Duration::from_secs(600);
@@ -55,8 +55,8 @@ pub(crate) struct Asked {
     pub(crate) up: usize,
     /// Whether none has been there for long.
     pub(crate) is_forsaken: bool,
-    /// Whether one that is there goes at a known time.
-    pub(crate) is_bounded: bool,
+    /// Whether something does not start because they go too soon.
+    pub(crate) is_barred: bool,
     /// How many attempts ended, well or not, since the last machines came.
     pub(crate) ended: u64,
 }
@@ -149,8 +149,6 @@ pub(crate) struct Agents {
     supply: Option<Box<dyn Supply>>,
     /// How many attempts ended since the last machines came.
     ended: u64,
-    /// Machines that go at a known time.
-    bounded: BTreeSet<MachineId>,
     told: VecDeque<Told>,
     /// By machine: what it has, once that is known.
     capacities: Vec<Capacity>,
@@ -197,7 +195,6 @@ impl Agents {
             waker,
             supply,
             ended: 0,
-            bounded: BTreeSet::new(),
             told: VecDeque::new(),
             capacities: vec![none; names.len()],
             epochs: BTreeMap::new(),
@@ -253,7 +250,6 @@ impl Agents {
             Told::Down { machine, .. } => {
                 *self.epochs.entry(*machine).or_default() += 1;
                 self.up.remove(machine);
-                self.bounded.remove(machine);
             }
             Told::Up(machine) | Told::Joined(NewMachine { number: machine, .. }) => {
                 if self.up.is_empty() {
@@ -262,10 +258,7 @@ impl Agents {
                 self.up.insert(*machine);
             }
             Told::Ended { .. } => self.ended += 1,
-            Told::Until { machine, .. } => {
-                self.bounded.insert(*machine);
-            }
-            Told::Said(_) => {}
+            Told::Until { .. } | Told::Said(_) => {}
         }
         let is_forsaken = self.up.is_empty();
         let since = self.forsaken.unwrap_or_else(|| self.clock.elapsed());
@@ -315,12 +308,12 @@ impl Fleet for Agents {
         self.waker.clone()
     }
 
-    fn prospect(&mut self) -> Prospect {
+    fn prospect(&mut self, is_barred: bool) -> Prospect {
         let alone = self.forsaken.map(|since| self.clock.elapsed().saturating_sub(since));
         let is_forsaken = alone.is_some_and(|alone| alone > FORSAKEN);
         if let Some(supply) = &mut self.supply {
-            let (up, is_bounded, ended) = (self.up.len(), !self.bounded.is_empty(), self.ended);
-            return supply.more(Asked { up, is_forsaken, is_bounded, ended }, &self.orders);
+            let (up, ended) = (self.up.len(), self.ended);
+            return supply.more(Asked { up, is_forsaken, is_barred, ended }, &self.orders);
         }
         match alone {
             None => Prospect::Same,

@@ -26,10 +26,6 @@ pub(crate) const BEAT: Duration = Duration::from_secs(2);
 pub(crate) const SILENT: Duration = Duration::from_secs(10);
 /// An agent that hears nothing for so long ends.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// What is committed elsewhere is seen at the latest after so long: the attributes of directories on NFS are believed for a
-/// minute.
-pub(crate) const SEEN: Duration = Duration::from_secs(60);
-
 /// A line of an agent is shorter: a report with the last words of a command is far shorter.
 pub(crate) const LINE_MAX: usize = 1 << 20;
 

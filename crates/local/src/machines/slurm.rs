@@ -26,6 +26,7 @@ use crate::fleet::agents::{Agents, Asked, Machine, Orders, Supply, Terms};
 use crate::fleet::link::LinkCommand;
 use crate::fleet::{Capacity, Prospect};
 use crate::run::{EngineError, Says};
+use crate::speeds::Speeds;
 use crate::this_machine::{HASH, SPECULATE, SPLIT, TASK_MEMORY, TIMEOUT};
 
 /// What the table of engines says of it.
@@ -89,7 +90,7 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
             return Err(ParamError::Value { name, found: settings.text(name).to_owned(), expected }.into());
         }
     }
-    let site = Slurm { given, wish, slots, program: program(settings)? };
+    let site = Slurm { given, wish, slots, speeds: Speeds::default(), program: program(settings)? };
     Ok(Box::new(MachinesEngine { site, common: Common::of(settings)? }))
 }
 
@@ -99,6 +100,8 @@ fn wish(settings: &params::Settings, slots: Option<u32>) -> Result<Wish, ParamEr
         format!("--nodes={}", settings.count(NODES.name)),
         "--job-name=slackline".to_owned(),
         "--no-bell".to_owned(),
+        // It ends when the allocation is taken away.
+        "--kill-command=TERM".to_owned(),
     ];
     match slots {
         None => options.push("--exclusive".to_owned()),
@@ -133,6 +136,8 @@ struct Slurm {
     wish: Option<Wish>,
     /// Tasks at a time on each node, if not as many as processors.
     slots: Option<u32>,
+    /// What is known of the speeds of nodes.
+    speeds: Speeds,
     program: String,
 }
 
@@ -154,7 +159,7 @@ impl Slurm {
         let args = options.into_iter().chain([self.program.clone(), agent::ARGUMENT.to_owned()]).collect();
         let link = LinkCommand { program: PathBuf::from("srun"), args, unset: &UNSET };
         let slots = self.slots.unwrap_or(cpus);
-        Machine { name: node.to_owned(), slots, speed: 1.0, link: Box::new(link), left }
+        Machine { name: node.to_owned(), slots, speed: self.speed(node), link: Box::new(link), left }
     }
 
     /// All nodes of an allocation.
@@ -165,8 +170,15 @@ impl Slurm {
     }
 
     fn drafts(&self, allocation: &Allocation) -> Vec<MachineDraft> {
-        let draft = |(node, cpus): &(String, u32)| draft(node, self.slots.unwrap_or(*cpus), 1);
+        let draft = |(node, cpus): &(String, u32)| MachineDraft {
+            speed: self.speed(node),
+            ..draft(node, self.slots.unwrap_or(*cpus), 1)
+        };
         allocation.nodes.iter().map(draft).collect()
+    }
+
+    fn speed(&self, node: &str) -> f64 {
+        self.speeds.of(node).unwrap_or(1.0)
     }
 }
 
@@ -196,6 +208,10 @@ impl Site for Slurm {
         }
     }
 
+    fn learn(&mut self, speeds: Speeds) {
+        self.speeds = speeds;
+    }
+
     fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError> {
         let (supply, allocation): (Box<dyn Supply>, Allocation) = match (&self.given, &self.wish) {
             (Some(given), _) => (Box::new(Inside), given.clone()),
@@ -217,7 +233,7 @@ struct Inside;
 
 impl Supply for Inside {
     fn more(&mut self, asked: Asked, _: &Orders) -> Prospect {
-        match (asked.up, asked.is_forsaken, asked.is_bounded) {
+        match (asked.up, asked.is_forsaken, asked.is_barred) {
             (0, false, _) => Prospect::Coming,
             (0, true, _) => Prospect::Over("no node of the allocation answers any more".to_owned()),
             (_, _, true) => Prospect::Over(
@@ -283,12 +299,13 @@ impl Supply for Asking {
                 *state = State::Over(why.clone());
                 Prospect::Over(why)
             }
-            State::Held { keeper, allocation, since } => {
-                if asked.up < allocation.nodes.len() && since.elapsed() < OPENING {
+            State::Held { mut keeper, allocation, since } => {
+                let is_held = !keeper.is_over();
+                if is_held && asked.up < allocation.nodes.len() && since.elapsed() < OPENING {
                     *state = State::Held { keeper, allocation, since };
                     return Prospect::Coming;
                 }
-                if asked.ended == 0 {
+                if is_held && asked.ended == 0 {
                     // Another one would do no better.
                     return Prospect::Over(
                         "no task has ended in the last allocation: what is left takes longer than one; see --time".to_owned(),

@@ -14,6 +14,7 @@ use crate::backend::{Backend, EngineEntry};
 use crate::fleet::agents::{Agents, Machine, Terms};
 use crate::fleet::link::LinkCommand;
 use crate::run::{EngineError, Says};
+use crate::speeds::Speeds;
 use crate::this_machine::{HASH, SPECULATE, SPLIT, TASK_MEMORY, TIMEOUT};
 
 /// What the table of engines says of it.
@@ -97,6 +98,16 @@ impl Site for Ssh {
 
     fn expected(&self) -> Vec<MachineDraft> {
         self.hosts.iter().map(Host::draft).collect()
+    }
+
+    fn said(&self) -> Vec<(String, f64)> {
+        self.hosts.iter().filter_map(|host| Some((host.name.clone(), host.speed?))).collect()
+    }
+
+    fn learn(&mut self, speeds: Speeds) {
+        for host in &mut self.hosts {
+            host.speed = host.speed.or_else(|| speeds.of(&host.name));
+        }
     }
 
     fn open(&self, terms: Terms, _: Says<'_>) -> Result<Opened, EngineError> {

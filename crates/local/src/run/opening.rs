@@ -216,8 +216,8 @@ fn seen(layout: &Layout) -> Result<Content, EngineError> {
 
 /// Removes a run that could not begin: what it leaves is nothing but its beginning.
 fn forget(layout: &Layout) {
-    let _ = layout.remove_data();
     // What cannot be removed is an empty run, which does no harm.
+    let _ = (layout.remove_data(), remove(&layout.pids()));
     let _ = remove(&layout.made()).and_then(|()| remove(&layout.journal()));
     if let Some(root) = layout.journal().parent() {
         let _ = fs::remove_dir(root);

@@ -14,6 +14,7 @@ use super::log::Log;
 use super::part::Part;
 use super::partition::{Boundaries, Partitioner};
 use super::program::{Built, Generator, Program, Resources, build, build_program};
+use super::ranges;
 use super::source::Watched;
 use super::{Job, NEEDS_HADOOP, Outcome, Spec, Split, Task, TaskError};
 
@@ -311,6 +312,9 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
                 Target::Output { is_durable: spec.durable, is_packed }
             };
             let run = collector.finish(&path, target)?;
+            if spec.durable && spec.shuffle.is_ranged() {
+                ranges::sync(&spec.directory)?;
+            }
             outcome.spills = collector.spills();
             outcome.records_out = run.sections.iter().map(|section| section.records).sum();
             outcome.bytes_out = run.sections.iter().map(|section| section.bytes).sum();

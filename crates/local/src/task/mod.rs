@@ -42,6 +42,7 @@ mod program;
 mod ranges;
 mod reduce;
 mod reported;
+mod seen;
 mod segment;
 mod source;
 mod spec;
@@ -57,6 +58,7 @@ pub(crate) use map::is_there;
 pub use part::{PARTS_MAX, part_file, part_name};
 pub use prepare::prepare;
 pub use program::{Argument, Info, Shape, describe, programs};
+pub(crate) use seen::SEEN;
 pub use source::Source;
 pub use spec::{Args, Job, NEEDS_HADOOP, Outcome, Setting, Shuffle, Spec, Split, Task};
 pub use split::{check_count, of_inputs, plan, whole_files};
@@ -64,6 +66,7 @@ pub use split::{check_count, of_inputs, plan, whole_files};
 use std::fs;
 
 use self::source::WatchedFiles;
+use crate::files;
 
 /// Runs one attempt to its end, in this process and in its directory, which is made where it is
 /// missing.
@@ -73,6 +76,18 @@ use self::source::WatchedFiles;
 /// Whatever stops the attempt, with the file and place or the command and the last lines of its
 /// standard error. What the attempt has written stays where it is.
 pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
+    let ended = once(spec);
+    match &ended {
+        Err(error) if spec.patient && seen::comes(spec, error) => {
+            files::remove(&spec.directory).map_err(error::at("cannot remove", &spec.directory))?;
+            once(spec)
+        }
+        _ => ended,
+    }
+}
+
+/// The same, with what it reads as it is seen now.
+fn once(spec: &Spec) -> Result<Outcome, TaskError> {
     check_parts(&spec.task)?;
     check_shuffle(&spec.job, &spec.shuffle)?;
     fs::create_dir_all(&spec.directory).map_err(error::at("cannot make directory", &spec.directory))?;

@@ -6,7 +6,7 @@
 //! memory is; combiners, which depend on that, are left out.
 
 use std::cmp::Ordering;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::TaskError;
@@ -72,6 +72,14 @@ pub(super) fn write(
         keys.sample(&last, passed);
     }
     keys.write(directory)
+}
+
+/// Waits until what a map leaves is on the disk.
+pub(super) fn sync(directory: &Path) -> Result<(), TaskError> {
+    for path in [MAP_OUTPUT, KEYS].map(|name| directory.join(name)) {
+        File::open(&path).and_then(|file| file.sync_all()).map_err(at("cannot write", &path))?;
+    }
+    Ok(())
 }
 
 impl Keys {

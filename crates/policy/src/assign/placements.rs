@@ -136,6 +136,7 @@ fn serve<E: Engine + ?Sized>(
             continue;
         }
         if !ledger.ends_in_time(head.phase, machine, estimates) {
+            engine.barred();
             at += 1;
             continue;
         }

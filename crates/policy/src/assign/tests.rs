@@ -502,11 +502,13 @@ fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
         let mut layer = ending(policy);
         layer.assign();
         assert_eq!(at_work(&layer), [(0, 1), (1, 0)]);
+        let before = layer.engine.barred;
         // Two seconds later the short one is too long as well.
         layer.books.advance(seconds(4));
         layer.absorb(finished(1, seconds(4)));
         assert_eq!(layer.assign(), []);
         assert_eq!(layer.books.free[0].len(), 1, "the slot stays free");
+        assert!(layer.engine.barred > before, "and the engine knows why");
         // It stays longer than was said, or comes back for longer.
         layer.absorb(Report::Ends { machine: MachineId(0), at: seconds(6) });
         assert_eq!(layer.assign(), [(1, 1, 1)]);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use slackline_local::run::LostOutput;
-use slackline_local::{Attempt, Ended, Happening, JobVerdict, TaskId, Verdict};
+use slackline_local::{Attempt, Ended, Happening, JobVerdict, Places, TaskId, Verdict};
 use slackline_model::Time;
 
 use super::turns::{Turn, Turns};
@@ -34,6 +34,8 @@ pub struct Events<W: Write> {
     now: f64,
     /// By job: its flow and its name.
     jobs: Vec<(String, String)>,
+    /// The machines by their slots.
+    places: Places,
     turns: Turns,
     /// How many attempts of a task this session has started.
     attempts: BTreeMap<TaskId, u32>,
@@ -55,6 +57,7 @@ impl<W: Write> Events<W> {
             lost: Vec::new(),
             now: 0.0,
             jobs: Vec::new(),
+            places: Places::default(),
             turns: Turns::default(),
             attempts: BTreeMap::new(),
             recorded: None,
@@ -100,7 +103,11 @@ impl<W: Write> Events<W> {
         let mut said = self.task(id);
         if let Some(attempt) = self.recorded.take().filter(|attempt| attempt.id == id) {
             said.insert("number".to_owned(), attempt.number.into());
-            said.insert("slot".to_owned(), attempt.slot.into());
+            let place = self.places.of_several(id.phase, attempt.slot);
+            said.insert("slot".to_owned(), place.as_ref().map_or(attempt.slot, |(_, slot)| *slot).into());
+            if let Some((machine, _)) = place {
+                said.insert("machine".to_owned(), machine.into());
+            }
             said.insert("seconds".to_owned(), (attempt.micros() as f64 / 1e6).into());
             if let Ended::Done(mut outcome) = attempt.ended {
                 // What a resumed run compares is no count.
@@ -190,6 +197,7 @@ impl<W: Write> Sink for Events<W> {
             flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())).collect::<Vec<_>>()
         };
         self.jobs = overview.flows.iter().flat_map(names).collect();
+        self.places = overview.places.clone();
         self.turns = Turns::new(overview);
         let tasks = |flow: &super::FlowOverview| {
             flow.jobs.iter().map(|job| job.maps.total + job.reduces.total).sum::<usize>()
@@ -238,7 +246,12 @@ impl<W: Write> Sink for Events<W> {
             Happening::MachineDown { machine, why } => {
                 self.say("machine_down", json!({ "machine": machine, "message": why }));
             }
-            Happening::MachineUp { machine } => self.say("machine_up", json!({ "machine": machine })),
+            Happening::MachineUp { machine, joined } => {
+                if let Some(slots) = joined {
+                    self.places.add(machine, slots);
+                }
+                self.say("machine_up", json!({ "machine": machine }));
+            }
             Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
             Happening::Warned(message) => self.say("engine_warned", json!({ "message": message })),
             Happening::JobDone { job, skipped } => {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use slackline_local::clock;
 use slackline_local::layout::Layout;
+use slackline_local::{Places, clock};
 use slackline_model::{PhaseKind, Start};
 
 use super::{Attempt, Ended, Look};
@@ -116,6 +116,8 @@ struct Asked<'a> {
     maps: u32,
     reduces: u32,
     attempts: Vec<&'a Attempt>,
+    /// The machines by their slots, of the run that does it.
+    places: Places,
     /// When second 0 of its attempts is.
     start: Option<Start>,
     /// Whether an earlier run has done it.
@@ -132,6 +134,7 @@ impl<'a> Asked<'a> {
                 maps: plan.maps(),
                 reduces: plan.reducers,
                 attempts: look.attempts.iter().filter(|attempt| attempt.id.job == index).collect(),
+                places: Places::of(&look.head.workload.machines),
                 start: look.head.workload.start.clone(),
                 is_kept: false,
             });
@@ -144,6 +147,7 @@ impl<'a> Asked<'a> {
             maps: kept.maps,
             reduces: kept.reduces,
             attempts: kept.attempts.iter().collect(),
+            places: Places::default(),
             start: Some(clock::local(kept.started)),
             is_kept: true,
         })
@@ -231,9 +235,11 @@ impl Told<'_> {
             Ended::Failed(message) if said.is_empty() => ("failed", message.as_str()),
             Ended::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
         };
+        let place = asked.places.of_several(id.phase, self.attempt.slot);
+        let place = place.map_or_else(String::new, |(machine, _)| format!(" on {machine}"));
         writeln!(
             out,
-            "── {flow}/{job} {} {}, attempt {}, {how} at {} after {}",
+            "── {flow}/{job} {} {}, attempt {}, {how}{place} at {} after {}",
             id.phase.name(),
             id.task,
             self.nth,

@@ -1,7 +1,7 @@
 //! Where the progress of a run is reported.
 
 use slackline_local::run::{JobVerdict, LostOutput, Recovered};
-use slackline_local::{Happening, TaskId};
+use slackline_local::{Happening, Places, TaskId};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::{Draft, PhaseKind, Start, Time, When};
@@ -152,6 +152,8 @@ pub struct Overview {
     pub flows: Vec<FlowOverview>,
     /// Slots of all machines.
     pub slots: u32,
+    /// The machines, by their slots.
+    pub places: Places,
     /// How often a task may fail before its flow has failed.
     pub attempts_max: u16,
 }
@@ -208,7 +210,8 @@ impl Overview {
             flows.push(FlowOverview { id: flow.id.clone(), deadline: flow.deadline, jobs });
         }
         let start = session.workload().start.clone();
-        Self { start, flows, slots: slots(session.workload()), attempts_max }
+        let (slots, places) = (slots(session.workload()), Places::of(&session.workload().machines));
+        Self { start, flows, slots, places, attempts_max }
     }
 }
 

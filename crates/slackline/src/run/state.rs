@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::{Attempt, JobThere, KeptJob, TaskId, clock};
+use slackline_local::{Attempt, JobThere, KeptJob, Places, TaskId, clock};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 
@@ -11,6 +11,7 @@ use slackline_local::run::{EngineError, Look};
 use slackline_local::run_schedule;
 
 use super::figures::JobFigures;
+use super::machines::{MachineState, machines};
 use super::policy::Setting;
 use super::sink::slots;
 use super::{Forecast, Progress, RunError};
@@ -96,6 +97,8 @@ pub struct StateOfRun {
     pub flows: Vec<FlowState>,
     /// The jobs of the flow file that earlier runs have done and this one leaves as they are.
     pub kept: Vec<KeptJob>,
+    /// Its machines, if it is on several.
+    pub machines: Vec<MachineState>,
     /// What is at work.
     pub at_work: Vec<TaskAtWork>,
     /// Its jobs on a cluster, those that earlier runs have done among them.
@@ -149,7 +152,9 @@ pub struct TaskAtWork {
     pub id: TaskId,
     /// The process; none of one on a cluster.
     pub process: Option<u64>,
-    /// The slot; none of one on a cluster.
+    /// The machine, if the run is on several.
+    pub machine: Option<String>,
+    /// The slot of its machine; none of one on a cluster.
     pub slot: Option<u32>,
     /// Since when.
     pub since: f64,
@@ -200,11 +205,15 @@ impl StateOfRun {
             if matches!(stage, Stage::AtWork | Stage::Stopped) { Time(since(moment)) } else { recorded };
         let names: Vec<(String, String)> =
             figures.iter().map(|job| (job.flow.clone(), job.job.clone())).collect();
+        let places = Places::of(&workload.machines);
         let at_work: Vec<TaskAtWork> = (look.at_work.iter())
             .filter_map(|one| {
                 let (flow, job) = names.get(one.id.job as usize)?.clone();
                 let since = Time(one.since).seconds();
-                Some(TaskAtWork { flow, job, id: one.id, process: one.pid, slot: one.slot, since })
+                let place = one.slot.and_then(|slot| places.of_several(one.id.phase, slot));
+                let (machine, slot) =
+                    place.map_or((None, one.slot), |(machine, slot)| (Some(machine), Some(slot)));
+                Some(TaskAtWork { flow, job, id: one.id, process: one.pid, machine, slot, since })
             })
             .collect();
         let predicted = match policy {
@@ -229,6 +238,7 @@ impl StateOfRun {
             slots: slots(workload),
             flows,
             kept: look.head.kept.clone(),
+            machines: machines(&workload.machines, &look.attempts, &look.at_work),
             at_work,
             there: look.there.clone(),
         }

@@ -520,8 +520,11 @@ fn what_jobs_took_before_is_asked_of_the_history() {
     });
     let cluster = site.ask_with(Site::wish(), &site.mock.address().to_string()).unwrap();
     assert_eq!(cluster.remarks(), [""; 0]);
-    let past: Vec<_> =
-        cluster.past().iter().map(|(name, cost)| (name.flow.as_str(), name.job.as_str(), *cost)).collect();
+    let past: Vec<_> = cluster
+        .past()
+        .iter()
+        .map(|(name, cost)| (name.flow.as_str(), name.job.as_str(), cost.clone()))
+        .collect();
     // A reduce takes a second to fetch and half a second to merge before its mean.
     let cost = JobCost {
         maps: 18,

@@ -371,7 +371,7 @@ impl Sink for Live {
             Happening::MachineDown { machine, why } => {
                 self.say(now, &format!("machine {machine} is gone: {why}; its tasks run elsewhere"));
             }
-            Happening::MachineUp { machine } => self.say(now, &format!("machine {machine} is there")),
+            Happening::MachineUp { machine, .. } => self.say(now, &format!("machine {machine} is there")),
             Happening::Troubled(Some(message)) => {
                 self.say(now, &format!("no answer: {message}; trying again"));
             }

@@ -446,3 +446,49 @@ fn machines_join_for_as_long_as_they_are_there_and_are_known_when_they_come_agai
     start(&mut agents, 1, 2);
     assert_eq!(ended(&next(&mut agents)), 2);
 }
+
+/// `SLACKLINE_SCALE=k` has them take k times as many; what that took is said.
+#[test]
+fn fifty_agents_take_attempts_as_fast_as_they_end_and_nothing_piles_up() {
+    const AGENTS: u32 = 50;
+    let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
+    let play = |k: u32| {
+        machine(&format!("n{k}"), |_, agent| {
+            agent.greet();
+            agent.serve();
+        })
+    };
+    let mut agents = open((0..AGENTS).map(play).collect()).unwrap();
+    let (since, all) = (Stopwatch::start(), u64::from(AGENTS) * 100 * scale);
+    let mut memory = Vec::new();
+    // Each agent has two slots; one that is free is given the next attempt at once.
+    let mut given = 0;
+    let mut at: BTreeMap<u64, u32> = BTreeMap::new();
+    for machine in (0..AGENTS).flat_map(|k| [k, k]) {
+        start(&mut agents, machine, given);
+        at.insert(given, machine);
+        given += 1;
+    }
+    for done in 1..=all {
+        let number = ended(&next(&mut agents));
+        let machine = at.remove(&number).expect("it was at work");
+        if given < all {
+            start(&mut agents, machine, given);
+            at.insert(given, machine);
+            given += 1;
+        }
+        if done % (all / 10) == 0 {
+            memory.push(resident());
+        }
+    }
+    assert!(at.is_empty() && agents.next(Duration::from_millis(100)).is_none());
+    let rate = all as f64 / since.elapsed().as_secs_f64();
+    println!("{all} attempts by {AGENTS} agents, {rate:.0} a second; resident kB by tenths: {memory:?}");
+}
+
+/// What of this process is in memory, kB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}

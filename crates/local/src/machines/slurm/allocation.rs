@@ -11,15 +11,16 @@ use super::nodes::{names, processors};
 /// So long before its end an allocation counts as over: what is at work then is told to end by Slurm.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// Waits for an allocation, says what it is, and keeps it until its standard input ends: because the run gives it back, or
-/// because the run is gone. Its processes are a group, and all of them are told to end: `salloc` gives the allocation back.
+/// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives it back, or
+/// because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of the common signals alone, as
+/// the order to give back what it has or waits for.
 const KEEPER: &str = r#"
-{ salloc "$@" sh -c 'echo "granted $SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec sleep 2147483647' </dev/null
-  echo "over $?"; } &
-cat > /dev/null
-trap '' TERM
-kill -s TERM 0
-wait
+exec 3<&0
+salloc "$@" sh -c 'echo "granted $SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat > /dev/null' <&3 &
+salloc=$!
+{ cat; kill -s HUP $salloc; } <&3 > /dev/null 2>&1 &
+wait $salloc
+echo "over $?"
 "#;
 
 /// Nodes that Slurm lends.
@@ -124,6 +125,11 @@ impl Keeper {
         let mut keeper = Self { stdin: child.stdin.take(), child };
         let allocation = keeper.wait(&said, says)?;
         Ok((keeper, allocation))
+    }
+
+    /// Whether the allocation was taken away.
+    pub(super) fn is_over(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     fn wait(&mut self, said: &Receiver<Said>, says: &mut dyn FnMut(&str)) -> Result<Allocation, String> {

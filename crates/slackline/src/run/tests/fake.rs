@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, PhaseDraft, TasksDraft};
-use slackline_model::{Draft, Instance, PhaseId, PhaseKind, Span, Time};
+use slackline_model::{Draft, Instance, PhaseId, Span, Time};
 use slackline_sim::{Options, Sim};
 
 use crate::run::{
-    Attempt, Backend, Drive, Ended, EngineError, Fault, Happening, JobCost, JobHistory, JobName, JobVerdict,
-    Obstacle, Opening, Prepared, Recovered, RunEnd, Session, Stop, TaskId,
+    Attempt, Backend, Drive, Ended, EngineError, Fault, Happening, JobHistory, JobName, JobVerdict, Obstacle,
+    Opening, Prepared, Recovered, RunEnd, Session, Stop, TaskId,
 };
 
 /// A run, as if it were on disk.
@@ -194,12 +194,7 @@ impl Session for FakeSession {
         let names: Vec<JobName> = names.collect();
         for attempt in &self.run.attempts {
             let cost = known.entry(names[attempt.id.job as usize].clone()).or_default();
-            *cost = cost.and(match attempt.id.phase {
-                PhaseKind::Map => JobCost { maps: 1, map_micros: attempt.micros(), ..JobCost::default() },
-                PhaseKind::Reduce => {
-                    JobCost { reduces: 1, reduce_micros: attempt.micros(), ..JobCost::default() }
-                }
-            });
+            cost.add(slackline_local::MachineCost::of(attempt.id.phase, attempt.micros()), None);
         }
         known
     }

@@ -293,7 +293,7 @@ impl<'w> Driven<'w> {
         let has_ended = known.ended == Some(Ended::Well) && known.took.maps + known.took.reduces > 0;
         if let Some(name) = known.name.clone().filter(|_| has_ended) {
             let so_far = self.learned.entry(name).or_default();
-            *so_far = so_far.and(known.took);
+            *so_far = std::mem::take(so_far).and(&known.took);
         }
     }
 

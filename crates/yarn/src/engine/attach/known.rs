@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::{JobCost, JobName};
+use slackline_local::{JobCost, JobName, MachineCost};
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};
@@ -171,11 +171,7 @@ impl Known {
     /// A container has done a task.
     pub(super) fn took(&mut self, kind: PhaseKind, container: EndedContainer) {
         let micros = container.at.since(container.since.min(container.at)).0;
-        let cost = match kind {
-            PhaseKind::Map => JobCost { maps: 1, map_micros: micros, ..JobCost::default() },
-            PhaseKind::Reduce => JobCost { reduces: 1, reduce_micros: micros, ..JobCost::default() },
-        };
-        self.took = self.took.and(cost);
+        self.took.add(MachineCost::of(kind, micros), None);
     }
 
     /// Whether something of it is left to be scheduled.

@@ -65,7 +65,7 @@ pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result
     for job in jobs.iter().take(JOBS_MAX).take_while(|_| watch.elapsed() < LASTS) {
         if let Some((name, cost)) = took(server, job) {
             let so_far = past.entry(name).or_default();
-            *so_far = so_far.and(cost);
+            *so_far = std::mem::take(so_far).and(&cost);
         }
     }
     Ok(past)

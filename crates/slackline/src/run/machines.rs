@@ -1,0 +1,114 @@
+//! The machines of a run on several, as they are seen from outside: what each has done and does.
+
+use slackline_local::{AtWork, Attempt, Ended, Places, TaskId};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+
+/// What a machine has done, and does.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct MachineState {
+    /// Its name.
+    pub name: String,
+    /// How many slots it has, of all kinds.
+    pub slots: u32,
+    /// How fast it is believed to have been when the run began.
+    pub speed: f64,
+    /// Attempts that are at work on it.
+    pub at_work: u64,
+    /// Tasks that it has done.
+    pub done: u64,
+    /// Attempts that have failed on it.
+    pub failed: u64,
+    /// Attempts that were stopped on it, or lost with it.
+    pub stopped: u64,
+    /// How long the tasks took together that it has done, seconds.
+    pub seconds: f64,
+}
+
+/// Each machine of a workload by its name, with what attempts say of it; none of one machine alone. O(attempts · groups).
+pub(super) fn machines(
+    drafts: &[MachineDraft],
+    attempts: &[Attempt],
+    at_work: &[AtWork],
+) -> Vec<MachineState> {
+    let places = Places::of(drafts);
+    if !places.are_several() {
+        return Vec::new();
+    }
+    let mut all: Vec<MachineState> = drafts.iter().flat_map(each).collect();
+    let mut at = |id: TaskId, slot: u32, note: &dyn Fn(&mut MachineState)| {
+        let name = places.at(id.phase, slot).map(|place| place.machine());
+        all.iter_mut().filter(|machine| Some(&machine.name) == name.as_ref()).for_each(note);
+    };
+    for attempt in attempts {
+        let seconds = attempt.micros() as f64 / 1e6;
+        at(attempt.id, attempt.slot, &|machine| match attempt.ended {
+            Ended::Done(_) => {
+                machine.done += 1;
+                machine.seconds += seconds;
+            }
+            Ended::Failed(_) => machine.failed += 1,
+            Ended::Killed | Ended::Lost => machine.stopped += 1,
+        });
+    }
+    for one in at_work {
+        if let Some(slot) = one.slot {
+            at(one.id, slot, &|machine| machine.at_work += 1);
+        }
+    }
+    all
+}
+
+/// The machines of a group.
+fn each(draft: &MachineDraft) -> impl Iterator<Item = MachineState> {
+    let slots = match draft.slots {
+        Slots::Universal(slots) => slots,
+        Slots::Typed { map, reduce } => map + reduce,
+    };
+    let (name, count, speed) = (draft.name.clone(), draft.count, draft.speed);
+    (0..count).map(move |nth| {
+        let name = if count > 1 { format!("{name}-{nth}") } else { name.clone() };
+        MachineState { name, slots, speed, ..MachineState::default() }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+
+    use slackline_local::task::Outcome;
+
+    use super::*;
+
+    fn draft(name: &str, count: u32) -> MachineDraft {
+        MachineDraft { name: name.into(), count, speed: 2.0, slots: Slots::Universal(2), rack: None }
+    }
+
+    fn attempt(slot: u32, ended: Ended) -> Attempt {
+        let id = TaskId { job: 0, phase: PhaseKind::Map, task: slot };
+        Attempt { id, number: slot.into(), slot, start: 0, began: 1_000_000, end: 3_000_000, ended }
+    }
+
+    #[test]
+    fn what_attempts_did_is_counted_where_they_were() {
+        let drafts = [draft("a", 1), draft("b", 2)];
+        let attempts = [
+            attempt(0, Ended::Done(Outcome::default())),
+            attempt(3, Ended::Failed("it broke".to_owned())),
+            attempt(4, Ended::Lost),
+            attempt(5, Ended::Done(Outcome::default())),
+        ];
+        let states = machines(&drafts, &attempts, &[]);
+        let told = |k: usize| {
+            let MachineState { name, done, failed, stopped, .. } = states[k].clone();
+            (name, done, failed, stopped)
+        };
+        assert_eq!(told(0), ("a".to_owned(), 1, 0, 0));
+        assert_eq!(told(1), ("b-0".to_owned(), 0, 1, 0));
+        assert_eq!(told(2), ("b-1".to_owned(), 1, 0, 1));
+        assert_eq!((states[0].slots, states[0].speed), (2, 2.0));
+        assert!(states[0].seconds >= 2.0);
+        assert_eq!(machines(&[draft("local", 1)], &attempts, &[]), []);
+    }
+}
