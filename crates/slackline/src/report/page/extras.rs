@@ -163,7 +163,7 @@ impl Page<'_> {
             };
             self.extras.curves.push(Curves {
                 title: name.replace('_', " "),
-                x_title: asked.axis.knob.name().replace('-', " "),
+                x_title: asked.axis.knob.to_string().replace('-', " "),
                 unit: unit_name(unit_of(name)),
                 x: found.tried.iter().map(|tried| tried.value).collect(),
                 marked: found.found,
