@@ -119,6 +119,39 @@ impl FlowDraft {
         }
     }
 
+    /// The name of its recurrence of that number, and how many seconds it comes after the first, if there are so many.
+    pub(crate) fn recurrence(&self, k: u32) -> Option<(String, f64)> {
+        match self.repeat {
+            None => (k == 0).then(|| (self.id.clone(), 0.0)),
+            Some(repeat) => {
+                (k < repeat.times).then(|| (format!("{}#{k}", self.id), repeat.every * f64::from(k)))
+            }
+        }
+    }
+
+    /// Each of its recurrences as a flow of its own; the flow itself if it does not recur.
+    pub fn recurrences(&self) -> impl Iterator<Item = Self> {
+        (0..)
+            .map_while(|k| self.recurrence(k))
+            .map(|(id, shift)| Self { id, repeat: None, ..self.clone() }.shifted(shift))
+    }
+
+    /// The same flow so many seconds later, what was recorded of it included. Times are rounded to microseconds.
+    #[must_use]
+    pub fn shifted(mut self, shift: f64) -> Self {
+        let later = |seconds: f64| ((seconds + shift) * 1e6).round() / 1e6;
+        if shift == 0.0 {
+            return self;
+        }
+        self.release = later(self.release);
+        self.deadline = self.deadline.map(later);
+        self.cost = self.cost.map(|cost| cost.shifted(shift));
+        for attempt in self.jobs.iter_mut().flat_map(|job| &mut job.recorded) {
+            (attempt.start, attempt.end) = (later(attempt.start), later(attempt.end));
+        }
+        self
+    }
+
     /// Jobs of other flows whose output its jobs read: it waits for them. With the flow's name first, in the
     /// order of the inputs, each as often as it is read.
     pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -149,6 +182,19 @@ pub enum CostDraft {
         /// Slope after the last point.
         slope: Option<f64>,
     },
+}
+
+impl CostDraft {
+    /// The same cost so many seconds later.
+    #[must_use]
+    pub fn shifted(&self, shift: f64) -> Self {
+        let move_all = |points: &[(f64, f64)]| points.iter().map(|&(t, c)| (t + shift, c)).collect();
+        match self {
+            Self::Metric(metric) => Self::Metric(*metric),
+            Self::Steps(steps) => Self::Steps(move_all(steps)),
+            Self::Piecewise { points, slope } => Self::Piecewise { points: move_all(points), slope: *slope },
+        }
+    }
 }
 
 /// A job.

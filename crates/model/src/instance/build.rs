@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check::{cluster_of, limits, recurrences};
-use super::derive::{amount, derive, resolve_costs, shifted};
+use super::derive::{amount, derive, resolve_costs};
 use super::order::topological;
 use super::{Amount, Arrival, Flow, Instance, Job, Phase, Pool};
 use crate::cost::{CostFn, Objective};
@@ -103,7 +103,7 @@ pub(super) fn arrival(
         topological: order.into_iter().map(JobId::from).collect(),
         given_as,
         given_weight: draft.weight,
-        given_cost: draft.cost.as_ref().map(|cost| shifted(cost, shift)),
+        given_cost: draft.cost.as_ref().map(|cost| cost.shifted(shift)),
     };
     Arrival::new(flow, jobs, phases)
 }

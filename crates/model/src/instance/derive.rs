@@ -40,18 +40,6 @@ pub(super) fn amount(tasks: &TasksDraft, cluster: &Cluster) -> Amount {
     }
 }
 
-/// The same cost `shift` seconds later.
-pub(super) fn shifted(cost: &CostDraft, shift: f64) -> CostDraft {
-    let move_all = |points: &[(f64, f64)]| points.iter().map(|&(t, c)| (t + shift, c)).collect();
-    match cost {
-        CostDraft::Metric(metric) => CostDraft::Metric(*metric),
-        CostDraft::Steps(steps) => CostDraft::Steps(move_all(steps)),
-        CostDraft::Piecewise { points, slope } => {
-            CostDraft::Piecewise { points: move_all(points), slope: *slope }
-        }
-    }
-}
-
 /// Seconds of a phase at its cap on the fastest slots.
 pub(super) fn phase_alone(cluster: &Cluster, phase: &Phase) -> f64 {
     phase.work().slot_seconds() / cluster.fastest(cluster.lane_of(phase.kind), phase.cap)
