@@ -164,6 +164,7 @@ simulated() {
     done
     for policy in $policies; do echo "simulate examples/nightly.toml --policy $policy --all"; done
     echo "simulate examples/nightly.toml --policy edf"
+    echo "simulate examples/nightly.toml --format json"
     echo "simulate examples/three-workflows.toml --policy fair:by=flow --format csv"
     for document in $made; do
         echo "compare --policies all made/$document --format json --schedules made/all-${document%.*}"
@@ -473,7 +474,6 @@ compare examples/nightly.toml --metric speed
 compare examples/nightly.toml --metric tardiness
 compare examples/nightly.toml --schedules examples/nightly.toml
 compare examples/nightly.toml --split 64MiB
-simulate examples/nightly.toml
 simulate examples/nightly.toml --policy fifo --plan-file made/yahoo-woha-lpfsearch.plan
 simulate examples/nightly.toml --policy woha-lpf --plan-file examples/nightly.toml
 simulate examples/nightly.toml --policy woha-lpf --plan-file made/yahoo-woha-lpfsearch.plan

@@ -83,6 +83,7 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
         Ok(Answer::No) => ExitCode::from(1),
         // What shells give for a program that ctrl-C has ended.
         Ok(Answer::Stopped) => ExitCode::from(130),
+        Ok(Answer::Code(code)) => ExitCode::from(code),
         Err(error) if out::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // A policy that could not go on is no wrong use.

@@ -1,13 +1,18 @@
 //! What an engine brings to a run: finding the tasks of a workload, a run that survives, and driving it. An
 //! [`EngineEntry`] is what is said of it in the table of engines.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use slackline_model::draft::MachineDraft;
+use serde::{Deserialize, Serialize};
+use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{Draft, Profile};
+use slackline_model::{Draft, Instance, Profile, Time};
+use slackline_policy::Engine;
 
+use crate::engine::Observer;
 use crate::job_cost::JobHistory;
 use crate::journal::Attempt;
 use crate::preflight::Obstacle;
@@ -42,7 +47,7 @@ pub const ADDRESS: &str = "address";
 pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
 /// An engine that really runs flows.
-pub trait Backend {
+pub trait Backend: Send {
     /// Its settings, by name, to be shown with the run.
     fn options(&self) -> BTreeMap<String, String>;
 
@@ -67,11 +72,108 @@ pub trait Backend {
         state: &Path,
     ) -> Result<Box<dyn Prepared>, Vec<Fault>>;
 
+    /// The engine as one that stays, with its own files in a directory. The time that it lives in began so many microseconds
+    /// after 1970, and has come to `seen` at least.
+    ///
+    /// # Errors
+    /// An engine that runs nothing but one flow file at a time; whatever the engine says.
+    fn resident(&self, files: &Path, started: u64, seen: Time) -> Result<Box<dyn Resident>, EngineError> {
+        let _ = (files, started, seen);
+        Err(EngineError::other(
+            "found an engine that runs one flow file at a time, expected one that can stay: local",
+        ))
+    }
+
     /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
     ///
     /// # Errors
     /// The directory holds something else, or cannot be read.
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError>;
+}
+
+/// An engine that stays while runs come and go: they share its machines, and one driver drives them all.
+///
+/// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a run hear of
+/// the time of their run.
+pub trait Resident: Engine {
+    /// The machines, and no flows.
+    fn empty(&self) -> &Instance;
+
+    /// Takes a session to be run: its open flows come to the driver when they are released, each as it stands.
+    ///
+    /// # Errors
+    /// A session of another engine; a workload that is none.
+    fn seat(
+        &mut self,
+        session: Box<dyn Session>,
+        rules: SeatRules,
+        observer: Box<dyn Observer>,
+    ) -> Result<Seat, EngineError>;
+
+    /// A flow stands in another way from now on. What runs of it goes on; nothing happens to a flow that is over.
+    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing);
+
+    /// A flow is not to go on: what runs of it is stopped, and it has failed.
+    fn cancel(&mut self, seat: Seat, flow: &str);
+
+    /// Sessions whose flows are all over, and those that cannot go on, since this was asked last.
+    fn ended(&mut self) -> Vec<Ended>;
+
+    /// Ends the waiting of [`Engine::poll`], from any thread.
+    fn waker(&self) -> Arc<dyn Fn() + Send + Sync>;
+
+    /// Stops everything that runs, and gives the sessions that are left, to be resumed some day. To be called when nobody
+    /// drives it any more.
+    fn stop(&mut self) -> Vec<Ended>;
+}
+
+/// A session in an engine that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seat(pub u32);
+
+/// What a session is told in an engine that stays.
+#[derive(Clone, Debug)]
+pub struct SeatRules {
+    /// How often a task may fail whose job does not say.
+    pub attempts_max: u16,
+    /// Flows that do not stand as their document says, by their names.
+    pub standings: BTreeMap<String, Standing>,
+}
+
+/// What may change of a flow while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Whether nothing more of it is to start.
+    #[serde(default)]
+    pub held: bool,
+    /// Another deadline, seconds since the start of its run.
+    #[serde(default)]
+    pub deadline: Option<f64>,
+    /// Another weight.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// Another priority.
+    #[serde(default)]
+    pub priority: Option<u32>,
+}
+
+impl Standing {
+    /// The flow with what is different of it.
+    pub fn applied(self, flow: &mut FlowDraft) {
+        flow.deadline = self.deadline.or(flow.deadline);
+        flow.weight = self.weight.unwrap_or(flow.weight);
+        flow.priority = self.priority.or(flow.priority);
+    }
+}
+
+/// A session that an engine that stays has given back.
+pub struct Ended {
+    /// Which it was.
+    pub seat: Seat,
+    /// How it ended; the reason where it cannot go on.
+    pub how: Result<RunEnd, EngineError>,
+    /// The session.
+    pub session: Box<dyn Session>,
 }
 
 /// What is wrong with a document, and where.
@@ -117,7 +219,7 @@ pub trait Prepared {
 }
 
 /// A run that was begun and can be resumed, whatever kills it.
-pub trait Session {
+pub trait Session: Send {
     /// The workload with all phases, task by task, with the durations that were believed when it began. Jobs of
     /// [`TaskId`](crate::TaskId) are counted in its order.
     fn workload(&self) -> &Draft;
@@ -139,6 +241,11 @@ pub trait Session {
         &[]
     }
 
+    /// The machines of its workload that an earlier session had and this one has not.
+    fn away(&self) -> &[String] {
+        &[]
+    }
+
     /// What holds the memory of commands that have a limit, for a person; none if none has one, or the engine has nothing
     /// to say of it.
     fn memory(&self) -> Option<&str> {
@@ -150,6 +257,9 @@ pub trait Session {
 
     /// What the jobs took that are done, for later runs.
     fn finished_jobs(&self) -> JobHistory;
+
+    /// The session itself, for the engine that it is of.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
 
     /// Runs what is left. `stop` is given what stops the run from another thread.
     ///

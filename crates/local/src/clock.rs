@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use slackline_model::{Start, Time};
+use slackline_model::{Span, Start, Time};
 
 /// Time since the start of a run, which may have been before this process was.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,16 @@ impl RunClock {
         let before = Duration::from_micros(unix_micros().saturating_sub(started).max(seen.0));
         #[expect(clippy::disallowed_methods, reason = "a real engine lives in real time")]
         Self { here: Instant::now(), before }
+    }
+
+    /// The same clock for a run that started so much later; before that it shows 0.
+    #[must_use]
+    pub fn of_later(self, by: Span) -> Self {
+        let by = Duration::from_micros(by.0);
+        match self.before.checked_sub(by) {
+            Some(before) => Self { before, ..self },
+            None => Self { here: self.here + by.saturating_sub(self.before), before: Duration::ZERO },
+        }
     }
 
     /// Now.

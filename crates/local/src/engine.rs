@@ -7,9 +7,11 @@
 
 mod admission;
 pub(crate) mod coming;
-mod ending;
+pub(crate) mod ending;
 mod logs;
 mod lost;
+mod machines;
+pub(crate) mod seated;
 mod spares;
 mod speculation;
 
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{Instance, MachineId, PhaseKind, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
@@ -38,7 +40,7 @@ use crate::task_id::TaskId;
 use spares::Spares;
 
 /// The longest the engine sleeps, so that observers see time go by.
-const TICK: Duration = Duration::from_millis(250);
+pub(crate) const TICK: Duration = Duration::from_millis(250);
 
 /// How attempts are run.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Settings {
     /// Whether slots that the policy leaves idle try tasks a second time that take much longer than others of
     /// their phase.
     pub speculate: bool,
+    /// Whether attempts are at work on several machines, which see late what others have written.
+    pub(crate) spread: bool,
 }
 
 /// Memory for the buffers of an attempt where nothing else is asked for, bytes.
@@ -62,7 +66,7 @@ impl Settings {
     /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no second attempts
     /// beside slow ones.
     pub fn new(worker: WorkerCommand) -> Self {
-        Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false }
+        Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false, spread: false }
     }
 
     /// With so much memory for the buffers of an attempt, bytes.
@@ -135,6 +139,18 @@ pub enum Happening<'a> {
         /// The job.
         job: u32,
     },
+    /// A machine is not there any more; what was at work there is started elsewhere.
+    MachineDown {
+        /// Its name.
+        machine: &'a str,
+        /// Why it is believed to be gone.
+        why: &'a str,
+    },
+    /// A machine is there again, or has joined.
+    MachineUp {
+        /// Its name.
+        machine: &'a str,
+    },
     /// What runs the tasks does not answer, and why; or it does again.
     Troubled(Option<&'a str>),
     /// Something that does no harm to the run, and that somebody should know.
@@ -147,6 +163,12 @@ pub enum Happening<'a> {
 pub trait Observer {
     /// Something happened at that time of the run.
     fn happened(&mut self, now: Time, what: Happening<'_>);
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn happened(&mut self, now: Time, what: Happening<'_>) {
+        (**self).happened(now, what);
+    }
 }
 
 /// What an engine works on.
@@ -188,6 +210,8 @@ enum Stage {
     Starved,
     /// Its fleet has it.
     AtWork,
+    /// Its machine is gone, and it with it.
+    Gone,
 }
 
 /// An attempt that runs, or waits.
@@ -239,9 +263,17 @@ pub(crate) struct Local<'a> {
     work: Work<'a>,
     settings: Settings,
     clock: RunClock,
-    observer: &'a mut dyn Observer,
+    observer: Box<dyn Observer + 'a>,
     fleet: Box<dyn Fleet>,
-    machines: Vec<Capacity>,
+    /// The machines of the run; others may join them.
+    cluster: Cluster,
+    /// By machine of the fleet: which one of the cluster it is.
+    ids: BTreeMap<MachineId, MachineId>,
+    machines: BTreeMap<MachineId, Capacity>,
+    /// Machines that are not there.
+    away: BTreeSet<MachineId>,
+    /// What attempts have written on these, and is left alone.
+    left_behind: machines::LeftBehind,
     now: Time,
     /// The number of the next attempt.
     next_number: u64,
@@ -251,12 +283,13 @@ pub(crate) struct Local<'a> {
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
     queue: VecDeque<RowId>,
-    /// Attempts that were stopped and are not gone yet.
-    leaving: BTreeMap<u64, TaskId>,
+    /// Attempts that were stopped and are not gone yet, with their slots.
+    leaving: BTreeMap<u64, (TaskId, u32)>,
     coming: Coming,
     wakes: BTreeSet<Time>,
-    /// Reports that are due at the next poll.
+    /// Reports that are due at the next poll, and those of machines.
     due: Vec<Report>,
+    of_machines: Vec<Report>,
     /// Attempts that ended and are not in the journal yet.
     records: Vec<Attempt>,
     /// By job: how many of the tasks that write its output are not done.
@@ -271,8 +304,13 @@ pub(crate) struct Local<'a> {
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
     skipped: BTreeMap<u32, u64>,
+    /// Attempts that go on although the driver gives up their rows, and those that did; see `seated`.
+    handing_over: BTreeSet<u64>,
+    handed_over: BTreeMap<u64, Running>,
     /// Why nothing more can be done.
     fatal: Option<String>,
+    /// Whether it ended because no machine was to come any more.
+    paused: bool,
     asked_to_stop: Arc<AtomicBool>,
 }
 
@@ -297,7 +335,7 @@ impl<'a> Local<'a> {
         work: Work<'a>,
         settings: Settings,
         clock: RunClock,
-        observer: &'a mut dyn Observer,
+        observer: Box<dyn Observer + 'a>,
         fleet: Box<dyn Fleet>,
     ) -> Self {
         let coming = Coming::new(work.instance, &work.waits);
@@ -305,12 +343,18 @@ impl<'a> Local<'a> {
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
         }
-        Self {
+        let capacities = (0..).map(MachineId).zip(fleet.machines());
+        let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
+        let mut local = Self {
             spares: Spares::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost::Lost::new(journal::losses(work.attempts)),
             said: logs::Said::find(&work),
-            machines: fleet.machines(),
+            cluster: work.instance.cluster().clone(),
+            ids: machines.keys().map(|&machine| (machine, machine)).collect(),
+            machines,
+            away: BTreeSet::new(),
+            left_behind: machines::LeftBehind::new(),
             fleet,
             work,
             settings,
@@ -324,15 +368,21 @@ impl<'a> Local<'a> {
             coming,
             wakes: BTreeSet::new(),
             due: Vec::new(),
+            of_machines: Vec::new(),
             records: Vec::new(),
             open,
             failures: BTreeMap::new(),
             not_before: BTreeMap::new(),
             took: BTreeMap::new(),
             skipped: BTreeMap::new(),
+            handing_over: BTreeSet::new(),
+            handed_over: BTreeMap::new(),
             fatal: None,
+            paused: false,
             asked_to_stop: Arc::new(AtomicBool::new(false)),
-        }
+        };
+        local.miss_machines();
+        local
     }
 
     /// What stops the engine from another thread.
@@ -340,9 +390,9 @@ impl<'a> Local<'a> {
         Interrupt { asked: self.asked_to_stop.clone(), waker: self.fleet.waker() }
     }
 
-    /// Whether it was stopped.
+    /// Whether it was stopped, or what is left is for another session.
     pub(crate) fn was_interrupted(&self) -> bool {
-        self.asked_to_stop.load(Ordering::SeqCst)
+        self.paused || self.asked_to_stop.load(Ordering::SeqCst)
     }
 
     /// Why it stopped by itself, if it did.
@@ -372,8 +422,21 @@ impl<'a> Local<'a> {
 
     /// The machine of a slot of the lane that serves a task.
     fn machine_of(&self, id: TaskId, slot: u32) -> MachineId {
-        let cluster = self.work.instance.cluster();
-        cluster.machine_of(cluster.lane_of(id.phase), slot).0
+        self.cluster.machine_of(self.cluster.lane_of(id.phase), slot).0
+    }
+
+    /// Starts what the driver asks for, which is that task.
+    fn start_task(&mut self, start: &Start<'_>, id: TaskId) {
+        let slot = start.places[0].first;
+        self.make_room(self.lane_of(id), slot);
+        let mut running = Running::new(self.number(), id, slot, self.now);
+        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
+        self.observer.happened(self.now, Happening::Started(id));
+        if start.held {
+            self.keep(start.row, running);
+        } else {
+            self.set_to_work(start.row, running);
+        }
     }
 
     /// Has the fleet start an attempt.
@@ -383,8 +446,11 @@ impl<'a> Local<'a> {
         if self.work.jobs[id.job as usize].is_final(id) {
             self.spares.put(id.job, &spec.directory);
         }
-        let machine = self.machine_of(id, slot);
-        self.fleet.start(Assignment { number, id, machine, slot, since: began.0 }, &spec)
+        let of_cluster = self.machine_of(id, slot);
+        let of_fleet = self.ids.iter().find(|(_, id)| **id == of_cluster);
+        let (&machine, _) = of_fleet.expect("invariant: nothing starts on machines that are away");
+        let demand = self.demand(id);
+        self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
     }
 
     /// What an attempt is told.
@@ -405,7 +471,8 @@ impl<'a> Local<'a> {
             },
         };
         Ok(Spec {
-            durable: job.is_final(id),
+            durable: job.is_final(id) || self.settings.spread,
+            patient: self.settings.spread,
             setting: job.setting.clone(),
             shuffle: job.shuffle.clone(),
             compress: job.compress,
@@ -415,18 +482,33 @@ impl<'a> Local<'a> {
         })
     }
 
+    /// What the engine does by itself while nothing is to be reported.
+    fn go_on(&mut self) {
+        self.time_out();
+        self.make_again();
+        self.admit();
+        self.speculate();
+        self.observer.happened(self.now, Happening::Tick);
+    }
+
+    /// When something is due by itself.
+    fn next_due(&self) -> Option<Time> {
+        let arrival = self.coming.next_release(self.work.instance);
+        [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min()
+    }
+
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let arrival = self.coming.next_release(self.work.instance);
-        let next = [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min();
+        let next = self.next_due();
         let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(TICK, |until| until.min(TICK))
     }
 
-    /// Reports of what is due now.
-    fn due(&mut self, reports: &mut Vec<Report>) {
+    /// Reports of what is due now, and the flows that arrive.
+    fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
         reports.append(&mut self.due);
+        reports.append(&mut self.of_machines);
         let Self { coming, work, open, now, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
         let Arriving { flows, never } = coming.arriving(*now, (work.instance, work.jobs), is_done);
@@ -434,7 +516,12 @@ impl<'a> Local<'a> {
             let flow = self.work.instance.flow(flow).id.as_str();
             self.observer.happened(self.now, Happening::NeverComes { flow, job });
         }
-        for flow in flows {
+        flows
+    }
+
+    /// Reports of all that is due now.
+    fn due(&mut self, reports: &mut Vec<Report>) {
+        for flow in self.news(reports) {
             reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
@@ -448,7 +535,8 @@ impl Engine for Local<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
-            faults: Faults::Never,
+            // What is committed is where all machines see it.
+            faults: if self.fleet.changes() || !self.away.is_empty() { Faults::Tasks } else { Faults::Never },
             offers: Offers::Immediate,
             masters: None,
             lengths: Lengths::Guessed,
@@ -466,30 +554,18 @@ impl Engine for Local<'_> {
             if !reports.is_empty() {
                 return Some(self.now);
             }
-            if self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty() {
+            let is_idle = self.running.is_empty() && !self.coming.is_due_some_day() && self.wakes.is_empty();
+            if is_idle && !self.waits_for_machines() {
                 return None;
             }
-            self.time_out();
-            self.make_again();
-            self.admit();
-            self.speculate();
-            self.observer.happened(self.now, Happening::Tick);
+            self.go_on();
             patience = if self.due.is_empty() { self.patience() } else { Duration::ZERO };
         }
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
-        let slot = start.places[0].first;
-        self.make_room(live.lane_of(start.phase), slot);
-        let mut running = Running::new(self.number(), id, slot, self.now);
-        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
-        self.observer.happened(self.now, Happening::Started(id));
-        if start.held {
-            self.keep(start.row, running);
-        } else {
-            self.set_to_work(start.row, running);
-        }
+        self.start_task(start, id);
     }
 
     fn order(&mut self, order: Order) {
@@ -501,12 +577,22 @@ impl Engine for Local<'_> {
                     self.set_to_work(row, running);
                 }
             }
-            // The driver knows of no output that was lost (see `lost`), and nothing runs that was not ordered.
-            Order::Hold(_) | Order::Refuse(_) => {}
+            // The driver knows of no output that was lost (see `lost`).
+            Order::Hold(_) => {}
+            Order::Refuse(number) => {
+                if let Some(running) = self.handed_over.remove(&number) {
+                    self.drop_attempt(&running);
+                }
+            }
             Order::Kill(row) => {
                 let Some(mut running) = self.running.remove(&row) else { return };
                 if let Some(second) = running.second.take() {
                     self.drop_attempt(&second);
+                }
+                if self.handing_over.remove(&running.number) {
+                    self.rows.remove(&running.number);
+                    self.handed_over.insert(running.number, running);
+                    return;
                 }
                 self.drop_attempt(&running);
             }

@@ -20,7 +20,7 @@ use slackline_trace::{
     write_history_and_runs,
 };
 
-use crate::job_cost::{JobCost, JobHistory, JobName, records};
+use crate::job_cost::{JobCost, JobHistory, JobName, of_workload, records};
 use crate::log::{Kind, Log, LogError, is_one};
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
@@ -135,11 +135,21 @@ impl HistoryStore {
     /// # Errors
     /// Whatever the file system says, a full disk for example; then it stays as it was.
     pub fn remember(&self, run: &PastRun) -> Result<(), LogError> {
+        self.remember_all(std::slice::from_ref(run))
+    }
+
+    /// Says what several runs took so far, with one write.
+    ///
+    /// # Errors
+    /// As [`Self::remember`].
+    pub fn remember_all(&self, runs: &[PastRun]) -> Result<(), LogError> {
         let _lock = self.lock()?;
         let mut content = if self.path.exists() { self.content()? } else { Content::default() };
-        let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
-        so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)));
-        so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
+        for run in runs {
+            let so_far = content.runs.entry(run.started).or_insert_with(|| run.clone());
+            so_far.jobs.extend(run.jobs.iter().map(|(name, cost)| (name.clone(), *cost)));
+            so_far.counts.extend(run.counts.iter().map(|(name, counts)| (name.clone(), counts.clone())));
+        }
         prune(&mut content.runs);
         self.write(&content)
     }
@@ -200,10 +210,7 @@ impl HistoryStore {
     /// # Errors
     /// A file that is no store or is damaged.
     pub fn recall(&self, workload: &Draft) -> Result<JobHistory, LogError> {
-        let mut latest = self.latest()?;
-        let jobs = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
-        let known = jobs.filter_map(|(flow, job)| latest.remove_entry(&JobName::new(&flow.id, &job.id)));
-        Ok(known.filter(|(_, cost)| cost.maps > 0).collect())
+        Ok(of_workload(&self.latest()?, workload))
     }
 
     /// What the [`LATEST`] runs of every job took together. O(entries).

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use slackline_model::PhaseKind;
 use slackline_model::history::{History, PhaseName, Record, recurring};
+use slackline_model::{Draft, PhaseKind};
 
 use crate::job_plan::JobPlan;
 
@@ -78,6 +78,13 @@ impl JobCost {
 
 /// What jobs took, by name.
 pub type JobHistory = BTreeMap<JobName, JobCost>;
+
+/// What is known of the jobs of a workload; of a job that recurs, of all its recurrences together. O(jobs of the workload · log).
+pub fn of_workload(jobs: &JobHistory, workload: &Draft) -> JobHistory {
+    let all = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
+    let known = all.filter_map(|(flow, job)| jobs.get_key_value(&JobName::new(&flow.id, &job.id)));
+    known.filter(|(_, cost)| cost.maps > 0).map(|(name, cost)| (name.clone(), *cost)).collect()
+}
 
 /// All that is known of jobs, as the records of phases that every engine's policies can be given.
 pub fn records(jobs: &JobHistory) -> History {

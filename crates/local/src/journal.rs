@@ -13,6 +13,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use slackline_model::Draft;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
 use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
 use crate::job_plan::KnownJob;
@@ -145,7 +147,32 @@ fn read_document<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Draft, D::
     Ok(read.map_err(serde::de::Error::custom)?.draft)
 }
 
-/// The journal of a run: its head, then attempts as they end.
+/// A machine that joined a run, with as many slots for either kind of task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JoinedMachine {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its slots, which have the next numbers.
+    pub(crate) slots: u32,
+    /// Its speed.
+    pub(crate) speed: f64,
+}
+
+impl JoinedMachine {
+    /// The same as workloads have it.
+    fn draft(self) -> MachineDraft {
+        let Self { name, slots, speed } = self;
+        MachineDraft { name, count: 1, speed, slots: Slots::Universal(slots), rack: None }
+    }
+}
+
+/// A record of such a machine.
+#[derive(Serialize, Deserialize)]
+struct Joined {
+    joined: JoinedMachine,
+}
+
+/// The journal of a run: its head, then attempts as they end, and machines as they join.
 pub struct Journal {
     log: Log,
 }
@@ -153,7 +180,7 @@ pub struct Journal {
 /// What is in a journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
-    /// What the run is; none if it was not begun.
+    /// What the run is; none if it was not begun. Machines that joined are among its workload's.
     pub head: Option<Head>,
     /// All attempts that ended, in the order of their numbers, as they are now.
     pub attempts: Vec<Attempt>,
@@ -200,11 +227,19 @@ impl Journal {
     /// A file that is damaged or cannot be read.
     pub fn read(&self) -> Result<Content, LogError> {
         let texts = self.log.texts()?;
-        let Some((head, attempts)) = texts.split_first() else { return Ok(Content::default()) };
-        let head = serde_json::from_slice(head).map_err(|e| self.log.unreadable(&e))?;
-        let attempts = attempts.iter().map(|text| serde_json::from_slice(text));
-        let mut attempts: Vec<Attempt> =
-            attempts.collect::<Result<_, _>>().map_err(|e| self.log.unreadable(&e))?;
+        let Some((head, records)) = texts.split_first() else { return Ok(Content::default()) };
+        let mut head: Head = serde_json::from_slice(head).map_err(|e| self.log.unreadable(&e))?;
+        let mut attempts: Vec<Attempt> = Vec::new();
+        for text in records {
+            match serde_json::from_slice(text) {
+                Ok(attempt) => attempts.push(attempt),
+                Err(error) => {
+                    let joined =
+                        serde_json::from_slice::<Joined>(text).map_err(|_| self.log.unreadable(&error))?;
+                    head.workload.machines.push(joined.joined.draft());
+                }
+            }
+        }
         // Stable: of records with one number the latest is the last, and holds.
         attempts.sort_by_key(|attempt| attempt.number);
         attempts.reverse();
@@ -241,6 +276,16 @@ impl Journal {
             |attempt| serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
         let texts: Vec<Vec<u8>> = attempts.iter().map(text).collect();
         self.log.append(texts.iter().map(Vec::as_slice))
+    }
+
+    /// Records that a machine joins; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn joined(&self, machine: &JoinedMachine) -> Result<(), LogError> {
+        let record = Joined { joined: machine.clone() };
+        let text = serde_json::to_vec(&record).expect("invariant: a machine can be written as JSON");
+        self.log.append([text.as_slice()])
     }
 
     /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is

@@ -1,7 +1,8 @@
 //! Where a run keeps its files.
 //!
 //! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts, the
-//! resolved workload and the schedule. Part files are written below their job's output directory, in `_temporary`, so
+//! resolved workload and the schedule. Of a run on several machines, what attempts read and write of these (map output,
+//! attempts) may be in another directory, which all machines see: the file `shared` names it. Part files are written below their job's output directory, in `_temporary`, so
 //! that moving them to their place is a rename on one file system; readers leave names with `_` out.
 
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_trace::sha256;
+use slackline_trace::{atomic_file, sha256};
 
 use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
@@ -19,6 +20,9 @@ use crate::output_lock::{others, staged, temporaries, temporary};
 use crate::task;
 use crate::task_id::TaskId;
 
+/// The file that names the directory in which attempts read and write, where that is not the state directory.
+const SHARED: &str = "shared";
+
 /// The mark of a complete output.
 pub(crate) const SUCCESS: &str = "_SUCCESS";
 
@@ -26,6 +30,8 @@ pub(crate) const SUCCESS: &str = "_SUCCESS";
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
+    /// Where attempts write and map output is.
+    data: PathBuf,
     /// By job: the name of its files, which stays when other jobs come or go.
     names: Vec<String>,
 }
@@ -33,7 +39,60 @@ pub struct Layout {
 impl Layout {
     /// A run that keeps its files in `root`.
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), names: Vec::new() }
+        let noted = fs::read_to_string(root.join(SHARED)).ok();
+        let noted = noted.and_then(|text| Some(PathBuf::from(text.strip_suffix('\n')?)));
+        Self { root: root.to_owned(), data: noted.unwrap_or_else(|| root.to_owned()), names: Vec::new() }
+    }
+
+    /// The same with what attempts read and write in a directory of its own below `shared`. Nothing is written yet.
+    pub(crate) fn sharing(mut self, shared: &Path) -> Self {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let shared = absolute(shared);
+        if self.data.parent() != Some(&shared) {
+            let of_state = format!("{}:{}", host(), absolute(&self.root).display());
+            let name = self.root.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy());
+            let name: String =
+                name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(40).collect();
+            self.data = shared.join(format!("slackline-{name}-{}", &sha256(of_state.as_bytes())[..8]));
+        }
+        self
+    }
+
+    /// Whether what attempts read and write is in the same place as another one's.
+    pub(crate) fn shares_with(&self, other: &Self) -> bool {
+        self.data == other.data
+    }
+
+    /// Where attempts write and map output is: every machine of the run has to see it.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Makes the directory in which attempts read and write, and has the state directory name it.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn note_data(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.data)?;
+        if self.data == self.root {
+            return remove(&self.root.join(SHARED));
+        }
+        let path = self.root.join(SHARED);
+        atomic_file::write(&path, |out| writeln!(out, "{}", self.data.display()))
+    }
+
+    /// Removes a directory of its own in which attempts read and write, and the note of it.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn remove_data(&self) -> Result<(), (PathBuf, io::Error)> {
+        if self.data == self.root {
+            return Ok(());
+        }
+        for path in [self.data.clone(), self.root.join(SHARED)] {
+            remove(&path).map_err(|error| (path, error))?;
+        }
+        Ok(())
     }
 
     /// The same, of a run of these jobs.
@@ -102,13 +161,18 @@ impl Layout {
         self.root.join("memory")
     }
 
+    /// What is known of machines that come and go.
+    pub(crate) fn machines(&self) -> PathBuf {
+        self.root.join("machines.json")
+    }
+
     /// Who is at work: a file for each worker process.
     pub(crate) fn pids(&self) -> PathBuf {
         self.root.join("pids")
     }
 
     pub(crate) fn attempts(&self) -> PathBuf {
-        self.root.join("attempts")
+        self.data.join("attempts")
     }
 
     /// Where an attempt writes.
@@ -154,7 +218,7 @@ impl Layout {
     }
 
     pub(crate) fn all_maps(&self) -> PathBuf {
-        self.root.join("maps")
+        self.data.join("maps")
     }
 
     /// What attempts said.
@@ -184,7 +248,10 @@ impl Layout {
 
     /// What programs wanted to know of all input, and what was being made of that.
     fn all_prepared(&self) -> io::Result<Vec<PathBuf>> {
-        let entries = fs::read_dir(&self.root)?.collect::<io::Result<Vec<_>>>()?;
+        let entries = match fs::read_dir(&self.data) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?.collect::<io::Result<Vec<_>>>()?,
+        };
         let is_one = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("prepared-");
         Ok(entries.into_iter().filter(is_one).map(|entry| entry.path()).collect())
     }
@@ -207,11 +274,16 @@ impl Layout {
             beside,
             self.damaged_journal(),
             beside_made,
+            self.machines(),
             self.made(),
             self.journal(),
         ];
-        let prepared = self.all_prepared().map_err(|error| (self.root.clone(), error))?;
-        for path in large.into_iter().chain(prepared).chain(small) {
+        let prepared = self.all_prepared().map_err(|error| (self.data.clone(), error))?;
+        for path in large.into_iter().chain(prepared) {
+            remove(&path).map_err(|error| (path, error))?;
+        }
+        self.remove_data()?;
+        for path in small {
             remove(&path).map_err(|error| (path, error))?;
         }
         // It may hold what is not ours.
@@ -221,7 +293,7 @@ impl Layout {
 
     /// What a job's program wanted to know of all input.
     pub(crate) fn prepared(&self, job: u32) -> PathBuf {
-        self.root.join(format!("prepared-{}", self.names[job as usize]))
+        self.data.join(format!("prepared-{}", self.names[job as usize]))
     }
 
     /// What a job's program wants to know of all input, made before its first map; none if it does not.
@@ -359,6 +431,11 @@ impl Layout {
         remove(&self.elsewhere(index))?;
         remove(&self.prepared(index))
     }
+}
+
+/// The name of this machine; empty if it does not say.
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// A flow or a job in the name of a log: as it is where that can be, and of no other one.

@@ -12,16 +12,17 @@
 //! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
 //! - `definition`: what makes a job what it is; `made`: what a state directory has made; [`reuse`]: what is done again, and
 //!   why; `publish`: the end of a job;
-//! - [`fleet`]: machines that run attempts, and worker processes of this one; `process`: finding and killing processes;
+//! - [`fleet`]: machines that run attempts: worker processes of this one, agents on others; [`agent`]: such an agent; `process`: finding and killing processes;
 //!   [`limits`]: what a job says of its attempts; [`neighbours`]: other runs of the same user on this machine; [`clock`]:
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`elsewhere`]: what an engine of another kind needs of a run;
-//! - [`run`]: a run, opened and driven to its end;
+//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
-//!   this one;
+//!   this one; [`machines`]: those of several;
 //! - [`run_schedule`]: what was run, as documents.
 
+pub mod agent;
 pub mod backend;
 pub mod clock;
 mod definition;
@@ -38,6 +39,7 @@ pub mod journal;
 pub mod layout;
 pub mod limits;
 pub mod log;
+pub mod machines;
 mod made;
 pub mod neighbours;
 mod output_lock;
@@ -45,6 +47,7 @@ pub mod preflight;
 mod process;
 mod publish;
 pub mod remaining;
+mod resident;
 pub mod resolve;
 pub mod reuse;
 pub mod run;
@@ -64,10 +67,10 @@ pub use job_plan::JobPlan;
 pub use journal::{Attempt, Ended, KeptJob, Setup};
 pub use limits::Limits;
 pub use log::LogError;
-pub use preflight::{Obstacle, preflight};
+pub use preflight::Obstacle;
 pub use process::WorkerCommand;
 pub use remaining::remaining;
-pub use resolve::{InputRules, Resolved, resolve};
+pub use resolve::{InputRules, Resolved, Spread, resolve};
 pub use reuse::{Choices, Reason, Verdict};
 pub use run::{EngineError, JobVerdict, RunEnd, Session};
 pub use task_id::TaskId;

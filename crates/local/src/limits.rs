@@ -22,12 +22,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Why no attempt of the job could ever start on this machine, if so.
-    pub fn too_large_here(&self) -> Option<String> {
-        self.too_large(Capacity::here())
-    }
-
-    fn too_large(&self, machine: Capacity) -> Option<String> {
+    /// Why no attempt of the job could ever start on a machine, if so.
+    pub(crate) fn too_large(&self, machine: Capacity) -> Option<String> {
         let Capacity { processors, memory } = machine;
         if let Some(asked) = self.processors.filter(|&asked| asked > processors) {
             return Some(format!(

@@ -95,23 +95,23 @@ pub enum LogError {
 
 /// A kind of log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub struct Kind {
     /// What messages call it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The first line of its files.
-    pub(crate) line: &'static str,
+    pub line: &'static str,
     /// What can be done with one that is damaged, and what that costs.
-    pub(crate) advice: &'static str,
+    pub advice: &'static str,
     /// How often a log is tried to open that another process has open; 50 ms apart.
-    pub(crate) tries: u32,
+    pub tries: u32,
     /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be written when
     /// others have filled the disk; 0 for none. Where the file system cannot keep room there is none.
-    pub(crate) reserve: u64,
+    pub reserve: u64,
 }
 
 /// An open log. As long as one process may append to it, no other has it open.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub struct Log {
     file: File,
     name: String,
     kind: Kind,
@@ -148,7 +148,7 @@ impl Log {
     ///
     /// # Errors
     /// Another process that has it open, a file that is none or is damaged, whatever the file system says.
-    pub(crate) fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
+    pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
         let is_new = !path.exists();
         let log = Self::locked(kind, path, OpenOptions::new().create(true).append(true).read(true))?;
         let (bytes, end) = log.content()?;
@@ -206,7 +206,7 @@ impl Log {
     ///
     /// # Errors
     /// Whatever the file system says; then it keeps its name.
-    pub(crate) fn move_to(&self, from: &Path, to: &Path) -> Result<(), LogError> {
+    pub fn move_to(&self, from: &Path, to: &Path) -> Result<(), LogError> {
         std::fs::rename(from, to).map_err(|e| self.refused(e))?;
         if let Some(directory) = to.parent() {
             // Where a directory cannot be synchronised, its names are as safe as they can be.
@@ -268,7 +268,7 @@ impl Log {
     ///
     /// # Errors
     /// Whatever the file system says, a full disk for example; then nothing is appended.
-    pub(crate) fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
+    pub fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
         let mut bytes = Vec::new();
         for text in texts {
             debug_assert!(!text.contains(&0), "texts hold no byte 0");
@@ -298,7 +298,7 @@ impl Log {
     ///
     /// # Errors
     /// A file that is no such log or is damaged, whatever the file system says.
-    pub(crate) fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
+    pub fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
         let (bytes, end) = self.content()?;
         let (mut texts, mut at) = (Vec::new(), self.kind.line.len());
         while at < end {
@@ -344,7 +344,7 @@ impl Log {
     }
 
     /// The error for a text that is none of this log's.
-    pub(crate) fn unreadable(&self, problem: &dyn std::fmt::Display) -> LogError {
+    pub fn unreadable(&self, problem: &dyn std::fmt::Display) -> LogError {
         LogError::Record {
             name: self.name.clone(),
             problem: format!("found a record that is none: {problem}"),

@@ -122,6 +122,16 @@ fn directory() -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "runs do not know of each other on this system"))
 }
 
+/// The directory, which is made where it is missing.
+///
+/// # Errors
+/// It is not this user's alone, or cannot be made.
+pub(crate) fn place() -> io::Result<PathBuf> {
+    let directory = directory()?;
+    make(&directory)?;
+    Ok(directory)
+}
+
 /// Makes the directory where it is missing.
 fn make(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();

@@ -5,15 +5,20 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::PhaseKind;
 
+use crate::fleet::Capacity;
 use crate::job_plan::{JobPlan, Source};
 use crate::task;
 use crate::task_id::TaskId;
 
 /// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
+
+/// How many have been made.
+static PROBES: AtomicU64 = AtomicU64::new(0);
 
 /// What prevents a job from running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,14 +29,19 @@ pub struct Obstacle {
     pub problem: String,
 }
 
-/// What first prevents each job from running; tasks that are `done` need nothing any more. O(files).
-pub fn preflight(jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+/// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask for what
+/// the machine has, if that is known. O(files).
+pub(crate) fn preflight(
+    jobs: &[JobPlan],
+    done: &BTreeSet<TaskId>,
+    machine: Option<Capacity>,
+) -> Vec<Obstacle> {
     let of_job = |(job, plan): (usize, &JobPlan)| {
         let index = job as u32;
         if plan.is_complete(index, done) {
             return None;
         }
-        let problem = (plan.limits.too_large_here())
+        let problem = (machine.and_then(|machine| plan.limits.too_large(machine)))
             .or_else(|| missing_file(plan))
             .or_else(|| missing_input(plan, index, jobs, done))
             .or_else(|| unwritable(&plan.output))?;
@@ -134,7 +144,9 @@ fn unwritable(output: &Path) -> Option<String> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
     let there = whole.ancestors().find(|path| path.exists())?;
     let tried = if there.is_dir() {
-        let probe = there.join(format!("{PROBE}.{}", std::process::id()));
+        // Several runs may be opened at a time, by one process too.
+        let k = PROBES.fetch_add(1, Ordering::Relaxed);
+        let probe = there.join(format!("{PROBE}.{}.{k}", std::process::id()));
         fs::create_dir(&probe).map(|()| {
             // Another run that clears up may have been faster.
             let _ = fs::remove_dir(&probe);

@@ -104,6 +104,17 @@ pub(crate) fn signal(pid: u64, signal: Signal) {
     }
 }
 
+/// Waits for something, ten seconds at most; says whether it came. Each look may do something for it.
+pub(crate) fn wait_for(mut is_so: impl FnMut() -> bool) -> bool {
+    for _ in 0..STEPS {
+        if is_so() {
+            return true;
+        }
+        clock::pause(STEP);
+    }
+    false
+}
+
 /// The mark of what the worker of a pid file starts, however the path of the file is given.
 pub(crate) fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
@@ -128,15 +139,15 @@ fn marked(marks: &BTreeSet<String>) -> Vec<u64> {
 /// Something does not go within ten seconds; with its number.
 pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
     let mut left = Vec::new();
-    for _ in 0..STEPS {
+    let is_gone = wait_for(|| {
         left = marked(marks);
-        if left.is_empty() {
-            return Ok(());
-        }
         for &pid in &left {
             signal(pid, Signal::KILL);
         }
-        clock::pause(STEP);
+        left.is_empty()
+    });
+    if is_gone {
+        return Ok(());
     }
     Err(io::Error::other(format!(
         "found process {} still there that a worker started, expected it to be gone",

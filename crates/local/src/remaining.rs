@@ -79,6 +79,14 @@ impl Numbers {
         Self { phases: instance.phases().keys().map(of).collect() }
     }
 
+    /// Which phase and task of the remaining instance a task of the run is; none of one that is not left.
+    pub(crate) fn place(&self, id: TaskId) -> Option<(PhaseId, u32)> {
+        let is_of = |numbers: &PhaseNumbers| numbers.job == id.job && numbers.kind == id.phase;
+        let phase = self.phases.iter().position(is_of)?;
+        let task = self.phases[phase].tasks.binary_search(&id.task).ok()?;
+        Some((PhaseId::from(phase), task as u32))
+    }
+
     /// The task of the run that is task `task` of `phase`.
     pub(crate) fn id(&self, phase: PhaseId, task: u32) -> TaskId {
         let numbers = &self.phases[phase.index()];

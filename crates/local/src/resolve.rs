@@ -33,6 +33,15 @@ pub struct Resolved {
     pub reads: Vec<Vec<usize>>,
     /// The directory in the state directory whose files stand for others that are elsewhere, if there are such.
     pub mirror: Option<PathBuf>,
+    /// Whether its tasks are at work on several machines, and what these share.
+    pub spread: Option<Spread>,
+}
+
+/// What the machines of a run share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// The directory in which map output is; the state directory, or where it is already, if none is named.
+    pub shared: Option<PathBuf>,
 }
 
 /// How jobs find their input.
@@ -105,7 +114,14 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
     let places = (0..plans.len()).flat_map(places);
     let places = places.map(|(f, at)| format!("flows[{}].jobs[{at}].run", origins[f])).collect();
     let reads = read_jobs(&draft.flows);
-    Ok(Resolved { draft, jobs: plans.into_iter().flatten().collect(), places, reads, mirror: None })
+    Ok(Resolved {
+        draft,
+        jobs: plans.into_iter().flatten().collect(),
+        places,
+        reads,
+        mirror: None,
+        spread: None,
+    })
 }
 
 /// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
@@ -231,18 +247,19 @@ impl Outputs {
 ///
 /// # Errors
 /// The first of them.
-pub(crate) fn refuse_state(resolved: &Resolved, state: &Path) -> Result<(), ResolveError> {
-    let state = plain(state);
+pub(crate) fn refuse_state(resolved: &Resolved, own: [&Path; 2]) -> Result<(), ResolveError> {
+    let own = own.map(plain);
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let output = plain(&plan.output);
         let is_elsewhere = resolved.mirror.as_deref().is_some_and(|mirror| output.starts_with(plain(mirror)));
-        if !is_elsewhere && (output.starts_with(&state) || state.starts_with(&output)) {
+        let overlaps = |own: &&PathBuf| output.starts_with(own) || own.starts_with(&output);
+        if let Some(own) = own.iter().find(overlaps).filter(|_| !is_elsewhere) {
             return Err(ResolveError {
                 path: format!("{place}.output"),
                 problem: format!(
                     "found the output {}, and the run's own files in {}; expected directories apart",
                     output.display(),
-                    state.display()
+                    own.display()
                 ),
             });
         }

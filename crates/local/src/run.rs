@@ -19,20 +19,20 @@ use slackline_policy::{Config, Policy};
 
 pub use clean::{Clean, size};
 pub use error::EngineError;
-use error::file;
+pub(crate) use error::file;
 pub use look::{Look, look};
 use memory::Memory;
-pub use opening::{Opening, open, open_with, preview, unfinished_since};
+pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::remove;
-use crate::fleet::Processes;
-use crate::fleet::groups::Linux;
+use crate::fleet::groups::{Groups, Linux};
+use crate::fleet::{Fleet, Processes};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Head, Journal, done_tasks};
+use crate::journal::{Attempt, Content, Head, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::OutputLocks;
@@ -119,6 +119,15 @@ pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>)
     jobs.any(memory::is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
 }
 
+/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn hold_memory_of_all(kept: &Path) -> Result<Option<Groups>, EngineError> {
+    let memory = memory::hold(true, kept, (Path::new("/"), Linux)).map_err(file(kept))?;
+    Ok(memory.groups)
+}
+
 /// A run on disk that is ready to be driven.
 pub struct Session {
     layout: Layout,
@@ -132,6 +141,8 @@ pub struct Session {
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
     lost: Vec<LostOutput>,
+    /// Machines that an earlier session had.
+    away: Vec<String>,
     memory: Memory,
 }
 
@@ -181,6 +192,11 @@ impl Session {
         &self.lost
     }
 
+    /// The machines of its workload that an earlier session had and this one has not.
+    pub fn away(&self) -> &[String] {
+        &self.away
+    }
+
     /// What holds the memory of commands that have a limit, for a person; none if none has one.
     pub fn memory(&self) -> Option<&str> {
         self.memory.said.as_deref()
@@ -219,13 +235,15 @@ impl Session {
     /// # Errors
     /// A workload that is none.
     pub fn remaining(&self) -> Result<Option<Instance>, EngineError> {
+        Ok(self.left().map(|left| Instance::new(&left)).transpose()?)
+    }
+
+    /// The same as a workload.
+    pub(crate) fn left(&self) -> Option<Draft> {
         let mut left = remaining(self.draft(), &self.done());
         let unrunnable = self.unrunnable();
         left.flows.retain(|flow| !unrunnable.contains(flow.id.as_str()));
-        if left.flows.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Instance::new(&left)?))
+        (!left.flows.is_empty()).then_some(left)
     }
 
     /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
@@ -366,19 +384,30 @@ impl Session {
         settings: Settings,
         stop: impl FnOnce(Interrupt),
     ) -> Result<RunEnd, EngineError> {
-        let Drive { instance, policy, mut config, observer } = drive;
         let groups = self.memory.groups.take();
-        let work = self.work(instance, &mut config);
         let pids = self.layout.pids();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
-        let mut engine = Local::new(work, settings, self.clock(), observer, Box::new(fleet));
+        self.run_on(Box::new(fleet), drive, settings, stop)
+    }
+
+    /// The same on the machines of a fleet, the first ones of its workload.
+    pub(crate) fn run_on(
+        &mut self,
+        fleet: Box<dyn Fleet>,
+        drive: Drive<'_>,
+        settings: Settings,
+        stop: impl FnOnce(Interrupt),
+    ) -> Result<RunEnd, EngineError> {
+        let Drive { instance, policy, mut config, observer } = drive;
+        let work = self.work(instance, &mut config);
+        let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), fleet);
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
         engine.close();
         let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
         drop(engine);
         if let Some(reason) = fatal {
-            self.attempts = self.journal.read()?.attempts;
+            self.read_again()?;
             return Err(EngineError::Stopped(reason));
         }
         let all_done = run.completions.iter().all(Option::is_some);
@@ -401,7 +430,7 @@ impl Session {
         let work = self.work(instance, &mut config);
         let left = Elsewhere::new(work, (self.clock(), self.head.started), &mut *observer);
         let over = run(left, policy, config);
-        self.attempts = self.journal.read()?.attempts;
+        self.read_again()?;
         let end = self.over(over?)?;
         if let Some(warning) = after(&self.jobs, &self.head.owner) {
             observer.happened(self.clock().now(), Happening::Warned(&warning));
@@ -410,7 +439,7 @@ impl Session {
     }
 
     /// What an engine works on. It knows the limits of jobs, and says which failure is the last.
-    fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
+    pub(crate) fn work<'a>(&'a self, instance: &'a Instance, config: &mut Config<'_>) -> Work<'a> {
         let done = self.done();
         Work {
             instance,
@@ -433,9 +462,17 @@ impl Session {
         RunClock::since(self.head.started, Time(seen))
     }
 
+    /// What the engine has recorded: the attempts, and machines that joined.
+    fn read_again(&mut self) -> Result<(), EngineError> {
+        let Content { head, attempts } = self.journal.read()?;
+        self.attempts = attempts;
+        self.head = head.unwrap_or_else(|| self.head.clone());
+        Ok(())
+    }
+
     /// What the end of an engine means for the run.
-    fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
-        self.attempts = self.journal.read()?.attempts;
+    pub(crate) fn over(&mut self, over: Over) -> Result<RunEnd, EngineError> {
+        self.read_again()?;
         if let Some(failure) = over.policy_failed {
             return Err(EngineError::Policy(failure));
         }

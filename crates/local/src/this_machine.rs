@@ -1,5 +1,6 @@
 //! This machine as an engine: tasks are processes, outputs are directories.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -8,15 +9,16 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, RunWork};
 use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Draft, Span};
+use slackline_model::{Draft, Span, Time};
 
-use crate::backend::{Backend, EngineEntry, Fault, Prepared, SWITCH, Session, Stop};
+use crate::backend::{Backend, EngineEntry, Fault, Prepared, Resident, SWITCH, Session, Stop};
 use crate::engine::{Interrupt, Settings};
 use crate::job_cost::{GROUP, JobHistory};
 use crate::journal::Attempt;
 use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
+use crate::resident::ResidentHere;
 use crate::resolve::{InputRules, Resolved, resolve};
 use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
 use crate::task::NEEDS_HADOOP;
@@ -31,28 +33,36 @@ const SPLIT_MIN: u64 = 1 << 10;
 /// With less memory, the buffers of a task are written out for every few records.
 const MEMORY_MIN: u64 = 1 << 20;
 
+// What every engine is told that runs attempts itself.
+pub(crate) const SPLIT: Param = Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads");
+pub(crate) const TASK_MEMORY: Param =
+    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task");
+pub(crate) const TIMEOUT: Param = Param::new(
+    "timeout",
+    "none",
+    Values::Seconds(1e-6, SECONDS_MAX),
+    "seconds after which an attempt is killed and counts as failed",
+)
+.or_word("none");
+pub(crate) const SPECULATE: Param = Param::new(
+    "speculate",
+    "off",
+    SWITCH,
+    "try tasks a second time that take much longer than others of their phase, on idle slots",
+);
+pub(crate) const HASH: Param = Param::new("hash", "off", SWITCH, "compare inputs by content");
+
 const PARAMS: &[Param] = &[
     Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time").or_word("processors"),
     Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; goes with reduce-slots")
         .or_word("none"),
     Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; goes with map-slots")
         .or_word("none"),
-    Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
-    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
-    Param::new(
-        "timeout",
-        "none",
-        Values::Seconds(1e-6, SECONDS_MAX),
-        "seconds after which an attempt is killed and counts as failed",
-    )
-    .or_word("none"),
-    Param::new(
-        "speculate",
-        "off",
-        SWITCH,
-        "try tasks a second time that take much longer than others of their phase, on idle slots",
-    ),
-    Param::new("hash", "off", SWITCH, "compare inputs by content"),
+    SPLIT,
+    TASK_MEMORY,
+    TIMEOUT,
+    SPECULATE,
+    HASH,
     Param::new("share", "off", SWITCH, "half the slots beside others"),
 ];
 
@@ -61,16 +71,32 @@ fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
     if settings.choice("share") == "on" && !neighbours::others().is_empty() {
         slots = neighbours::half(slots);
     }
-    let split_bytes = bytes(settings, "split", SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?;
-    let memory_bytes = bytes(settings, "task-memory", MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?;
-    let hash = settings.choice("hash") == "on";
-    let settings = Settings {
-        worker: WorkerCommand::this_program().map_err(EngineError::other)?,
-        memory_bytes,
-        timeout: settings.given("timeout").then(|| Span::from_seconds_nearest(settings.real("timeout"))),
-        speculate: settings.choice("speculate") == "on",
-    };
+    let Rules { split_bytes, hash, settings } = Rules::of(settings)?;
     Ok(Box::new(LocalEngine { slots, split_bytes, hash, settings }))
+}
+
+/// How inputs are cut and attempts are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) split_bytes: u64,
+    pub(crate) hash: bool,
+    pub(crate) settings: Settings,
+}
+
+impl Rules {
+    /// What an engine was told that has the parameters above.
+    pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
+        let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
+        let attempts = Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
+            .with_memory_bytes(bytes(settings, TASK_MEMORY.name, MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?)
+            .with_timeout(limit.map(Span::from_seconds_nearest))
+            .with_speculate(settings.choice(SPECULATE.name) == "on");
+        Ok(Self {
+            split_bytes: bytes(settings, SPLIT.name, SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?,
+            hash: settings.choice(HASH.name) == "on",
+            settings: attempts,
+        })
+    }
 }
 
 fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
@@ -169,10 +195,15 @@ impl Backend for LocalEngine {
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         run::unfinished_since(state)
     }
+
+    fn resident(&self, files: &Path, started: u64, seen: Time) -> Result<Box<dyn Resident>, EngineError> {
+        let resident = ResidentHere::new(self.machines(), self.settings.clone(), (files, started, seen))?;
+        Ok(Box::new(resident))
+    }
 }
 
 /// Jobs that only Hadoop runs.
-fn jars(workload: &Draft) -> Vec<Fault> {
+pub(crate) fn jars(workload: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (f, flow) in workload.flows.iter().enumerate() {
         for (j, job) in flow.jobs.iter().enumerate() {
@@ -206,16 +237,19 @@ impl Prepared for PreparedHere {
 
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, settings } = *self;
+        let beside_others = opening.beside_others;
         let mut session = run::open(opening, &resolved)?;
-        session.hold_memory()?;
+        if !beside_others {
+            session.hold_memory()?;
+        }
         Ok(Box::new(SessionHere { session, settings }))
     }
 }
 
 /// A run on this machine.
-struct SessionHere {
-    session: run::Session,
-    settings: Settings,
+pub(crate) struct SessionHere {
+    pub(crate) session: run::Session,
+    pub(crate) settings: Settings,
 }
 
 impl Session for SessionHere {
@@ -243,6 +277,10 @@ impl Session for SessionHere {
         self.session.lost()
     }
 
+    fn away(&self) -> &[String] {
+        self.session.away()
+    }
+
     fn memory(&self) -> Option<&str> {
         self.session.memory()
     }
@@ -253,6 +291,10 @@ impl Session for SessionHere {
 
     fn finished_jobs(&self) -> JobHistory {
         self.session.finished_jobs()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use slackline_algo::baseline::{By, Fifo};
 use slackline_local::JobHistory;
 use slackline_local::clock::unix_micros;
-use slackline_local::run::{Drive, Opening, Session, open};
+use slackline_local::run::{Drive, Opening, Says, Session, open};
 use slackline_local::{
     Choices, Ended, Happening, InputRules, Interrupt, Limits, Observer, Resolved, RunEnd, Settings, Setup,
     TaskId, WorkerCommand, resolve, run_schedule,
@@ -105,8 +105,10 @@ fn resolved(draft: &Draft, directory: &Path) -> Resolved {
 fn opened(dir: &Path, resolved: &Resolved) -> Session {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
-    open(Opening { state: &state, setup, started: unix_micros(), choices: Choices::default() }, resolved)
-        .unwrap()
+    let (choices, says) = (Choices::default(), Says::default());
+    let opening =
+        Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
+    open(opening, resolved).unwrap()
 }
 
 /// Opens the run in `dir/run`.

@@ -133,19 +133,20 @@ impl FlowDraft {
     pub fn recurrences(&self) -> impl Iterator<Item = Self> {
         (0..)
             .map_while(|k| self.recurrence(k))
-            .map(|(id, shift)| Self { id, repeat: None, ..self.clone() }.shifted(shift))
+            .map(|(id, shift)| Self { id, repeat: None, ..self.clone() }.later(shift))
     }
 
-    /// The same flow so many seconds later, what was recorded of it included. Times are rounded to microseconds.
+    /// The same flow that many seconds later: its release, its deadline, what it costs and what was recorded of it. Times are
+    /// rounded to microseconds.
     #[must_use]
-    pub fn shifted(mut self, shift: f64) -> Self {
-        let later = |seconds: f64| ((seconds + shift) * 1e6).round() / 1e6;
-        if shift == 0.0 {
+    pub fn later(mut self, seconds: f64) -> Self {
+        let later = |at: f64| ((at + seconds) * 1e6).round() / 1e6;
+        if seconds == 0.0 {
             return self;
         }
         self.release = later(self.release);
         self.deadline = self.deadline.map(later);
-        self.cost = self.cost.map(|cost| cost.shifted(shift));
+        self.cost = self.cost.map(|cost| cost.later(seconds));
         for attempt in self.jobs.iter_mut().flat_map(|job| &mut job.recorded) {
             (attempt.start, attempt.end) = (later(attempt.start), later(attempt.end));
         }
@@ -185,15 +186,15 @@ pub enum CostDraft {
 }
 
 impl CostDraft {
-    /// The same cost so many seconds later.
+    /// The same cost that many seconds later.
     #[must_use]
-    pub fn shifted(&self, shift: f64) -> Self {
-        let move_all = |points: &[(f64, f64)]| points.iter().map(|&(t, c)| (t + shift, c)).collect();
-        match self {
-            Self::Metric(metric) => Self::Metric(*metric),
-            Self::Steps(steps) => Self::Steps(move_all(steps)),
-            Self::Piecewise { points, slope } => Self::Piecewise { points: move_all(points), slope: *slope },
+    pub fn later(mut self, seconds: f64) -> Self {
+        if let Self::Steps(points) | Self::Piecewise { points, .. } = &mut self {
+            for (at, _) in points {
+                *at += seconds;
+            }
         }
+        self
     }
 }
 

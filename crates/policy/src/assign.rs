@@ -95,7 +95,7 @@ impl Assigner {
         match self.style {
             Style::Placements => {
                 self.placements.note(events, ledger);
-                self.decisions += self.placements.assign(ledger, engine, scope);
+                self.decisions += self.placements.assign(ledger, engine, deciding.estimates, scope);
                 ledger.state.clear_touched();
                 return;
             }
@@ -133,29 +133,40 @@ impl Assigner {
             }
             let Some((phase, tasks)) = self.choose(spot, slots, ledger, deciding) else { return };
             self.decisions += 1;
-            if !ledger.admits(phase, spot, engine) {
-                self.skip.push(phase);
-                if self.style == Style::Targets {
-                    self.targets.served(phase, ledger, 0);
-                }
-                continue;
-            }
-            let runnable = ledger.state.runnable(&ledger.instance, phase);
-            assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
-            let n = tasks.min(slots).min(runnable).max(1);
-            let begun = if locality::has_hosts(&ledger.instance, phase) {
-                self.locality.launch(spot, phase, n, ledger, engine)
+            let hidden = ledger.hide_short(phase, deciding.estimates);
+            let slots = spot.free(ledger);
+            let (wanted, begun) = if slots > 0 && ledger.admits(phase, spot, engine) {
+                let runnable = ledger.state.runnable(&ledger.instance, phase);
+                assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
+                let n = tasks.min(slots).min(runnable).max(1);
+                (n, self.begin(spot, phase, n, ledger, engine))
             } else {
-                self.launch(spot, phase, n, ledger, engine);
-                n
+                (1, 0)
             };
-            if begun < n {
+            ledger.show(phase, hidden);
+            if begun < wanted {
                 self.skip.push(phase);
             }
             if self.style == Style::Targets {
                 self.targets.served(phase, ledger, begun);
             }
         }
+    }
+
+    /// Starts up to `n` tasks of a phase; returns how many.
+    fn begin<E: Engine + ?Sized>(
+        &mut self,
+        spot: Spot,
+        phase: PhaseId,
+        n: u32,
+        ledger: &mut Ledger,
+        engine: &mut E,
+    ) -> u32 {
+        if locality::has_hosts(&ledger.instance, phase) {
+            return self.locality.launch(spot, phase, n, ledger, engine);
+        }
+        self.launch(spot, phase, n, ledger, engine);
+        n
     }
 
     /// The phase that is next, and how many of its tasks.

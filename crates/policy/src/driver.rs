@@ -298,6 +298,13 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         self.engine
     }
 
+    /// Takes in what is known of phases that are about to arrive, if the run learns; see [`Learning::know`].
+    pub fn know(&mut self, history: &History) {
+        if let Some(learning) = &mut self.config.learning {
+            learning.know(history);
+        }
+    }
+
     /// The policy, to be copied ([`Policy::copy`]).
     pub fn policy(&self) -> &dyn Policy {
         self.policy

@@ -238,6 +238,14 @@ pub enum Report {
     Joined(Group),
     /// A machine is gone for good, and what ran on it.
     Left(MachineId),
+    /// A machine will be there until then, and no longer: nothing starts on it any more that is believed to take longer.
+    /// It holds until the machine goes, or something else is said.
+    Ends {
+        /// The machine.
+        machine: MachineId,
+        /// Until when.
+        at: Time,
+    },
     /// A flow arrived. It gets the next id, and its jobs and phases the next of theirs.
     Arrived(Box<Arrival>),
     /// Whoever brought a flow takes it back: what runs of it is stopped, and nothing more of it starts. Nothing if it is over.

@@ -40,6 +40,11 @@ where
         }
     }
 
+    /// Whether an id has a row.
+    pub fn contains(&self, id: I) -> bool {
+        self.table.contains(id)
+    }
+
     /// The rows that were written, by id.
     pub fn iter_enumerated(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + Clone {
         self.table.iter_enumerated()

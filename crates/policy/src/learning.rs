@@ -13,7 +13,7 @@
 //! Times are sizes over speeds, so both are only known up to a common factor. It is set so that the mean
 //! speed of all slots is the true one: that fixes the unit and tells a policy nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use slackline_model::history::{History, PhaseName, Record};
 use slackline_model::{Cluster, FlowId, GroupId, Instance, JobId, PhaseId, PhaseKind, Span};
@@ -43,6 +43,8 @@ pub struct Learning {
     names: Vec<(PhaseName, Records)>,
     /// Where each name is in `names`.
     at: BTreeMap<PhaseName, usize>,
+    /// Which names are forgotten when.
+    memory: Memory,
     name_of: Grown<PhaseId, usize>,
     /// What each phase has finished itself.
     own: Grown<PhaseId, Records>,
@@ -59,6 +61,19 @@ pub struct Learning {
     tasks_then: u64,
 }
 
+/// Which names are remembered of flows that are over: all, or so many, so that a run without end has an end of what it
+/// remembers. Those that were over first are forgotten first.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    most: Option<usize>,
+    /// By name: how many phases there are of it.
+    phases: BTreeMap<usize, u32>,
+    /// Names of which there is no phase any more, the first one first; some may have phases again.
+    over: VecDeque<usize>,
+    /// Places in the table of names that are free.
+    free: Vec<usize>,
+}
+
 impl Learning {
     /// Goes by a history, and by what will finish on that cluster. O(records · log).
     pub fn new(cluster: &Cluster, history: &History) -> Self {
@@ -69,6 +84,7 @@ impl Learning {
             groups,
             names: Vec::new(),
             at: BTreeMap::new(),
+            memory: Memory::default(),
             name_of: Grown::default(),
             own: Grown::default(),
             kinds: [Records::new(), Records::new()],
@@ -99,6 +115,26 @@ impl Learning {
         self
     }
 
+    /// The same, which remembers so many names of flows that are over, and not all. What it knew before it began is one of
+    /// them when it has come and gone.
+    #[must_use]
+    pub fn remembering(mut self, most: usize) -> Self {
+        self.memory.most = Some(most);
+        self
+    }
+
+    /// Takes in what is known of phases that are about to arrive. What has finished here of phases of those names says more,
+    /// and stays. O(records · log).
+    pub fn know(&mut self, history: &History) {
+        for (name, group, record) in history.records() {
+            let number = self.group(group);
+            let k = self.index(name.clone());
+            if self.names[k].1.iter().all(|known| known.tasks == 0) {
+                add(&mut self.names[k].1, number, record);
+            }
+        }
+    }
+
     /// The number of a group.
     fn group(&mut self, name: &str) -> usize {
         self.groups.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -109,10 +145,42 @@ impl Learning {
 
     /// Where a name is in `names`.
     fn index(&mut self, name: PhaseName) -> usize {
-        *self.at.entry(name).or_insert_with_key(|name| {
-            self.names.push((name.clone(), Records::new()));
-            self.names.len() - 1
+        let Self { at, names, memory, .. } = self;
+        *at.entry(name).or_insert_with_key(|name| {
+            let entry = (name.clone(), Records::new());
+            if let Some(k) = memory.free.pop() {
+                names[k] = entry;
+                return k;
+            }
+            names.push(entry);
+            names.len() - 1
         })
+    }
+
+    /// Names of phases that are gone may be forgotten.
+    fn forget_names(&mut self, phases: impl Iterator<Item = PhaseId>) {
+        let Self { memory, name_of, names, at, .. } = self;
+        let Some(most) = memory.most else { return };
+        for k in phases.filter(|&phase| name_of.contains(phase)).map(|phase| name_of[phase]) {
+            let left = memory.phases.get_mut(&k).expect("invariant: phases that are there are counted");
+            *left -= 1;
+            if *left == 0 {
+                memory.phases.remove(&k);
+                memory.over.push_back(k);
+            }
+        }
+        while memory.over.len() > most {
+            let Some(k) = memory.over.pop_front().filter(|k| !memory.phases.contains_key(k)) else {
+                continue;
+            };
+            // One that came and went again is in the list once more.
+            if memory.over.contains(&k) {
+                continue;
+            }
+            at.remove(&names[k].0);
+            names[k].1.clear();
+            memory.free.push(k);
+        }
     }
 
     /// What is believed before anything has run.
@@ -122,6 +190,7 @@ impl Learning {
 
     /// Phases of a flow that is over; what was learned of their names stays.
     pub(crate) fn forget(&mut self, phases: impl Iterator<Item = PhaseId> + Clone) {
+        self.forget_names(phases.clone());
         self.name_of.forget(phases.clone());
         self.own.forget(phases.clone());
         self.guesses.forget(phases);
@@ -183,7 +252,11 @@ impl Learning {
     /// A flow arrived.
     fn meet(&mut self, instance: &Instance, flow: FlowId, estimates: &mut Estimates) {
         for phase in instance.flow(flow).phases() {
-            self.name_of[phase] = self.index(PhaseName::of(instance, phase));
+            let name = self.index(PhaseName::of(instance, phase));
+            self.name_of[phase] = name;
+            if self.memory.most.is_some() {
+                *self.memory.phases.entry(name).or_default() += 1;
+            }
             if self.guessing {
                 self.guesses[phase] = Some(estimates.task[phase].seconds());
             }
@@ -425,6 +498,47 @@ mod tests {
         let arrived = Event::FlowArrived(FlowId(1));
         learning.learn(&[done(0, 2, 0, 3.0), arrived], &instance, &mut estimates);
         assert_eq!(seconds(&estimates), [3.0, 9.0, 4.0], "half as long again as guessed");
+    }
+
+    #[test]
+    fn names_of_flows_that_are_over_are_remembered_as_far_as_there_is_room() {
+        let flow = |id: &str| {
+            let map = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
+            FlowDraft::new(id, vec![JobDraft { id: "j".into(), map, ..JobDraft::default() }])
+        };
+        let flows: Vec<FlowDraft> = (0..4).map(|k| flow(&format!("f{k}"))).collect();
+        let whole = Instance::new(&Draft { flows, ..instance_of_one() }).unwrap();
+        let mut live = whole.without_flows();
+        let mut learning = Learning::new(whole.cluster(), &History::new()).guessing().remembering(2);
+        let mut estimates = Estimates::new(whole.cluster());
+        let mut known = History::new();
+        known.insert(PhaseName::of(&whole, PhaseId(0)), "node".into(), Record { tasks: 2, seconds: 14.0 });
+        learning.know(&known);
+        // Each comes, has its task done in as many seconds as its number says, and goes; some come again.
+        let mut believed = Vec::new();
+        for (number, took) in [(0, 7.0), (1, 2.0), (0, 7.0), (2, 3.0), (0, 9.0), (3, 4.0), (0, 1.0), (1, 5.0)]
+        {
+            let id = live.admit(whole.excerpt(FlowId(number)));
+            let phase = live.flow(id).phases().next().unwrap();
+            estimates.task.insert(phase, Span::from_seconds_nearest(100.0));
+            learning.learn(&[Event::FlowArrived(id)], &live, &mut estimates);
+            believed.push(estimates.task[phase].seconds());
+            learning.learn(&[done(phase.0, 1, 0, took)], &live, &mut estimates);
+            learning.forget([phase].into_iter());
+            live.retire(id);
+        }
+        // f0 is known from the beginning, and then by all that it took; f1 was forgotten when it came again.
+        assert_eq!(believed[0], 7.0);
+        assert_eq!((believed[2], believed[4], believed[6]), (7.0, 7.0, 7.4));
+        assert!(believed[7] > 2.0, "a guess in the unit that others suggest: {believed:?}");
+        assert!(learning.names.len() <= 3, "{:?}", learning.names);
+    }
+
+    /// One machine.
+    fn instance_of_one() -> Draft {
+        let slots = Slots::Universal(2);
+        let machine = MachineDraft { name: "node".into(), count: 1, speed: 1.0, slots, rack: None };
+        Draft { machines: vec![machine], ..Draft::default() }
     }
 
     #[test]

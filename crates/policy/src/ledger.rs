@@ -16,6 +16,7 @@ use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, R
 use crate::event::Event;
 use crate::fastest::Fastest;
 use crate::grown::Grown;
+use crate::horizon::Horizons;
 use crate::log::{FlowEnd, Log, RUNNING, Row, Sink};
 use crate::slots::SlotSet;
 use crate::state::{Finished, State, Taken};
@@ -62,6 +63,8 @@ pub(crate) struct Ledger {
     down: BTreeSet<MachineId>,
     /// Machines that left for good.
     left: BTreeSet<MachineId>,
+    /// Until when machines are there.
+    pub(crate) horizons: Horizons,
     /// How often each task failed that ever did.
     failures: BTreeMap<(PhaseId, u32), u16>,
     /// Times at which somebody wants to be woken and that have not come.
@@ -112,6 +115,7 @@ impl Ledger {
             leaving: Vec::new(),
             down: BTreeSet::new(),
             left: BTreeSet::new(),
+            horizons: Horizons::default(),
             failures: BTreeMap::new(),
             wakes: BTreeSet::new(),
             freed: None,
@@ -161,7 +165,6 @@ impl Ledger {
                 self.submit(engine);
             }
             Report::Withdrawn(flow) if self.state.knows_flow(flow) => self.give_up(flow, engine, events),
-            Report::Withdrawn(_) => {}
             Report::Submitted(job) => self.submitted(job, events),
             Report::MasterUp(job) => self.master_up(job, events),
             Report::MasterGone(job) => self.master_gone(job, events),
@@ -169,8 +172,10 @@ impl Ledger {
             Report::Up(machine) => self.machine_up(machine, events),
             Report::Joined(group) => self.machines_join(group, events),
             Report::Left(machine) => self.machine_left(machine, engine, events),
+            Report::Ends { machine, at } => self.horizons.set(machine, at),
             Report::Woken => events.push(Event::Wake),
-            Report::Offer(_) => {}
+            // Nothing is left of a flow that is over.
+            Report::Withdrawn(_) | Report::Offer(_) => {}
         }
     }
 
@@ -519,6 +524,7 @@ impl Ledger {
         if !self.down.insert(machine) {
             return;
         }
+        self.horizons.forget(machine);
         for &lane in self.instance.cluster().lanes() {
             if let Some(range) = self.instance.cluster().machine_slots(lane, machine) {
                 self.free[lane.index()].remove(range);

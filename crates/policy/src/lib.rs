@@ -17,6 +17,7 @@
 //! - [`state`]: how far every phase, job and flow is;
 //! - [`view`]: what a policy may look at;
 //! - [`held`]: what holds slots now, and which are free;
+//! - `horizon`: machines that are there until a known time;
 //! - [`learning`]: estimates from finished tasks and a history;
 //! - [`slots`]: sets of free slots;
 //! - [`minima`]: the guarantees in force at an instant;
@@ -35,6 +36,7 @@ pub mod event;
 mod fastest;
 mod grown;
 pub mod held;
+mod horizon;
 mod kept;
 pub mod learning;
 mod ledger;

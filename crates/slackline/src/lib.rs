@@ -19,6 +19,7 @@
 //! - [`report`]: results as tables, CSV and JSON documents (feature `report`);
 //! - [`export`]: schedules as timelines, tables and pictures for programs of others (features `report`, `charts`);
 //! - [`run`](mod@run): flows that really run, on this machine or another engine (feature `run`);
+//! - [`resident`](mod@resident): flows that come at any time, under one policy on an engine that stays (feature `run`);
 //! - [`attach`](mod@attach): jobs that others submit to a Hadoop cluster (feature `yarn`);
 //! - [`offered_load`]: how much work arrives for each slot;
 //! - [`woha`]: progress plans made elsewhere, in files;
@@ -52,6 +53,8 @@ pub mod recorded;
 pub mod registry;
 #[cfg(feature = "report")]
 pub mod report;
+#[cfg(feature = "run")]
+pub mod resident;
 #[cfg(feature = "run")]
 pub mod run;
 pub mod simulate;

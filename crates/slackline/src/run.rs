@@ -6,6 +6,7 @@
 //! - [`Engines`]: the table of engines by name; an [`EngineEntry`] is a line of it;
 //! - [`Sink`]: where progress is reported; [`Events`], [`Hooks`]: sinks for programs; [`All`]: several as one;
 //! - [`Forecast`]: when flows are going to be done; [`Turns`]: what becomes of them meanwhile;
+//! - `logs`: what attempts said (feature `report`);
 //! - [`StateOfRun`]: a run as it is seen from outside, while it goes on or after it was killed;
 //! - [`Run`]: the run itself; [`Outcome`] and [`Prediction`]: how it went, and how it was expected to go.
 //!
@@ -20,7 +21,11 @@ mod figures;
 mod forecast;
 mod hooks;
 mod learning;
+#[cfg(feature = "report")]
+pub mod logs;
 mod outcome;
+mod outlook;
+mod paths;
 mod policy;
 mod preview;
 mod request;
@@ -34,9 +39,10 @@ mod turns;
 use std::cell::RefCell;
 
 use slackline_local::clock;
-use slackline_local::history::{Note as PastNote, PastRun};
+use slackline_local::history::Note as PastNote;
+use slackline_local::job_cost::of_workload;
 use slackline_local::{Observer, remaining, run};
-use slackline_model::{Draft, Instance, Objective, Time};
+use slackline_model::{Draft, History, Instance, Objective, Time};
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 
 pub use all::All;
@@ -47,12 +53,16 @@ pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks};
 pub use outcome::{Outcome, Prediction, PredictionError};
+pub use outlook::{Ahead, Completions, Followed, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
+/// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
+pub use slackline_local::agent::main as agent;
 pub use slackline_local::backend::{
     ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
 };
+pub use slackline_local::history::PastRun;
 pub use slackline_local::reuse::{Choices, Reason, Verdict};
 pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, LostOutput, Opening, Recovered};
 pub use slackline_local::this_machine::LocalEngine;
@@ -64,11 +74,28 @@ pub use slackline_local::{
     Obstacle, RunEnd, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
-pub use state::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far};
+pub use state::{
+    FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
+};
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 
 /// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
+
+/// A run without its session, which an engine has that stays.
+pub struct Lent {
+    request: Request,
+    store: Option<HistoryStore>,
+    setting: policy::Setting,
+}
+
+impl Lent {
+    /// The run, whole again.
+    pub fn back(self, session: Box<dyn Session>) -> Run {
+        let Self { request, store, setting } = self;
+        Run { request, session, store, setting }
+    }
+}
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
@@ -130,14 +157,41 @@ impl Run {
     pub fn go(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
         let end = self.drive(sink);
         if let Some(store) = &self.store {
-            let workload = self.request.short_name().to_owned();
-            let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
-            let jobs = self.session.finished_jobs();
-            let counts =
-                figures::finished_counts(&JobFigures::all(self.session.workload(), self.session.attempts()));
-            store.remember(&PastRun { started: self.session.started(), note, jobs, counts })?;
+            store.remember(&self.to_remember())?;
         }
         end
+    }
+
+    /// What a history is told of it: what it took so far.
+    pub fn to_remember(&self) -> PastRun {
+        let workload = self.request.short_name().to_owned();
+        let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
+        let jobs = self.session.finished_jobs();
+        let counts =
+            figures::finished_counts(&JobFigures::all(self.session.workload(), self.session.attempts()));
+        PastRun { started: self.session.started(), note, jobs, counts }
+    }
+
+    /// Its session, for an engine that stays ([`crate::resident`]), and what makes it whole again.
+    pub fn lend(self) -> (Box<dyn Session>, Lent) {
+        let Self { request, session, store, setting } = self;
+        (session, Lent { request, store, setting })
+    }
+
+    /// What is known of the phases that are left: what this run has seen of them, then what earlier runs took.
+    ///
+    /// # Errors
+    /// A history that cannot be read; a workload that is none.
+    pub fn known(&self) -> Result<History, RunError> {
+        let workload = self.session.workload();
+        let past = recalled(&self.request, self.store.as_ref(), workload)?;
+        let instance = Instance::new(workload)?;
+        Ok(learning::known(self.session.as_ref(), &instance, &past))
+    }
+
+    /// What it was asked to do.
+    pub fn request(&self) -> &Request {
+        &self.request
     }
 
     /// The run, as its engine has it.
@@ -156,7 +210,7 @@ impl Run {
         }
         let instance = Instance::new(&left)?;
         let mut policy = policy::make(&self.request.policy, &instance);
-        let past = recalled(self.store.as_ref(), session.workload())?;
+        let past = recalled(&self.request, self.store.as_ref(), session.workload())?;
         let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), session);
         let overview = Overview::of(session, self.request.attempts_max);
         let sink = RefCell::new(sink);
@@ -207,7 +261,9 @@ impl Opener<'_> {
     /// The run of the state directory: what is done is kept, what was cut short is continued, the rest begins.
     fn session(&self, sink: &mut dyn Sink) -> Result<Box<dyn Session>, RunError> {
         let Ready { started, prepared, source } = self.ready(sink)?;
-        let opening = self.opening(started);
+        let said = RefCell::new(&mut *sink);
+        let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
+        let opening = run::Opening { says: run::Says::new(&says), ..self.opening(started) };
         let session = prepared.open(opening).map_err(|error| match error {
             EngineError::Unrunnable(jobs) => {
                 source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
@@ -228,7 +284,14 @@ impl Opener<'_> {
 
     fn opening(&self, started: u64) -> run::Opening<'_> {
         let setup = self.request.setup(self.backend);
-        run::Opening { state: &self.request.state, setup, started, choices: self.request.choices.clone() }
+        run::Opening {
+            state: &self.request.state,
+            setup,
+            started,
+            choices: self.request.choices.clone(),
+            beside_others: self.request.beside_others,
+            says: run::Says::default(),
+        }
     }
 
     /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had: its
@@ -244,7 +307,7 @@ impl Opener<'_> {
                 return self.ready_since(started, sink);
             }
         }
-        self.ready_since(clock::unix_micros(), sink)
+        self.ready_since(request.since.unwrap_or_else(clock::unix_micros), sink)
     }
 
     fn ready_since(&self, started: u64, sink: &mut dyn Sink) -> Result<Ready, RunError> {
@@ -259,6 +322,10 @@ impl Opener<'_> {
         let imported = read_workload(&request.name, &request.bytes, None, &import)?;
         imported.diagnostics.iter().for_each(|diagnostic| sink.note(&Note::Diagnostic(diagnostic)));
         let mut draft = imported.draft;
+        if let Some(directory) = &request.directory {
+            let runs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
+            runs.filter_map(|job| job.run.as_mut()).for_each(|run| paths::start_from(run, directory));
+        }
         draft.start.get_or_insert(start);
         if !draft.machines.is_empty() {
             sink.note(&Note::ClusterLeftOut);
@@ -270,7 +337,7 @@ impl Opener<'_> {
         for Deadline { flow, when } in request.set_deadlines(&mut draft)? {
             sink.note(&Note::LateAlready { flow, when });
         }
-        let past = recalled(self.store, &draft)?;
+        let past = recalled(request, self.store, &draft)?;
         let source = imported.source;
         let placed =
             |faults: Vec<Fault>| source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
@@ -284,7 +351,14 @@ impl Opener<'_> {
     }
 }
 
-/// What earlier runs of the jobs took, by the history if there is one.
-fn recalled(store: Option<&HistoryStore>, workload: &Draft) -> Result<JobHistory, RunError> {
+/// What earlier runs of the jobs took, by what is known or by the history if there is one.
+fn recalled(
+    request: &Request,
+    store: Option<&HistoryStore>,
+    workload: &Draft,
+) -> Result<JobHistory, RunError> {
+    if let Some(past) = &request.past {
+        return Ok(of_workload(past, workload));
+    }
     Ok(store.map(|store| store.recall(workload)).transpose()?.unwrap_or_default())
 }

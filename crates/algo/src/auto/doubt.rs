@@ -65,6 +65,11 @@ impl Doubt {
         self.error
     }
 
+    /// Whether what is believed may be taken as it is.
+    pub(super) fn is_little(&self) -> bool {
+        self.error <= LITTLE
+    }
+
     /// Whether a search makes sense.
     pub(super) fn allows_search(&self) -> bool {
         self.error <= MUCH
@@ -72,7 +77,7 @@ impl Doubt {
 
     /// How many worlds beside the one that is believed in an order has to be good in.
     pub(super) fn worlds(&self) -> usize {
-        if self.error > LITTLE && self.allows_search() { WORLDS } else { 0 }
+        if !self.is_little() && self.allows_search() { WORLDS } else { 0 }
     }
 
     /// The relative error of a sum over that many phases.

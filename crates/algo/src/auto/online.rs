@@ -69,10 +69,10 @@ const PAGE: &[&str] = &[
     "ends=yes: it looks again not only when a flow comes but also when two have ended and none has come, so that a search goes on \
      where much came at once.",
     "Orders are compared by the mean of two costs: that of the rollout, in which nothing else comes, and what it would be if \
-     every flow completed later by the mean time that the last 32 flows or so take of the whole cluster. So an order that \
+     every flow completed later by half the mean time that the last 32 flows or so take of the whole cluster. So an order that \
      keeps some slack is better than one that keeps none where no flow would be late. (Sums of linear costs differ by the \
      same in both.) Of sums those that are equal are compared by what they would be if every flow completed later by two, four \
-     and eight times as much: so slack goes to those that are nearest to their dates, and none to flows that are late already.",
+     and eight times that whole time: so slack goes to those that are nearest to their dates, and none to flows that are late already.",
     "rollouts=N: at a decision N orders are tried; up to half of them are those of rules, by turns if there are more rules, and \
      the others those of the search. But no more are tried when the rollouts of a decision have taken 1,000 N units, one for each \
      phase that a rollout begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have \
@@ -93,7 +93,8 @@ const PAGE: &[&str] = &[
      has to be good on average over four more worlds with lengths drawn anew (of no more than 2,000 phases), above 0.5 nothing is searched, and the order in \
      force stays unless another is better by more than the error over the root of the number of phases. Of a task or phase a \
      tenth of what it has done is left at least, and a flow that has done more than all it was believed to be has the rest \
-     in proportion.",
+     in proportion. Costs that do not rise evenly, of deadlines and of maxima, are a matter of which flow is late, and of that wrong \
+     lengths say little: above 0.2 flows go by their deadlines for a sum and by due without tails for a maximum, and nothing is searched.",
 ];
 
 /// An order is left only for one that is believed to be better by this share: or noise would decide.
@@ -107,7 +108,7 @@ const WORK: u64 = 1_000;
 const ENDED: usize = 2;
 
 /// How many times the delay of a [`Prospect`] flows may complete later where orders are as good as each other.
-const LATER: [f64; 3] = [2.0, 4.0, 8.0];
+const LATER: [f64; 3] = [4.0, 8.0, 16.0];
 
 /// So many rules are tried whatever they take.
 const FEWEST: usize = 2;
@@ -127,6 +128,20 @@ pub(super) fn portfolio() -> Vec<(Rule, Knobs)> {
         _ => vec![knobs],
     };
     RULES.iter().flat_map(|rule| with(rule).into_iter().map(|knobs| (*rule, knobs))).collect()
+}
+
+/// Places in the portfolio of the rules that may be tried: all of them or, if dates alone are to be believed, the one by
+/// deadlines for a sum, and those by the latest completions that keep the largest cost below a level for a maximum.
+fn usable(portfolio: &[(Rule, Knobs)], dated: Option<Combine>) -> Vec<usize> {
+    let is_dated = |(rule, knobs): (Rule, Knobs)| match dated {
+        None => true,
+        Some(Combine::Sum) => rule.name == "edf",
+        // Lengths set the level alone, which is one for all flows.
+        Some(Combine::Max) => rule.name == "due" && !knobs.tail,
+    };
+    let all = 0..portfolio.len();
+    let usable: Vec<usize> = all.clone().filter(|&at| is_dated(portfolio[at])).collect();
+    if usable.is_empty() { all.collect() } else { usable }
 }
 
 /// What an order is believed to cost. Orders are compared by what they are expected to cost, then by what that would be much
@@ -310,16 +325,21 @@ impl Auto {
             evaluator.flows().iter().map(|&flow| &view.instance.flow(flow).cost).collect();
         costs.extend(announced.iter().map(|known| &known.cost));
         let gain = GAIN.max(doubt.noise(phases.len()));
-        let all = self.portfolio.len();
-        let rules = all.min(self.rollouts.div_ceil(2) as usize);
-        let searched = if doubt.allows_search() { self.rollouts.saturating_sub(rules as u64) } else { 0 };
+        let delay = prospect.delay(self.objective, &costs);
+        let by_dates = delay > 0.0 && !doubt.is_little();
+        let usable = usable(&self.portfolio, by_dates.then_some(self.objective.combine));
+        if !usable.contains(&self.order.rule) {
+            self.order = Order { rule: usable[0], flows: None };
+        }
+        let rules = usable.len().min(self.rollouts.div_ceil(2) as usize);
+        let searches = doubt.allows_search() && !by_dates;
+        let searched = if searches { self.rollouts.saturating_sub(rules as u64) } else { 0 };
         let work = WORK * self.rollouts;
         let effort = Effort { gain, searched, turn: self.turn, rules, work };
-        let delay = prospect.delay(self.objective, &costs);
         let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
         let Best { order: best, believed, tried } =
-            looking.best(&self.portfolio, &scene, &self.order, effort, rng);
-        self.turn = (self.turn + tried) % all;
+            looking.best((&self.portfolio, &usable), &scene, &self.order, effort, rng);
+        self.turn = (self.turn + tried) % usable.len();
         let completions = looking.completions(best.flows.as_deref());
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
         let rule = self.portfolio[best.rule].0.name;
@@ -409,7 +429,7 @@ impl Looking<'_, '_> {
     /// The order in force, or a better one of a rule or found near the best of them.
     fn best(
         &mut self,
-        portfolio: &[(Rule, Knobs)],
+        (portfolio, usable): (&[(Rule, Knobs)], &[usize]),
         scene: &Scene<'_>,
         held: &Order,
         effort: Effort,
@@ -426,7 +446,7 @@ impl Looking<'_, '_> {
         let incumbent = self.believed(best.flows.as_deref(), None, None);
         let mut least = incumbent;
         let (mut tried, mut seen) = (0, Vec::<Option<Vec<u32>>>::new());
-        for rule in (0..effort.rules).map(|at| (effort.turn + at) % portfolio.len()) {
+        for rule in (0..effort.rules).map(|at| usable[(effort.turn + at) % usable.len()]) {
             if tried >= FEWEST && self.evaluator.work() - before > effort.work / 2 {
                 break;
             }

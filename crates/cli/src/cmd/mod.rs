@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod agent;
 mod attach;
 mod bound;
 mod capacity;
@@ -43,6 +44,8 @@ pub(crate) enum Answer {
     No,
     /// A run was stopped from outside; the same command resumes it.
     Stopped,
+    /// What an agent says to the program that started it.
+    Code(u8),
 }
 
 /// The version, and the commit where there is one.
@@ -106,6 +109,8 @@ enum Verb {
     Run(run::Run),
     /// Drive the jobs that others submit to a Hadoop cluster
     Attach(attach::Attach),
+    /// Run tasks for a run on another machine, which starts it there
+    Agent(agent::Agent),
     /// Show how far a run is, while it goes on or after it was stopped
     Status(status::Status),
     /// Print what the attempts of a job said, and why they failed
@@ -156,7 +161,7 @@ impl Cli {
     pub(crate) fn needs_no_defaults(&self) -> bool {
         match &self.verb {
             Verb::Config(verb) => config::is_path(verb),
-            Verb::Completions(_) | Verb::Man(_) => true,
+            Verb::Completions(_) | Verb::Man(_) | Verb::Agent(_) => true,
             _ => false,
         }
     }
@@ -216,6 +221,7 @@ pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Res
         Verb::Generate(verb) => generate::run(&verb),
         Verb::Run(verb) => run::run(&verb, tables, defaults),
         Verb::Attach(verb) => attach::run(&verb),
+        Verb::Agent(verb) => Ok(agent::run(&verb)),
         Verb::Status(verb) => status::run(&verb, tables, defaults),
         Verb::Logs(verb) => logs::run(&verb, defaults),
         Verb::Clean(verb) => clean::run(&verb, defaults),

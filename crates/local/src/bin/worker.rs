@@ -1,6 +1,11 @@
-//! A worker process by itself: for containers of other systems, tests and measurements. On this machine `slackline` starts
-//! its own program again instead.
+//! A worker process by itself, or an agent: for containers of other systems, tests and measurements. On this machine
+//! `slackline` starts its own program again instead.
+
+use slackline_local::{agent, guest, worker};
 
 fn main() -> std::process::ExitCode {
-    slackline_local::guest::main_if_asked().unwrap_or_else(slackline_local::worker::main)
+    if std::env::args().skip(1).eq([agent::ARGUMENT]) {
+        return agent::main().into();
+    }
+    guest::main_if_asked().unwrap_or_else(worker::main)
 }

@@ -82,6 +82,12 @@ impl Local<'_> {
             return;
         }
         running.began = self.now;
+        if self.is_away(running.id, running.slot) {
+            // The driver is about to hear of it.
+            running.stage = Stage::Gone;
+            self.running.insert(row, running);
+            return;
+        }
         match self.launch(&running) {
             Ok(()) => {
                 running.stage = Stage::AtWork;
@@ -97,13 +103,18 @@ impl Local<'_> {
     /// Whether an attempt may start on a slot beside what is at work on its machine. O(attempts at work) where jobs say
     /// what they take.
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
-        if !self.work.jobs.iter().any(|job| job.limits.demand().is_said()) {
+        let others = self.fleet.beside();
+        let others = || others.iter().filter_map(|other| other.at_work);
+        if !self.work.jobs.iter().any(|job| job.limits.demand().is_said())
+            && !others().any(|(_, demand)| demand.is_said())
+        {
             return true;
         }
         let machine = self.machine_of(id, slot);
-        let Some(&capacity) = self.machines.get(machine.index()) else { return true };
-        let beside = self.all_at_work().filter(|other| self.machine_of(other.id, other.slot) == machine);
-        self.demand(id).fits(capacity, beside.map(|other| self.demand(other.id)))
+        let Some(&capacity) = self.machines.get(&machine) else { return true };
+        let own = self.all_at_work().filter(|other| self.machine_of(other.id, other.slot) == machine);
+        let others = others().filter(|(at, _)| *at == machine).map(|(_, demand)| demand);
+        self.demand(id).fits(capacity, own.map(|other| self.demand(other.id)).chain(others))
     }
 
     /// All attempts that are at work, second ones and maps that are made again included.
@@ -116,7 +127,7 @@ impl Local<'_> {
             .filter(|running| running.is_at_work())
     }
 
-    fn demand(&self, id: TaskId) -> Demand {
+    pub(super) fn demand(&self, id: TaskId) -> Demand {
         self.work.jobs[id.job as usize].limits.demand()
     }
 }

@@ -43,11 +43,29 @@ impl Coming {
         !self.by_release.is_empty() || !self.waiting.is_empty()
     }
 
+    /// Whether a flow may be done some day: it is one of the instance's, and has not failed.
+    pub(crate) fn may_be_done(&self, flow: &str, instance: &Instance) -> bool {
+        !self.failed.contains(flow) && instance.flows().iter().any(|known| known.id == flow)
+    }
+
     /// A flow has failed.
     pub(crate) fn fail(&mut self, flow: &str) {
         if !self.failed.contains(flow) {
             self.failed.insert(flow.to_owned());
         }
+    }
+
+    /// A flow is not to come any more. Nothing if it has come.
+    pub(crate) fn cancel(&mut self, flow: &str, instance: &Instance) {
+        let is_it = |&id: &FlowId| instance.flow(id).id == flow;
+        self.by_release.retain(|id| !is_it(id));
+        self.waiting.retain(|id| !is_it(id));
+        self.fail(flow);
+    }
+
+    /// Whether a flow has failed.
+    pub(crate) fn has_failed(&self, flow: &str) -> bool {
+        self.failed.contains(flow)
     }
 
     /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says whether a job is,

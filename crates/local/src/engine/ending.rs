@@ -21,7 +21,7 @@ use crate::task_id::TaskId;
 use crate::worker::{Report as Said, too_long};
 
 /// The longest that killed attempts are waited for at the end of a run.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An attempt that ended well.
 pub(super) struct Finished {
@@ -66,6 +66,23 @@ impl Local<'_> {
     /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
     /// it ended.
     pub(crate) fn close(&mut self) {
+        self.stop_all();
+        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
+        while !self.leaving.is_empty() && self.clock.now().0 < left {
+            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
+            match self.fleet.next(patience) {
+                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
+                Some(told) => self.take_in_machine(told),
+                // Woken by who asked for the stop.
+                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
+            }
+        }
+        // The files of those that did not go stay; resuming the run removes them.
+        self.clear_left_behind();
+    }
+
+    /// Kills what still runs, and records it.
+    pub(super) fn stop_all(&mut self) {
         if self.was_interrupted() || self.fatal.is_some() {
             self.work.publisher.leave();
         }
@@ -81,16 +98,6 @@ impl Local<'_> {
         }
         // They had no output; a resumed run does not miss them.
         let _ = self.work.journal.record(&std::mem::take(&mut self.records));
-        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
-        while !self.leaving.is_empty() && self.clock.now().0 < left {
-            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
-            match self.fleet.next(patience) {
-                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
-                // Woken by who asked for the stop.
-                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
-            }
-        }
-        // The files of those that did not go stay; resuming the run removes them.
     }
 
     /// Waits for attempts that end, and takes in all that have.
@@ -100,10 +107,18 @@ impl Local<'_> {
             told.push(news);
             patience = Duration::ZERO;
         }
+        self.take(told);
+    }
+
+    /// Takes in what the fleet has told.
+    pub(super) fn take(&mut self, told: Vec<Told>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
-        for Told::Ended { attempt, report } in told {
-            self.take_in(attempt, report, &mut done);
+        for told in told {
+            match told {
+                Told::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
+                of_machine => self.take_in_machine(of_machine),
+            }
         }
         self.commit(done);
     }
@@ -136,7 +151,7 @@ impl Local<'_> {
 
     /// Nothing of an attempt that was stopped is left: its files are removed.
     fn is_gone(&mut self, number: u64) {
-        if let Some(id) = self.leaving.remove(&number) {
+        if let Some((id, _)) = self.leaving.remove(&number) {
             self.clear(id, number);
         }
     }
@@ -284,7 +299,9 @@ impl Local<'_> {
         self.rows.remove(&running.number);
         if running.is_at_work() {
             self.fleet.stop(running.number);
-            self.leaving.insert(running.number, running.id);
+            self.leaving.insert(running.number, (running.id, running.slot));
+        } else if running.stage == Stage::Gone {
+            self.leave_behind(self.machine_of(running.id, running.slot), running.id, running.number);
         }
         // One that waited for maps had its slot, but they may have had it.
         if running.stage != Stage::Starved {
@@ -322,7 +339,7 @@ impl Local<'_> {
     }
 
     /// Removes what an attempt leaves when it has no output.
-    fn clear(&self, id: TaskId, number: u64) {
+    pub(super) fn clear(&self, id: TaskId, number: u64) {
         let job = &self.work.jobs[id.job as usize];
         // What cannot be removed now is removed when the job is done, or the run is resumed.
         let _ = crate::files::remove(&self.work.layout.attempt(job, id, number));

@@ -178,13 +178,16 @@ impl Local<'_> {
         let lane = self.lane_of(map);
         let waits = |r: &Running| r.stage == Stage::Starved && r.id.job == map.job;
         let on = |r: &Running, slot: u32| r.slot == slot && self.lane_of(r.id) == lane;
+        let others = self.fleet.beside();
         let is_taken = |slot: u32| {
             let by_row =
                 |r: &Running| on(r, slot) && !waits(r) || r.second.as_deref().is_some_and(|r| on(r, slot));
-            self.running.values().any(by_row) || self.lost.attempts().any(|r| on(r, slot))
+            self.is_others(&others, lane, slot)
+                || self.running.values().any(by_row)
+                || self.lost.attempts().any(|r| on(r, slot))
         };
-        let mut slots = 0..self.work.instance.cluster().slots(lane);
-        slots.find(|&slot| !is_taken(slot))
+        let mut slots = 0..self.cluster.slot_numbers(lane);
+        slots.find(|&slot| !is_taken(slot) && !self.is_away(map, slot))
     }
 
     /// An attempt that makes a map again gives way to what the policy starts on its slot.

@@ -10,6 +10,7 @@ use slackline_policy::engine::RowId;
 
 use super::ending::Problem;
 use super::{Happening, Local, Running, Stage};
+use crate::fleet::Beside;
 use crate::task_id::TaskId;
 use crate::worker::Report as Said;
 
@@ -60,14 +61,17 @@ impl Local<'_> {
         if !self.settings.speculate {
             return;
         }
-        for &lane in self.work.instance.cluster().lanes() {
+        let others = self.fleet.beside();
+        for &lane in self.cluster.lanes() {
             let busy = |slot: u32| {
                 let on = |r: &Running| r.slot == slot && self.lane_of(r.id) == lane;
-                self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
+                self.is_others(&others, lane, slot)
+                    || self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
                     || self.lost.attempts().any(on)
             };
-            let idle: Vec<u32> =
-                (0..self.work.instance.cluster().slots(lane)).filter(|&s| !busy(s)).collect();
+            let is_there = |slot: u32| !self.away.contains(&self.cluster.machine_of(lane, slot).0);
+            let slots = 0..self.cluster.slot_numbers(lane);
+            let idle: Vec<u32> = slots.filter(|&slot| !busy(slot) && is_there(slot)).collect();
             for slot in idle {
                 let Some(row) = self.straggler(lane) else { break };
                 self.try_again(row, slot);
@@ -113,8 +117,14 @@ impl Local<'_> {
         }
     }
 
+    /// Whether somebody else has a slot.
+    pub(super) fn is_others(&self, others: &[Beside], lane: Lane, slot: u32) -> bool {
+        let cluster = self.work.instance.cluster();
+        others.iter().any(|other| other.slot == slot && cluster.lane_of(other.phase) == lane)
+    }
+
     /// The lane of the slots that serve a task.
     pub(super) fn lane_of(&self, id: TaskId) -> Lane {
-        self.work.instance.cluster().lane_of(id.phase)
+        self.cluster.lane_of(id.phase)
     }
 }

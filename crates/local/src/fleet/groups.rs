@@ -40,7 +40,7 @@ const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the system does with groups beside files being read and written in them.
-pub(crate) trait System {
+pub(crate) trait System: Send {
     /// Makes a group.
     fn make(&self, group: &Path) -> io::Result<()>;
 

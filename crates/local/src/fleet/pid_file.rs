@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::Assignment;
@@ -55,7 +56,7 @@ impl AtWork {
 }
 
 /// The file of a worker, which says what it works on. It is removed with its worker.
-pub(super) struct PidFile {
+pub(crate) struct PidFile {
     path: PathBuf,
     file: File,
     /// Where the second line begins.
@@ -67,7 +68,7 @@ impl PidFile {
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(super) fn create(path: PathBuf, pid: u64) -> io::Result<Self> {
+    pub(crate) fn create(path: PathBuf, pid: u64) -> io::Result<Self> {
         let began = Process::of(pid).map_or(0, |process| process.began);
         let first = format!("{pid} {began} {}\n", process::boot());
         let file = File::create(&path)?;
@@ -78,7 +79,7 @@ impl PidFile {
     }
 
     /// Writes down what the worker is at work on. What cannot be written is not shown.
-    pub(super) fn note(&self, attempt: Option<Assignment>) {
+    pub(crate) fn note(&self, attempt: Option<Assignment>) {
         let task = attempt.map(|Assignment { number, id, slot, since, .. }| Task { number, id, slot, since });
         let text =
             task.map(|task| serde_json::to_string(&task).expect("invariant: numbers can be written as JSON"));
@@ -87,7 +88,7 @@ impl PidFile {
     }
 
     /// The mark of what its worker starts.
-    pub(super) fn mark(&self) -> String {
+    pub(crate) fn mark(&self) -> String {
         process::mark(&self.path)
     }
 }
@@ -133,6 +134,29 @@ impl Content {
         let is_it = |process: Process| process.began == self.began && !process.is_dead;
         self.boot == process::boot() && Process::of(self.pid).is_some_and(is_it)
     }
+}
+
+/// Makes sure that the process of a pid file is gone; there may be no such file.
+///
+/// # Errors
+/// It cannot be read, or the process does not go within ten seconds.
+pub(crate) fn end_process(pid_file: &Path) -> io::Result<()> {
+    let text = match fs::read_to_string(pid_file) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    let Some(content) = Content::parse(&text) else { return Ok(()) };
+    let is_gone = process::wait_for(|| {
+        if !content.is_alive() {
+            return true;
+        }
+        process::signal(content.pid, Signal::KILL);
+        false
+    });
+    if is_gone {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("found process {} still there, expected it to be gone", content.pid)))
 }
 
 /// The pid files of a directory, by their paths; none if there is no directory.
@@ -191,6 +215,7 @@ mod tests {
     use slackline_model::{MachineId, PhaseKind};
 
     use super::*;
+    use crate::limits::Demand;
 
     #[test]
     fn a_pid_file_says_what_its_worker_is_at_work_on() {
@@ -201,7 +226,14 @@ mod tests {
         let file = PidFile::create(pids.join("0"), me).unwrap();
         assert_eq!(at_work(dir.path()).unwrap(), []);
         let id = TaskId { job: 3, phase: PhaseKind::Reduce, task: 7 };
-        file.note(Some(Assignment { number: 12, id, machine: MachineId(0), slot: 1, since: 5_000_000 }));
+        file.note(Some(Assignment {
+            number: 12,
+            id,
+            machine: MachineId(0),
+            slot: 1,
+            since: 5_000_000,
+            demand: Demand::default(),
+        }));
         let largest = TaskId { job: u32::MAX, phase: PhaseKind::Reduce, task: u32::MAX };
         let (number, since) = (u64::MAX, u64::MAX);
         let longest = Task { number, id: largest, slot: u32::MAX, since };

@@ -32,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(worker::GRACE.as_secs() + 1);
 /// Worker processes of this machine.
 pub(crate) struct Processes {
     command: WorkerCommand,
+    /// Variables of their environment beside those of this process.
+    env: Vec<(String, String)>,
     /// The directory of the pid files.
     pids: PathBuf,
     workers: BTreeMap<u64, Worker>,
@@ -82,6 +84,7 @@ impl Processes {
         });
         Ok(Self {
             command,
+            env: Vec::new(),
             pids,
             workers: BTreeMap::new(),
             idle: Vec::new(),
@@ -95,6 +98,12 @@ impl Processes {
         })
     }
 
+    /// With variables in the environment of the workers.
+    pub(crate) fn with_env(mut self, env: Vec<(String, String)>) -> Self {
+        self.env = env;
+        self
+    }
+
     /// Starts a worker. Before it is told what to do, its pid file says who it is, so that a later engine can make
     /// sure that it is gone.
     fn hire(&mut self) -> io::Result<u64> {
@@ -104,6 +113,7 @@ impl Processes {
         let path = self.pids.join(name.to_string());
         let mut child = Command::new(&self.command.program)
             .args(&self.command.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .env(MARK, process::mark(&path))
             .process_group(0)
             .stdin(Stdio::piped())

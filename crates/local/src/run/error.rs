@@ -35,6 +35,15 @@ pub enum EngineError {
         /// The journal.
         path: String,
     },
+    /// The map output of a run that goes on is in another directory than the machines are to share.
+    #[error(
+        "found the map output of this run in {from}, expected it in the directory that --shared names: leave --shared out, \
+         and it is used where it is; --again starts over"
+    )]
+    Moved {
+        /// The directory.
+        from: String,
+    },
     /// No flow can be run.
     #[error("{}", .0.first().map_or("", |job| job.fault.problem.as_str()))]
     Unrunnable(Vec<UnrunnableJob>),
@@ -99,6 +108,6 @@ impl EngineError {
     }
 }
 
-pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> EngineError {
     move |problem| EngineError::File { path: path.display().to_string(), problem }
 }

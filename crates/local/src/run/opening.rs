@@ -1,11 +1,13 @@
 //! Opening the run of a state directory: what is done already is kept, what was cut short is continued, the rest begins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::Draft;
-use slackline_model::draft::FlowDraft;
+use slackline_model::draft::{FlowDraft, MachineDraft};
 
 use super::error::file;
 use super::kept::kept_jobs;
@@ -14,11 +16,12 @@ use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
+use crate::clock::unix_micros;
 use crate::files::remove;
-use crate::fleet;
+use crate::fleet::{self, Capacity};
 use crate::job_cost::JobName;
 use crate::job_plan::{JobPlan, KnownJob, Source};
-use crate::journal::{Attempt, Content, Head, Journal, Setup, done_tasks};
+use crate::journal::{Attempt, Content, Head, Journal, KeptJob, Setup, done_tasks};
 use crate::layout::{Layout, SUCCESS};
 use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
@@ -39,6 +42,34 @@ pub struct Opening<'a> {
     pub started: u64,
     /// What is to be done whatever was done before.
     pub choices: Choices,
+    /// Whether it is to be run beside others, by an engine that stays and holds the memory of their commands itself.
+    pub beside_others: bool,
+    /// Is told what is waited for.
+    pub says: Says<'a>,
+}
+
+/// Is told what an engine waits for before a run begins, in words for a person; nobody by default.
+#[derive(Clone, Copy, Default)]
+pub struct Says<'a>(Option<&'a dyn Fn(&str)>);
+
+impl<'a> Says<'a> {
+    /// Passes it on.
+    pub fn new(says: &'a dyn Fn(&str)) -> Self {
+        Self(Some(says))
+    }
+
+    /// Says something.
+    pub fn say(self, what: &str) {
+        if let Some(says) = self.0 {
+            says(what);
+        }
+    }
+}
+
+impl fmt::Debug for Says<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Says(somebody)" } else { "Says(nobody)" })
+    }
 }
 
 /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
@@ -100,8 +131,23 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
 /// The directory is of something else, or another process is at work on it; outputs that are another's; files that
 /// cannot be read, written or moved. Nothing is begun then.
 pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
-    open_with(opening, resolved, &mut || Ok(()))
+    open_with(opening, resolved, &mut |_| Ok(None))
 }
+
+/// What a run that is about to begin or to go on needs.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Needs<'a> {
+    /// The name by which its outputs are known.
+    pub owner: &'a str,
+    /// Where its files are.
+    pub layout: &'a Layout,
+    /// Its jobs.
+    pub jobs: &'a [JobPlan],
+}
+
+/// Gets what a run needs; gives its machines, if they are not those that were expected.
+pub type Acquire<'a> = dyn FnMut(Needs<'_>) -> Result<Option<Vec<MachineDraft>>, EngineError> + 'a;
 
 /// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before anything of an
 /// earlier run is given up.
@@ -111,9 +157,9 @@ pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, Engine
 pub fn open_with(
     opening: Opening<'_>,
     resolved: &Resolved,
-    acquire: &mut dyn FnMut() -> Result<(), EngineError>,
+    acquire: &mut Acquire<'_>,
 ) -> Result<Session, EngineError> {
-    let Opening { state, setup, started, choices } = opening;
+    let Opening { state, setup, started, choices, .. } = opening;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
     refuse_first_edition(&layout)?;
@@ -130,8 +176,10 @@ pub fn open_with(
         // A journal that has lost its beginning must not be taken for that of a new run in somebody else's directory.
         refuse_use(&layout)?;
     }
-    resolve::refuse_state(resolved, state)?;
     let mut begun = Begun::of(&layout, content)?;
+    let goes_on = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
+    let layout = place(layout, resolved, goes_on)?;
+    resolve::refuse_state(resolved, [state, layout.data()])?;
     let (made_log, mut made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
     let lost = match &mut begun {
@@ -148,6 +196,18 @@ pub fn open_with(
     opened
 }
 
+/// Where the files of a run are: where its engine wants them, but what a run has made that goes on is where it is.
+fn place(layout: Layout, resolved: &Resolved, goes_on: bool) -> Result<Layout, EngineError> {
+    let Some(shared) = resolved.spread.as_ref().and_then(|spread| spread.shared.as_deref()) else {
+        return Ok(layout);
+    };
+    let wanted = layout.clone().sharing(shared);
+    if goes_on && !wanted.shares_with(&layout) {
+        return Err(EngineError::Moved { from: layout.data().display().to_string() });
+    }
+    Ok(wanted)
+}
+
 /// What is in the journal, which a run may have open; nothing if there is none.
 fn seen(layout: &Layout) -> Result<Content, EngineError> {
     let path = layout.journal();
@@ -156,6 +216,7 @@ fn seen(layout: &Layout) -> Result<Content, EngineError> {
 
 /// Removes a run that could not begin: what it leaves is nothing but its beginning.
 fn forget(layout: &Layout) {
+    let _ = layout.remove_data();
     // What cannot be removed is an empty run, which does no harm.
     let _ = remove(&layout.made()).and_then(|()| remove(&layout.journal()));
     if let Some(root) = layout.journal().parent() {
@@ -173,7 +234,7 @@ struct New<'a> {
     made_log: MadeLog,
     cut_short: usize,
     lost: Vec<LostOutput>,
-    acquire: &'a mut dyn FnMut() -> Result<(), EngineError>,
+    acquire: &'a mut Acquire<'a>,
 }
 
 impl New<'_> {
@@ -232,23 +293,14 @@ impl New<'_> {
         {
             return Ok(self.idle(journal, last, verdicts));
         }
-        let owner = owner.unwrap_or_else(|| format!("{}-{}", self.started, std::process::id()));
+        let owner = owner.unwrap_or_else(new_owner);
         // It goes on, and keeps its start, only if something of it does.
         let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
         let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
         let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
-        let started = kept.as_ref().map_or(self.started, |run| run.head.started);
-        let head = Head {
-            setup: self.setup.clone(),
-            owner,
-            started,
-            workload: chosen.draft.clone(),
-            jobs: chosen.plans.iter().map(JobPlan::known).collect(),
-            kept: kept_jobs,
-        };
         let asked = asked(resolved, &decisions, &self.made);
-        let earlier = Earlier { is_first, kept, dropped, asked, forgotten };
-        self.begin(journal, earlier, chosen, head, verdicts)
+        let earlier = Earlier { is_first, kept, dropped, asked, forgotten, kept_jobs };
+        self.begin(journal, earlier, chosen, owner, verdicts)
     }
 
     /// A run in which nothing is to be done: the last one, as it was.
@@ -270,6 +322,7 @@ impl New<'_> {
             obstacles: Vec::new(),
             verdicts,
             lost: self.lost,
+            away: Vec::new(),
             memory: Memory::default(),
         }
     }
@@ -278,19 +331,33 @@ impl New<'_> {
         self,
         journal: Journal,
         earlier: Earlier,
-        chosen: Chosen,
-        head: Head,
+        mut chosen: Chosen,
+        owner: String,
         verdicts: Vec<JobVerdict>,
     ) -> Result<Session, EngineError> {
-        let Earlier { is_first, kept, dropped, asked, forgotten } = earlier;
-        let locks = OutputLocks::of(&head.owner);
+        let Earlier { is_first, kept, dropped, asked, forgotten, kept_jobs } = earlier;
+        let locks = OutputLocks::of(&owner);
         let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
         let mut obstacles = chosen.obstacles(&done);
         obstacles.extend(foreign(&locks, &chosen, (&self.made, &forgotten))?);
         if kept.is_none() {
             refuse_hopeless(&chosen, &obstacles)?;
         }
-        (self.acquire)()?;
+        self.layout.note_data().map_err(file(self.layout.data()))?;
+        let layout = self.layout.clone().of_jobs(&chosen.plans);
+        let needs = Needs { owner: &owner, layout: &layout, jobs: &chosen.plans };
+        if let Some(machines) = (self.acquire)(needs)? {
+            chosen.draft.machines = machines;
+        }
+        let away = chosen.settle_on_machines(kept.as_ref());
+        let head = Head {
+            setup: self.setup.clone(),
+            owner,
+            started: kept.as_ref().map_or(self.started, |run| run.head.started),
+            workload: chosen.draft.clone(),
+            jobs: chosen.plans.iter().map(JobPlan::known).collect(),
+            kept: kept_jobs,
+        };
         let resumed = chosen.resumed;
         asked.iter().try_for_each(|made| self.made_log.add(made))?;
         let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
@@ -299,7 +366,7 @@ impl New<'_> {
             None => (Journal::replace(&self.layout.journal(), &head, &chosen.attempts)?, chosen.attempts),
         };
         let mut session = Session {
-            layout: self.layout.of_jobs(&chosen.plans),
+            layout,
             journal,
             made: self.made,
             made_log: self.made_log,
@@ -314,6 +381,7 @@ impl New<'_> {
             obstacles,
             verdicts,
             lost: self.lost,
+            away,
             memory: Memory::default(),
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
@@ -321,6 +389,13 @@ impl New<'_> {
         session.lock_outputs(kept.is_some())?;
         Ok(session)
     }
+}
+
+/// A name that no other run has: one process may open several that start at the same time.
+fn new_owner() -> String {
+    static OWNERS: AtomicU64 = AtomicU64::new(0);
+    let k = OWNERS.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{k}", unix_micros(), std::process::id())
 }
 
 /// What was in a state directory before.
@@ -335,6 +410,8 @@ struct Earlier {
     asked: Vec<Made>,
     /// Outputs that the record of finished jobs has lost.
     forgotten: BTreeSet<PathBuf>,
+    /// Jobs that earlier runs have done.
+    kept_jobs: Vec<KeptJob>,
 }
 
 /// What was made of jobs that are asked to be done again, and is not marked so yet.
@@ -416,12 +493,14 @@ struct Chosen {
     resumed: BTreeSet<u32>,
     /// Those that read what is not there from jobs that are left out.
     unmade: Vec<Obstacle>,
+    /// What attempts may ask for, if it is known before the machines are.
+    machine: Option<Capacity>,
 }
 
 impl Chosen {
     /// What first prevents each job from running, but for what is in its output. O(files).
     fn obstacles(&self, done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
-        let mut obstacles = preflight(&self.plans, done);
+        let mut obstacles = preflight(&self.plans, done, self.machine);
         // An input that is not there is the other job's, and of no use to look for.
         obstacles.retain(|obstacle| self.unmade.iter().all(|unmade| unmade.job != obstacle.job));
         obstacles.extend(self.unmade.iter().cloned());
@@ -483,17 +562,27 @@ impl Chosen {
                 flows.push(FlowDraft { jobs, ..flow.clone() });
             }
         }
-        let machines = Machines::of(&resolved.draft.machines, kept.map(|kept| &kept.head.workload.machines));
-        let draft = Draft { flows, machines: machines.all, ..resolved.draft.clone() };
+        let draft = Draft { flows, ..resolved.draft.clone() };
         let attempts = kept.map_or(&[][..], |kept| &kept.attempts).iter().filter_map(|attempt| {
             let job = *renumbered.get(&attempt.id.job)?;
             let mut attempt = attempt.clone();
             attempt.id.job = job;
-            attempt.slot = machines.slots.get(attempt.slot as usize).copied().unwrap_or(attempt.slot);
             Some(attempt)
         });
         let resumed = renumbered.values().copied().collect();
-        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade }
+        let machine = resolved.spread.is_none().then(Capacity::here);
+        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade, machine }
+    }
+
+    /// The machines of the run are those that there are, and those that it had; what was recorded stays where it was.
+    /// Gives the names of those that it has no more.
+    fn settle_on_machines(&mut self, kept: Option<&Unfinished>) -> Vec<String> {
+        let machines = Machines::of(&self.draft.machines, kept.map(|kept| &kept.head.workload.machines));
+        for attempt in &mut self.attempts {
+            attempt.slot = machines.slot(attempt.id.phase, attempt.slot);
+        }
+        self.draft.machines = machines.all;
+        machines.away
     }
 }
 

@@ -202,6 +202,9 @@ pub struct Spec {
     /// The files that the job depends on beside its inputs, as they were when the run began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<PathBuf, Source>,
+    /// Whether what it reads may have been written on another machine a moment ago, so that it is not seen here at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub patient: bool,
     /// Whether what commands say on standard error is passed on, line by line, to that of this process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub echo: bool,
@@ -222,6 +225,7 @@ impl Spec {
             memory_limit: None,
             memory_group: None,
             files: BTreeMap::new(),
+            patient: false,
             echo: false,
         }
     }

@@ -103,7 +103,7 @@ pub(super) fn arrival(
         topological: order.into_iter().map(JobId::from).collect(),
         given_as,
         given_weight: draft.weight,
-        given_cost: draft.cost.as_ref().map(|cost| cost.shifted(shift)),
+        given_cost: draft.cost.clone().map(|cost| cost.later(shift)),
     };
     Arrival::new(flow, jobs, phases)
 }

@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::ledger::Ledger;
 use crate::spot::{Scope, Spot};
 use crate::state::Taken;
+use crate::view::Estimates;
 
 #[derive(Clone, Copy, Debug)]
 struct Placed {
@@ -89,6 +90,7 @@ impl Placements {
         &mut self,
         ledger: &mut Ledger,
         engine: &mut E,
+        estimates: &Estimates,
         scope: Scope<'_>,
     ) -> u64 {
         let machines: Vec<MachineId> = match scope {
@@ -103,7 +105,7 @@ impl Placements {
             let queues = &mut self.queues[machine.index()];
             for &lane in ledger.instance.cluster().lanes() {
                 if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
-                    decisions += serve(&mut queues[lane.index()], spot, ledger, engine);
+                    decisions += serve(&mut queues[lane.index()], (machine, spot), ledger, engine, estimates);
                 }
             }
             if queues.iter().all(VecDeque::is_empty) {
@@ -114,22 +116,27 @@ impl Placements {
     }
 }
 
-/// Starts tasks from the head of a queue while slots are free.
+/// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is passed over.
 fn serve<E: Engine + ?Sized>(
     queue: &mut VecDeque<Placed>,
-    spot: Spot,
+    (machine, spot): (MachineId, Spot),
     ledger: &mut Ledger,
     engine: &mut E,
+    estimates: &Estimates,
 ) -> u64 {
     let mut slots = Vec::new();
-    let mut decisions = 0;
-    while let Some(head) = queue.front_mut() {
+    let (mut decisions, mut at) = (0, 0);
+    while let Some(head) = queue.get_mut(at) {
         // Nobody waits for a phase that needs no slot, or of a flow that was abandoned or is over.
         let waits = ledger.state.knows(head.phase)
             && !ledger.state.is_instant(&ledger.instance, head.phase)
             && !ledger.state.has_failed(ledger.instance.flow_of(head.phase));
         if head.count == 0 || !waits {
-            queue.pop_front();
+            queue.remove(at);
+            continue;
+        }
+        if !ledger.ends_in_time(head.phase, machine, estimates) {
+            at += 1;
             continue;
         }
         let free = spot.free(ledger);

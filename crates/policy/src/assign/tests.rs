@@ -480,3 +480,48 @@ fn no_more_tasks_run_near_their_input_than_were_granted() {
     let mut layer = Layer::waiting(&instance, Listed::granting(&[(0, 1)]), WAIT);
     assert_eq!(layer.assign(), [(0, 0, 1), (0, 1, 1)]);
 }
+
+/// Machines `old`, which goes at second 5, and `new`, of a slot each, and flows of a task of 8 seconds and one of 2.
+fn ending(policy: Listed) -> Layer {
+    let flows = vec![flow("long", uniform(2, 8.0), None), flow("short", uniform(2, 2.0), None)];
+    let machines = vec![machines("old", 1, 1), machines("new", 1, 1)];
+    let mut layer = Layer::new(&instance(machines, flows), policy);
+    layer.absorb(Report::Ends { machine: MachineId(0), at: seconds(5) });
+    layer
+}
+
+/// (phase, first slot) of what runs.
+fn at_work(layer: &Layer) -> Vec<(u32, u32)> {
+    let rows = layer.books.log.iter().filter(|row| row.is_running());
+    rows.map(|row| (row.task.phase.0, row.places()[0].first)).collect()
+}
+
+#[test]
+fn what_would_not_end_before_its_machine_goes_does_not_start_there() {
+    for policy in [Listed::granting(&[(0, 9), (1, 9)]), targets(&[9.0, 0.0])] {
+        let mut layer = ending(policy);
+        layer.assign();
+        assert_eq!(at_work(&layer), [(0, 1), (1, 0)]);
+        // Two seconds later the short one is too long as well.
+        layer.books.advance(seconds(4));
+        layer.absorb(finished(1, seconds(4)));
+        assert_eq!(layer.assign(), []);
+        assert_eq!(layer.books.free[0].len(), 1, "the slot stays free");
+        // It stays longer than was said, or comes back for longer.
+        layer.absorb(Report::Ends { machine: MachineId(0), at: seconds(6) });
+        assert_eq!(layer.assign(), [(1, 1, 1)]);
+        layer.absorb(Report::Down(MachineId(0)));
+        layer.absorb(Report::Up(MachineId(0)));
+        assert_eq!(layer.assign(), [(0, 1, 1)], "nothing is known of its end any more");
+    }
+}
+
+#[test]
+fn a_queue_passes_over_what_would_not_end_before_its_machine_goes() {
+    let mut layer = ending(queues(&[place(0, 0, 0, 1), place(0, 1, 0, 2), place(1, 0, 1, 1)]));
+    layer.assign();
+    assert_eq!(at_work(&layer), [(1, 0), (0, 1)]);
+    layer.books.advance(seconds(2));
+    layer.absorb(finished(0, seconds(2)));
+    assert_eq!(layer.assign(), [(1, 1, 1)]);
+}

@@ -130,7 +130,8 @@ fn a_flow_that_is_withdrawn_is_stopped_and_may_come_again_with_what_runs_of_it()
     while driver.step() {}
     driver.close();
     // Both of its maps had begun; one goes on under another row, beside one of the flow that waited.
-    let begun: Vec<(u32, u32)> = engine.starts.iter().map(|start| (start.phase, start.places[0].first)).collect();
+    let begun: Vec<(u32, u32)> =
+        engine.starts.iter().map(|start| (start.phase, start.places[0].first)).collect();
     assert_eq!(begun, [(0, 0), (0, 1), (2, 1), (1, 0), (1, 1)]);
     assert_eq!(engine.orders, [Order::Kill(RowId(0)), Order::Kill(RowId(1))]);
     assert!(policy.heard[1].starts_with(&[

@@ -118,7 +118,7 @@ impl Shaped {
         head.flows.clear();
         let piece = |((number, name), flows): (Key, Flows)| {
             let first = flows.iter().map(|(_, flow)| flow.release).fold(f64::INFINITY, f64::min);
-            let (origins, flows) = flows.into_iter().map(|(k, flow)| (k, flow.shifted(-first))).unzip();
+            let (origins, flows) = flows.into_iter().map(|(k, flow)| (k, flow.later(-first))).unzip();
             let moved = start.and_then(|start| start.after(first)).map(Start::from);
             let imported = Imported {
                 draft: Draft { flows, start: moved, ..head.clone() },

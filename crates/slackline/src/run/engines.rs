@@ -5,6 +5,7 @@
 //! [`Engines::with`] adds one of your own.
 
 use slackline_local::backend::{ADDRESS, Backend, EngineEntry};
+use slackline_local::machines::{slurm, ssh};
 use slackline_local::run::EngineError;
 use slackline_local::this_machine;
 use slackline_model::params::{Param, ParamError, Settings};
@@ -14,6 +15,8 @@ use crate::names::unknown;
 /// The engines of this library, the usual one first.
 const TABLE: &[EngineEntry] = &[
     this_machine::ENTRY,
+    ssh::ENTRY,
+    slurm::ENTRY,
     #[cfg(feature = "yarn")]
     slackline_yarn::engine::ENTRY,
 ];

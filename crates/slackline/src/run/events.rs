@@ -235,6 +235,10 @@ impl<W: Write> Sink for Events<W> {
                 let reads = format!("{other}/{job}");
                 self.say("flow_never_comes", json!({ "flow": flow, "reads": reads }));
             }
+            Happening::MachineDown { machine, why } => {
+                self.say("machine_down", json!({ "machine": machine, "message": why }));
+            }
+            Happening::MachineUp { machine } => self.say("machine_up", json!({ "machine": machine })),
             Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
             Happening::Warned(message) => self.say("engine_warned", json!({ "message": message })),
             Happening::JobDone { job, skipped } => {

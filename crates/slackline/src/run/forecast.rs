@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::history::{PhaseName, recurring};
 use slackline_model::profile::Between;
 use slackline_model::schedule::FlowRow;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
@@ -17,6 +18,7 @@ use super::sink::count;
 use crate::policy_spec::PolicySpec;
 
 mod courses;
+pub(super) use courses::COURSES;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +29,9 @@ const SHARE: u64 = 20;
 
 /// A task that takes longer than expected is believed to have this fraction of what it took so far before it.
 const OVERDUE: f64 = 0.1;
+
+/// As many tasks of a phase say enough of how long others may take.
+const SAMPLES_MAX: usize = 1_000;
 
 /// What becomes of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +56,7 @@ pub struct Forecast {
     running: BTreeMap<TaskId, Running>,
     failed: BTreeSet<String>,
     took: BTreeMap<Phase, PhaseCost>,
-    /// What each finished task took, seconds; only of a run that is looked at from outside.
+    /// What finished tasks took, seconds, each of the first [`SAMPLES_MAX`] of a phase.
     each: BTreeMap<Phase, Vec<f64>>,
     expected: BTreeMap<String, f64>,
     thinking: Option<Thinking>,
@@ -119,16 +124,14 @@ impl Forecast {
         attempts: &[Attempt],
     ) -> Self {
         let mut took: BTreeMap<Phase, PhaseCost> = BTreeMap::new();
-        let mut each: BTreeMap<Phase, Vec<f64>> = BTreeMap::new();
         let mut done = BTreeSet::new();
         for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
             done.insert(attempt.id);
             let so_far = took.entry((attempt.id.job, attempt.id.phase)).or_default();
             so_far.tasks += 1.0;
             so_far.seconds += attempt.micros() as f64 / 1e6;
-            each.entry((attempt.id.job, attempt.id.phase)).or_default().push(attempt.micros() as f64 / 1e6);
         }
-        Self {
+        let mut this = Self {
             policy,
             setting,
             draft: workload.clone(),
@@ -137,12 +140,29 @@ impl Forecast {
             running: BTreeMap::new(),
             failed: BTreeSet::new(),
             took,
-            each,
+            each: BTreeMap::new(),
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
             now: Time::ZERO,
+        };
+        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+            this.sample((attempt.id.job, attempt.id.phase), attempt.micros() as f64 / 1e6);
         }
+        this
+    }
+
+    /// Remembers what a task of a phase took.
+    fn sample(&mut self, phase: Phase, seconds: f64) {
+        let each = self.each.entry(phase).or_default();
+        if each.len() < SAMPLES_MAX {
+            each.push(seconds);
+        }
+    }
+
+    /// By job: its flow.
+    pub(super) fn flows(&self) -> &[String] {
+        &self.flows
     }
 
     /// A flow has failed for good.
@@ -175,7 +195,6 @@ impl Forecast {
 
     /// Takes in what happened, and looks ahead if it is time to.
     pub(super) fn note(&mut self, now: Time, what: Happening<'_>) {
-        self.now = now;
         self.record(now, what);
         self.take_in(now);
         // A program would be started anew for every look.
@@ -184,7 +203,9 @@ impl Forecast {
         }
     }
 
-    fn record(&mut self, now: Time, what: Happening<'_>) {
+    /// Takes in what happened, and does not look ahead.
+    pub(super) fn record(&mut self, now: Time, what: Happening<'_>) {
+        self.now = now;
         match what {
             Happening::Started(id) => {
                 self.running.entry(id).or_insert(Running { since: now, attempts: 0 }).attempts += 1;
@@ -194,6 +215,7 @@ impl Forecast {
                 self.done.insert(id);
                 let took = self.took.entry((id.job, id.phase)).or_default();
                 *took = PhaseCost { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
+                self.sample((id.job, id.phase), seconds);
             }
             Happening::Failed { id, goes_on: false, is_final, .. } => {
                 self.running.remove(&id);
@@ -246,7 +268,7 @@ impl Forecast {
     }
 
     /// What is left of the run from now on, if its tasks take so long.
-    fn ahead(&self, durations: &Draft, now: Time) -> Draft {
+    pub(super) fn ahead(&self, durations: &Draft, now: Time) -> Draft {
         let mut draft = remaining(durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
         let behind = self.behind();
@@ -285,7 +307,7 @@ impl Forecast {
     /// The workload with the durations that are believed now: of a phase that has finished tasks, their mean;
     /// of others, what was believed before, in the unit that finished tasks of their kind suggest, and no less
     /// than what running tasks have taken already.
-    fn believed(&self, now: Time) -> Draft {
+    pub(super) fn believed(&self, now: Time) -> Draft {
         let mut draft = self.draft.clone();
         let mut longest: BTreeMap<Phase, f64> = BTreeMap::new();
         for (id, running) in &self.running {
@@ -313,6 +335,28 @@ impl Forecast {
         draft
     }
 
+    /// What finished tasks of a flow took over what was believed of them, and how many there are: those of phases of these
+    /// names.
+    pub(super) fn off(&self, flow: &str, known: &BTreeSet<PhaseName>) -> Option<(f64, u64)> {
+        let (mut took, mut expected, mut tasks) = (0.0, 0.0, 0.0);
+        for (job, index) in self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0u32..) {
+            if self.flows[index as usize] != flow {
+                continue;
+            }
+            for (phase, kind) in [&job.map, &job.reduce].into_iter().zip(PhaseKind::ALL) {
+                let Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) = phase else { continue };
+                let Some(done) = self.took.get(&(index, kind)) else { continue };
+                let name = PhaseName { flow: recurring(flow).to_owned(), job: job.id.clone(), kind };
+                if known.contains(&name) {
+                    took += done.seconds;
+                    expected += done.tasks * each.iter().sum::<f64>() / each.len().max(1) as f64;
+                    tasks += done.tasks;
+                }
+            }
+        }
+        (expected > 0.0).then(|| (took / expected, tasks as u64))
+    }
+
     /// What finished tasks of a kind took over what was believed of them.
     fn unit(&self, kind: PhaseKind) -> f64 {
         let believed = self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0..);
@@ -335,7 +379,7 @@ impl Forecast {
 }
 
 /// When each flow is done under a policy, not before `now`; `None` if it cannot be simulated.
-fn completions(
+pub(super) fn completions(
     draft: &Draft,
     policy: &PolicySpec,
     setting: &Setting,

@@ -18,7 +18,7 @@ pub(super) fn config<'a>(
     past: &JobHistory,
     request: &Request,
 ) -> Config<'a> {
-    let known = known(seen(session.workload(), session.attempts()), instance, past);
+    let known = known(session, instance, past);
     Config::plain()
         .with_slowstart(request.slowstart)
         .with_attempts_max(request.attempts_max)
@@ -27,8 +27,8 @@ pub(super) fn config<'a>(
 
 /// What finished tasks took: those that this run has seen; of other phases, those of earlier runs, at the sizes that
 /// are expected now.
-fn known(seen: History, instance: &Instance, past: &JobHistory) -> History {
-    let mut known = seen;
+pub(super) fn known(session: &dyn Session, instance: &Instance, past: &JobHistory) -> History {
+    let mut known = seen(session.workload(), session.attempts());
     for (id, phase) in instance.phases().iter_enumerated() {
         let name = PhaseName::of(instance, id);
         let cost = past.get(&JobName::new(&name.flow, &name.job));

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use slackline_local::{Choices, Setup};
+use slackline_local::{Choices, JobHistory, Setup};
 use slackline_model::{Combine, Draft, Metric, When};
 use slackline_trace::{Importers, Parameters, sha256};
 
@@ -42,6 +43,14 @@ pub struct Request {
     pub history: Option<PathBuf>,
     /// What is to be done whatever was done before.
     pub choices: Choices,
+    /// The directory that relative paths start from, and that commands run in; that of this process if nothing is said.
+    pub directory: Option<PathBuf>,
+    /// When it starts unless it is continued, microseconds since 1970; now if nothing is said.
+    pub since: Option<u64>,
+    /// What jobs took in earlier runs, instead of the history's file.
+    pub past: Option<Arc<JobHistory>>,
+    /// Whether it is to be run beside others, by an engine that stays ([`crate::resident`]).
+    pub beside_others: bool,
 }
 
 /// A deadline of a flow.
@@ -76,6 +85,10 @@ impl Request {
             state: state.into(),
             history: None,
             choices: Choices::default(),
+            directory: None,
+            since: None,
+            past: None,
+            beside_others: false,
         }
     }
 
@@ -95,8 +108,8 @@ impl Request {
         options.extend(self.parameters.said());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
-        let directory =
-            std::env::current_dir().map_or_else(|_| String::new(), |path| path.display().to_string());
+        let here = self.directory.clone().or_else(|| std::env::current_dir().ok());
+        let directory = here.map_or_else(String::new, |path| path.display().to_string());
         Setup {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: sha256(&self.bytes),

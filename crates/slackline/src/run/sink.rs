@@ -137,6 +137,8 @@ pub enum Note<'a> {
     },
     /// What holds the memory of commands that have a limit.
     Memory(&'a str),
+    /// What the engine waits for before anything runs.
+    Waiting(&'a str),
     /// Nothing is left to do.
     NothingLeft,
 }

@@ -359,6 +359,44 @@ pub fn so_far(look: &Look) -> Result<(Instance, Schedule), RunError> {
     Ok((instance, schedule))
 }
 
+/// The schedule so far of several runs that share machines, each with the name that its flows get before their own: `NAME/FLOW`. Times
+/// count from when the first of them began.
+///
+/// # Errors
+/// A workload that is none.
+pub fn so_far_together(looks: &[(String, Look)]) -> Result<(Instance, Schedule), RunError> {
+    let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
+    let mut all = Draft { start: Some(clock::local(began)), ..Draft::default() };
+    let (mut attempts, mut jobs): (Vec<Attempt>, u32) = (Vec::new(), 0);
+    for (name, look) in looks {
+        let later = look.head.started - began;
+        let measured = run_schedule::measured(&look.head.workload, &look.attempts);
+        if all.machines.is_empty() {
+            (all.machines, all.objective) = (measured.machines, measured.objective);
+        }
+        for mut flow in measured.flows {
+            flow.id = format!("{name}/{}", flow.id);
+            all.flows.push(flow.later(later as f64 / 1e6));
+        }
+        attempts.extend(look.attempts.iter().map(|attempt| {
+            let mut attempt = attempt.clone();
+            attempt.id.job += jobs;
+            for at in [&mut attempt.start, &mut attempt.began, &mut attempt.end] {
+                *at += later;
+            }
+            attempt
+        }));
+        jobs += look.jobs.len() as u32;
+    }
+    attempts.sort_by_key(|attempt| (attempt.start, attempt.id));
+    let instance = Instance::new(&all)?;
+    let first = looks.first().map(|(_, look)| look);
+    let policy = first.and_then(Look::policy).unwrap_or("run");
+    let slowstart = first.map_or(1.0, Look::slowstart);
+    let schedule = run_schedule::schedule(&instance, &attempts, policy, slowstart);
+    Ok((instance, schedule))
+}
+
 /// Looks at the run of a state directory; `None` if none was begun there.
 ///
 /// # Errors

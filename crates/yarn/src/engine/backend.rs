@@ -11,7 +11,9 @@ use std::time::Duration;
 use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Stop};
 use slackline_local::guest;
 use slackline_local::layout::Layout;
-use slackline_local::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
+use slackline_local::run::{
+    self, Drive, EngineError, JobVerdict, LostOutput, Needs, Opening, Recovered, RunEnd,
+};
 use slackline_local::{
     Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Verdict, WorkerCommand,
     resolve,
@@ -403,14 +405,14 @@ impl Prepared for PreparedThere {
         let state = opening.state.to_owned();
         // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
         let mut table = None;
-        let mut acquire = || {
+        let mut acquire = |_: Needs<'_>| {
             table = site
                 .table
                 .as_deref()
                 .map(|path| Table::open(path, VALID))
                 .transpose()
                 .map_err(EngineError::other)?;
-            Ok(())
+            Ok(None)
         };
         let session = run::open_with(opening, &resolved, &mut acquire);
         let session = session.map_err(|error| in_words(error, &remote.mirror))?;
@@ -463,6 +465,10 @@ struct SessionThere {
 }
 
 impl slackline_local::backend::Session for SessionThere {
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+
     fn workload(&self) -> &Draft {
         self.session.draft()
     }

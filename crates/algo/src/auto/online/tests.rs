@@ -220,6 +220,42 @@ fn who_understates_gains_nothing_once_it_has_done_what_it_said() {
     assert_eq!(completions(1.0), [500.0, 150.0]);
 }
 
+/// What a policy costs that is told lengths which are off by a factor whose logarithm has deviation 1.
+fn cost_with_noise(instance: &Instance, policy: &mut dyn Policy, seed: u64) -> f64 {
+    let believe = |live: &Instance, phase| slackline_sim::noise::distorted(live, phase, 1.0, Seed(seed));
+    let mut engine = Sim::new(instance, Options::exact());
+    let run = slackline_policy::run(instance, policy, &mut engine, Config::plain().with_beliefs(believe));
+    let completions: Vec<f64> = run.completions.iter().map(|at| at.unwrap().seconds()).collect();
+    instance.cost_of(&completions)
+}
+
+#[test]
+fn where_lengths_are_far_off_deadlines_are_met_as_by_their_order() {
+    let shape = Shape { load: 0.8, ..UNIVERSAL };
+    let (mut auto_cost, mut edf_cost) = (0.0, 0.0);
+    for seed in 0..8 {
+        let instance = workload(seed, shape, Metric::Tardiness, Combine::Sum);
+        auto_cost += cost_with_noise(&instance, &mut auto(instance.objective(), "200"), seed);
+        let settings = Settings::parse(crate::rule::ENTRY.params, [("order", "edf")]).unwrap();
+        let mut edf = (crate::rule::ENTRY.make)(instance.cluster(), &instance.objective(), &settings);
+        edf_cost += cost_with_noise(&instance, &mut *edf, seed);
+    }
+    println!("auto {auto_cost}, edf {edf_cost}");
+    assert!(edf_cost > 0.0 && auto_cost <= 1.1 * edf_cost, "auto {auto_cost}, edf {edf_cost}");
+}
+
+#[test]
+fn where_lengths_are_far_off_flows_go_by_dates() {
+    let all = portfolio();
+    let names =
+        |dated| -> Vec<&str> { usable(&all, dated).into_iter().map(|at: usize| all[at].0.name).collect() };
+    assert_eq!(names(None).len(), all.len());
+    assert_eq!(names(Some(Combine::Sum)), ["edf"]);
+    assert_eq!(names(Some(Combine::Max)), ["due"; 5]);
+    let by_length: Vec<_> = all.into_iter().filter(|(rule, _)| rule.name == "area").collect();
+    assert_eq!(usable(&by_length, Some(Combine::Sum)), [0], "without any by dates, all are tried");
+}
+
 #[test]
 fn flows_that_were_announced_are_reckoned_with() {
     // At 60 there are tasks of 30 and of 70 seconds; at 100 comes a flow that must not wait, as it did at 0. With those of

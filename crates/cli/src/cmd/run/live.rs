@@ -276,6 +276,7 @@ impl Sink for Live {
             Note::Memory(by) if self.voice == Voice::Verbose => {
                 out::talk(format_args!("memory of commands is held by {by}"));
             }
+            Note::Waiting(what) => out::talk(what),
             Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
             _ => {}
         }
@@ -367,6 +368,10 @@ impl Sink for Live {
                 let from = &self.jobs[job as usize].name;
                 self.say(now, &format!("{flow} failed: it reads from {from}, which failed"));
             }
+            Happening::MachineDown { machine, why } => {
+                self.say(now, &format!("machine {machine} is gone: {why}; its tasks run elsewhere"));
+            }
+            Happening::MachineUp { machine } => self.say(now, &format!("machine {machine} is there")),
             Happening::Troubled(Some(message)) => {
                 self.say(now, &format!("no answer: {message}; trying again"));
             }

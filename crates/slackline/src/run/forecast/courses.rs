@@ -10,7 +10,7 @@ use slackline_model::{Draft, PhaseKind, Seed, Time};
 use super::{Forecast, OVERDUE, completions, count};
 
 /// In how many courses a run is simulated for the spread of what is predicted.
-const COURSES: u64 = 20;
+pub(in crate::run) const COURSES: u64 = 20;
 
 /// Most tasks of a run whose courses are simulated.
 pub(super) const COURSE_TASKS_MAX: usize = 20_000;
@@ -44,7 +44,7 @@ impl Forecast {
     }
 
     /// A course that the run may take: the workload with durations that are drawn.
-    fn drawn(&self, now: Time, k: u64) -> Draft {
+    pub(in crate::run) fn drawn(&self, now: Time, k: u64) -> Draft {
         let mut draft = self.believed(now);
         let mut rng = random::rng(Seed(0), "courses", k);
         let ratios = self.ratios();

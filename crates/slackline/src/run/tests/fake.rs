@@ -1,9 +1,8 @@
 //! An engine for tests: durations are those it is given, time is the simulator's, and runs are kept in memory.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, PhaseDraft, TasksDraft};
@@ -38,17 +37,17 @@ pub(in crate::run) struct Fake {
     pub(in crate::run) phases: Vec<(Vec<f64>, Vec<f64>)>,
     /// How many tasks are done when it is stopped.
     pub(in crate::run) stop_after: Option<usize>,
-    disk: Rc<RefCell<Disk>>,
+    disk: Arc<Mutex<Disk>>,
 }
 
 impl Fake {
     pub(in crate::run) fn new() -> Self {
-        Self { slots: 2, phases: Vec::new(), stop_after: None, disk: Rc::default() }
+        Self { slots: 2, phases: Vec::new(), stop_after: None, disk: Arc::default() }
     }
 
     /// What it was told of earlier runs when it was asked to prepare the last time.
     pub(in crate::run) fn past(&self) -> Option<JobHistory> {
-        self.disk.borrow().past.clone()
+        self.disk.lock().unwrap().past.clone()
     }
 
     fn session(&self, run: Stored) -> FakeSession {
@@ -78,7 +77,7 @@ impl Backend for Fake {
         past: &JobHistory,
         _: &Path,
     ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
-        self.disk.borrow_mut().past = Some(past.clone());
+        self.disk.lock().unwrap().past = Some(past.clone());
         let mut draft = workload.clone();
         let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
         for (index, job) in jobs.enumerate() {
@@ -92,7 +91,7 @@ impl Backend for Fake {
     }
 
     fn unfinished_since(&self, _: &Path) -> Result<Option<u64>, EngineError> {
-        let disk = self.disk.borrow();
+        let disk = self.disk.lock().unwrap();
         Ok(disk.run.as_ref().filter(|run| !run.is_finished).map(|run| run.started))
     }
 }
@@ -112,7 +111,7 @@ impl Prepared for FakePrepared {
     }
 
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
-        let earlier = self.engine.disk.borrow_mut().run.take();
+        let earlier = self.engine.disk.lock().unwrap().run.take();
         let (removed, goes_on) = (opening.choices.again && earlier.is_some(), !opening.choices.again);
         let new = Stored {
             started: opening.started,
@@ -121,7 +120,7 @@ impl Prepared for FakePrepared {
             is_finished: false,
         };
         let run = earlier.filter(|_| goes_on).unwrap_or(new);
-        self.engine.disk.borrow_mut().run = Some(run.clone());
+        self.engine.disk.lock().unwrap().run = Some(run.clone());
         let mut session = self.engine.session(run);
         session.recovered.starts_over = removed;
         Ok(Box::new(session))
@@ -132,7 +131,7 @@ struct FakeSession {
     run: Stored,
     recovered: Recovered,
     stop_after: Option<usize>,
-    disk: Rc<RefCell<Disk>>,
+    disk: Arc<Mutex<Disk>>,
 }
 
 impl FakeSession {
@@ -160,6 +159,10 @@ impl FakeSession {
 }
 
 impl Session for FakeSession {
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+
     fn workload(&self) -> &Draft {
         &self.run.workload
     }
@@ -234,7 +237,7 @@ impl Session for FakeSession {
         let end = if ran.len() < total { RunEnd::Interrupted } else { RunEnd::Done };
         self.run.attempts.extend(ran);
         self.run.is_finished = end == RunEnd::Done;
-        self.disk.borrow_mut().run = Some(self.run.clone());
+        self.disk.lock().unwrap().run = Some(self.run.clone());
         Ok(end)
     }
 }

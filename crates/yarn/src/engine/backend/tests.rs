@@ -185,7 +185,9 @@ impl Scene {
         resolved.mirror = Some(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
-        let opening = Opening { state: &state, setup, started: unix_micros(), choices };
+        let says = run::Says::default();
+        let opening =
+            Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
         let session = run::open(opening, &resolved).unwrap();
         let site = self.site(address);
         let mut session = SessionThere {

@@ -1,0 +1,60 @@
+//! Bytes that come in pieces, as lines.
+
+/// What was heard of a stream and is not a whole line yet.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    heard: Vec<u8>,
+    /// Up to here there is no end of a line.
+    searched: usize,
+}
+
+impl Lines {
+    /// Takes in what was read.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.heard.extend_from_slice(bytes);
+    }
+
+    /// Takes all whole lines out, without their ends. O(bytes).
+    pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
+        let Some(end) = self.heard[self.searched..].iter().rposition(|&byte| byte == b'\n') else {
+            self.searched = self.heard.len();
+            return Vec::new();
+        };
+        let rest = self.heard.split_off(self.searched + end + 1);
+        let mut whole = std::mem::replace(&mut self.heard, rest);
+        self.searched = self.heard.len();
+        whole.pop();
+        whole.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
+    }
+
+    /// How long the line is that is not whole, bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.heard.len()
+    }
+
+    /// The beginning of it.
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.heard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_out_whole_however_they_came_in() {
+        let text = b"one\n\ntwo three\nfour";
+        for size in 1..=text.len() {
+            let (mut lines, mut all) = (Lines::default(), Vec::new());
+            for piece in text.chunks(size) {
+                lines.add(piece);
+                all.extend(lines.take());
+            }
+            assert_eq!(all, [b"one".to_vec(), Vec::new(), b"two three".to_vec()], "{size}");
+            assert_eq!((lines.len(), lines.rest()), (4, b"four".as_slice()));
+            lines.add(b"\n");
+            assert_eq!(lines.take(), [b"four".to_vec()]);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Several machines as an engine: tasks are processes of all of them, outputs are directories that all of them see.
+//!
+//! - [`hosts`]: the file that says which machines there are; [`ssh`]: machines that are reached by ssh;
+//! - [`slurm`]: nodes that Slurm lends;
+//! - [`sight`]: whether a machine sees what the run sees.
+
+mod hosts;
+mod sight;
+pub mod slurm;
+pub mod ssh;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use slackline_model::Draft;
+use slackline_model::draft::MachineDraft;
+use slackline_model::params::{self, Param, Values};
+
+use crate::backend::{Backend, Fault, Prepared, Session, Stop};
+use crate::engine::{Interrupt, Settings};
+use crate::fleet::agents::{Agents, Terms};
+use crate::fleet::{Capacity, Fleet};
+use crate::job_cost::JobHistory;
+use crate::job_plan::JobPlan;
+use crate::journal::Attempt;
+use crate::preflight::Obstacle;
+use crate::resolve::{InputRules, Resolved, Spread, resolve};
+use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Needs, Opening, Recovered, RunEnd, Says};
+use crate::this_machine::{Rules, jars};
+use sight::Sight;
+
+/// The directory that all machines see.
+pub(crate) const SHARED: Param = Param::new(
+    "shared",
+    "state",
+    Values::Text("DIR"),
+    "directory for map output that every machine sees; state: the state directory",
+)
+.or_word("state");
+
+/// The program on the machines.
+pub(crate) const PROGRAM: Param = Param::new(
+    "program",
+    "same",
+    Values::Text("FILE"),
+    "slackline on the machines; same: where this one is on this machine",
+)
+.or_word("same");
+
+/// Where an engine's machines come from.
+pub(crate) trait Site: Send {
+    /// Its settings, by name, to be shown with the run.
+    fn options(&self) -> BTreeMap<String, String>;
+
+    /// The machines, as far as they are known before anybody is asked for them.
+    fn expected(&self) -> Vec<MachineDraft>;
+
+    /// Gets the machines, and starts an agent on each.
+    ///
+    /// # Errors
+    /// They are not to be had; one that cannot be one of the run's; none that answers.
+    fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError>;
+}
+
+/// Machines with agents.
+pub(crate) struct Opened {
+    pub(crate) fleet: Agents,
+    /// One a machine of the fleet, in its order.
+    pub(crate) machines: Vec<MachineDraft>,
+}
+
+/// What every engine of several machines is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    rules: Rules,
+    shared: Option<PathBuf>,
+}
+
+impl Common {
+    pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
+        let shared = settings.given(SHARED.name).then(|| PathBuf::from(settings.text(SHARED.name)));
+        let mut rules = Rules::of(settings)?;
+        rules.settings.spread = true;
+        Ok(Self { rules, shared })
+    }
+}
+
+/// The program that is started on the machines.
+pub(crate) fn program(settings: &params::Settings) -> Result<String, EngineError> {
+    if settings.given(PROGRAM.name) {
+        return Ok(settings.text(PROGRAM.name).to_owned());
+    }
+    let here = std::env::current_exe().map_err(EngineError::other)?;
+    Ok(here.display().to_string())
+}
+
+/// Several machines.
+pub(crate) struct MachinesEngine<S> {
+    pub(crate) site: S,
+    pub(crate) common: Common,
+}
+
+impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
+    fn options(&self) -> BTreeMap<String, String> {
+        let mut options = self.site.options();
+        options.insert("split".to_owned(), self.common.rules.split_bytes.to_string());
+        options
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        self.site.expected()
+    }
+
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        _: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+        let directory = sight::directory();
+        let Rules { split_bytes, hash, .. } = self.common.rules;
+        let rules = InputRules { split_bytes, hash, directory: &directory };
+        let faults = jars(workload);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let mut resolved = resolve(workload, rules, past)
+            .map_err(|error| vec![Fault { path: error.path, problem: error.problem }])?;
+        resolved.spread = Some(Spread { shared: self.common.shared.clone() });
+        let (site, settings) = (self.site.clone(), self.common.rules.settings.clone());
+        Ok(Box::new(PreparedThere { resolved, site, settings }))
+    }
+
+    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
+        run::unfinished_since(state)
+    }
+}
+
+/// A workload that is ready to be run there.
+struct PreparedThere<S> {
+    resolved: Resolved,
+    site: S,
+    settings: Settings,
+}
+
+impl<S: Site> Prepared for PreparedThere<S> {
+    fn workload(&self) -> &Draft {
+        &self.resolved.draft
+    }
+
+    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        run::preview(opening, &self.resolved)
+    }
+
+    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
+        let Self { resolved, site, settings } = *self;
+        let (mut there, says) = (None, opening.says);
+        let mut acquire = |needs: Needs<'_>| {
+            let sight = Sight::new(&needs)?;
+            let Opened { fleet, machines } = site.open(sight.terms(), says)?;
+            fits(needs.jobs, &machines, &fleet.machines())?;
+            there = Some((fleet, sight));
+            Ok(Some(machines))
+        };
+        let session = run::open_with(opening, &resolved, &mut acquire)?;
+        Ok(Box::new(SessionThere { session, settings, there }))
+    }
+}
+
+/// Refuses jobs whose attempts ask for more than a machine has: they may be given to any.
+fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]) -> Result<(), EngineError> {
+    for job in jobs {
+        // Of one that is not there it is not known.
+        let known = machines.iter().zip(has).filter(|(_, has)| has.processors > 0);
+        for (machine, &has) in known {
+            if let Some(problem) = job.limits.too_large(has) {
+                let (flow, job) = (&job.flow, &job.job);
+                return Err(EngineError::other(format!("{flow}/{job} on {}: {problem}", machine.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A run there.
+struct SessionThere {
+    session: run::Session,
+    settings: Settings,
+    /// The machines, until they are driven; none if nothing was to be done.
+    there: Option<(Agents, Sight)>,
+}
+
+impl Session for SessionThere {
+    fn workload(&self) -> &Draft {
+        self.session.draft()
+    }
+
+    fn started(&self) -> u64 {
+        self.session.started()
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        self.session.attempts()
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.session.recovered()
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        self.session.verdicts()
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
+    }
+
+    fn away(&self) -> &[String] {
+        self.session.away()
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        self.session.obstacles()
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        self.session.finished_jobs()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
+        let interrupted = |interrupt: Interrupt| stop(Stop::new(move || interrupt.stop()));
+        let (fleet, _sight) =
+            self.there.take().expect("invariant: where something is left there are machines");
+        self.session.run_on(Box::new(fleet), drive, self.settings.clone(), interrupted)
+    }
+}

@@ -1,0 +1,371 @@
+//! This machine as an engine that stays: runs come and go, share its workers, and are driven as one.
+//!
+//! Each run keeps what it has when it is alone: its state directory, its journal, an engine of its own ([`Local`]) that
+//! commits, retries and publishes. What is shared is the fleet (`hub`), the slots and the driver. So whatever holds of a run
+//! that is killed holds of each of them, and nothing of one is in the files of another.
+//!
+//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or has another
+//! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
+//! ([`Report::Running`]): policies need to know nothing of changes.
+
+mod flow;
+mod hub;
+mod seat;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slackline_model::draft::MachineDraft;
+use slackline_model::{Draft, FlowId, Instance, PhaseId, Span, Time};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
+use slackline_policy::{Config, Engine};
+
+use crate::backend::{Ended, Resident, Seat, SeatRules, Session, Standing};
+use crate::clock::RunClock;
+use crate::engine::ending::PATIENCE;
+use crate::engine::seated::{Busy, Fate};
+use crate::engine::{Local, Observer, Settings, TICK};
+use crate::fleet::{self, Fleet, Processes, Told};
+use crate::run::{EngineError, RunEnd, file};
+use crate::this_machine::SessionHere;
+
+use self::flow::Arrived;
+use self::hub::{Held, Hub, Share};
+use self::seat::{Owned, Seated};
+
+/// This machine, for as many runs as come.
+pub(crate) struct ResidentHere {
+    hub: Rc<RefCell<Hub>>,
+    settings: Settings,
+    machines: Vec<MachineDraft>,
+    /// The machines without flows.
+    empty: Instance,
+    clock: RunClock,
+    /// When its time began: microseconds since 1970.
+    started: u64,
+    now: Time,
+    seats: BTreeMap<Seat, Seated>,
+    next_seat: u32,
+    /// The flows that the driver has, by its numbers.
+    arrived: BTreeMap<FlowId, Arrived>,
+    /// The numbers that the driver gives to the next flow and its first phase.
+    next: (FlowId, PhaseId),
+    /// Reports that are due at the next poll.
+    due: Vec<Report>,
+    wakes: BTreeSet<Time>,
+    ended: Vec<Ended>,
+}
+
+impl ResidentHere {
+    /// An engine whose own files are in a directory, with a time that began so many microseconds after 1970 and has come to
+    /// `seen` at least. What a killed one has left of its workers goes.
+    ///
+    /// # Errors
+    /// The directory cannot be used; something of an earlier engine does not go.
+    pub(crate) fn new(
+        machines: Vec<MachineDraft>,
+        settings: Settings,
+        (files, started, seen): (&Path, u64, Time),
+    ) -> Result<Self, EngineError> {
+        let pids = files.join("pids");
+        std::fs::create_dir_all(files).map_err(file(files))?;
+        fleet::fence(&pids).map_err(file(&pids))?;
+        let groups = crate::run::hold_memory_of_all(&files.join("memory"))?;
+        let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
+        Self::on(Box::new(fleet), machines, settings, (started, seen))
+    }
+
+    /// The same on any fleet.
+    fn on(
+        fleet: Box<dyn Fleet>,
+        machines: Vec<MachineDraft>,
+        settings: Settings,
+        (started, seen): (u64, Time),
+    ) -> Result<Self, EngineError> {
+        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
+        Ok(Self {
+            hub: Rc::new(RefCell::new(Hub::new(fleet))),
+            settings,
+            machines,
+            empty,
+            clock: RunClock::since(started, seen),
+            started,
+            now: Time::ZERO,
+            seats: BTreeMap::new(),
+            next_seat: 0,
+            arrived: BTreeMap::new(),
+            next: (FlowId(0), PhaseId(0)),
+            due: Vec::new(),
+            wakes: BTreeSet::new(),
+            ended: Vec::new(),
+        })
+    }
+
+    /// Hears of attempts that have ended, and has every run take in what is due.
+    fn hear(&mut self, patience: Duration) {
+        let mut told: BTreeMap<Seat, Vec<Told>> = BTreeMap::new();
+        let heard = self.hub.borrow_mut().listen(patience);
+        for (seat, news) in heard {
+            told.entry(seat).or_default().push(news);
+        }
+        self.now = self.clock.now();
+        let seats: Vec<Seat> = self.seats.keys().copied().collect();
+        for seat in seats {
+            self.turn(seat, told.remove(&seat).unwrap_or_default());
+        }
+        let later = self.wakes.split_off(&Time(self.now.0 + 1));
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            self.due.push(Report::Woken);
+        }
+    }
+
+    /// The turn of one run.
+    fn turn(&mut self, id: Seat, told: Vec<Told>) {
+        let Some(seated) = self.seats.get_mut(&id) else { return };
+        if told.is_empty() && seated.is_quiet(self.now) && !seated.is_over() {
+            return;
+        }
+        let (mut reports, later) = (Vec::new(), seated.later());
+        let coming = seated.with(|local| local.turn(told, &mut reports));
+        let has_stopped = seated.has_just_stopped();
+        for report in &mut reports {
+            if let Report::Finished { row, at } | Report::Failed { row, at, .. } = report {
+                *at += later;
+                self.hub.borrow_mut().release(*row);
+            }
+        }
+        self.due.extend(reports);
+        for flow in coming {
+            self.bring(id, &flow);
+        }
+        if has_stopped {
+            self.withdraw_all(id);
+        }
+        if self.seats.get(&id).is_some_and(Seated::is_over) {
+            self.end(id, false);
+        }
+    }
+
+    /// A flow comes to the driver, as what is left of it and as it stands, with what of it is at work. Nothing comes of one
+    /// that is held and has nothing at work.
+    fn bring(&mut self, id: Seat, flow: &str) {
+        let Some(seated) = self.seats.get_mut(&id) else { return };
+        let (busy, later) = (seated.with(|local| local.busy(flow)), seated.later());
+        let (number, phase) = self.next;
+        // The workload was one when the session came; what is left of it is one too.
+        let arrival = seated.arrival((id, flow), &busy, (&self.machines, phase));
+        let Some((arrived, arrival)) = arrival.expect("invariant: what is left of a workload is one") else {
+            return seated.note(flow, None);
+        };
+        seated.note(flow, Some(number));
+        self.next = (FlowId(number.0 + 1), PhaseId(phase.0 + arrival.n_phases() as u32));
+        self.due.push(Report::Arrived(Box::new(arrival)));
+        for Busy { number: attempt, id: task, slot, since } in busy {
+            let Some((phase, task)) = arrived.place(task) else { continue };
+            let Some(name) = self.hub.borrow().name(id, attempt) else { continue };
+            let running = Running { name, phase, task, slot, since: since + later };
+            self.due.push(Report::Running(running));
+        }
+        self.arrived.insert(number, arrived);
+    }
+
+    /// Has the driver give up a flow; its attempts are stopped by the orders that follow.
+    fn withdraw(&mut self, number: FlowId) {
+        self.arrived.remove(&number);
+        self.due.push(Report::Withdrawn(number));
+    }
+
+    fn withdraw_all(&mut self, id: Seat) {
+        let numbers = self.seats.get_mut(&id).map(Seated::take_numbers).unwrap_or_default();
+        for number in numbers {
+            self.withdraw(number);
+        }
+    }
+
+    /// A run leaves.
+    fn end(&mut self, id: Seat, is_interrupted: bool) {
+        let Some(seated) = self.seats.remove(&id) else { return };
+        self.arrived.retain(|_, arrived| arrived.seat != id);
+        let (how, session) = seated.close(is_interrupted);
+        self.hub.borrow_mut().forget(id);
+        let session = Box::new(SessionHere { session, settings: self.settings.clone() });
+        self.ended.push(Ended { seat: id, how, session });
+    }
+
+    /// Time until something is due by itself.
+    fn patience(&self) -> Duration {
+        let of_runs = self.seats.values().filter_map(Seated::due_at).min();
+        let next = [of_runs, self.wakes.first().copied()].into_iter().flatten().min();
+        let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
+        until.map_or(TICK, |until| until.min(TICK))
+    }
+}
+
+impl Engine for ResidentHere {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            batch: Batch::Task,
+            faults: Faults::Never,
+            offers: Offers::Immediate,
+            masters: None,
+            lengths: Lengths::Guessed,
+        }
+    }
+
+    /// Waits at most once, so that whoever drives it can see to other things.
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        self.hear(Duration::ZERO);
+        if self.due.is_empty() {
+            self.seats.values_mut().for_each(Seated::idle);
+            let patience = self.patience();
+            self.hear(patience);
+        }
+        reports.append(&mut self.due);
+        Some(self.now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        let arrived = &self.arrived[&live.flow_of(start.phase)];
+        let (id, seat) = (arrived.id(start.phase, start.first), arrived.seat);
+        let held = Held { seat, phase: id.phase, slot: start.places[0].first };
+        let (lane, others) = (live.lane_of(start.phase), self.hub.borrow().others_on(held));
+        self.hub.borrow_mut().hold(start.row, held);
+        for other in others {
+            if let Some(other) = self.seats.get_mut(&other) {
+                other.with(|local| local.give_way(lane, held.slot));
+            }
+        }
+        let Some(seated) = self.seats.get_mut(&seat) else { return };
+        match start.reported_as {
+            Some(name) => {
+                let named = self.hub.borrow().named(name);
+                if let Some((_, number)) = named {
+                    seated.with(|local| local.adopt(number, start.row));
+                }
+            }
+            None => seated.with(|local| local.begin_task(start, id)),
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        let seat = match order {
+            Order::Go { row, .. } | Order::Hold(row) => self.hub.borrow().seat_of(row),
+            Order::Kill(row) => self.hub.borrow_mut().release(row),
+            Order::Refuse(name) => {
+                let named = self.hub.borrow().named(name);
+                if let Some((seat, number)) = named
+                    && let Some(seated) = self.seats.get_mut(&seat)
+                {
+                    seated.with(|local| local.order(Order::Refuse(number)));
+                }
+                return;
+            }
+        };
+        if let Some(seated) = seat.and_then(|seat| self.seats.get_mut(&seat)) {
+            seated.with(|local| local.order(order));
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    /// More may come as long as somebody drives it.
+    fn may_bring_flows(&mut self) -> bool {
+        true
+    }
+}
+
+impl Resident for ResidentHere {
+    fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    fn seat(
+        &mut self,
+        session: Box<dyn Session>,
+        rules: SeatRules,
+        observer: Box<dyn Observer>,
+    ) -> Result<Seat, EngineError> {
+        let here = session.into_any().downcast::<SessionHere>();
+        let SessionHere { session, .. } = *here
+            .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
+        let seat = Seat(self.next_seat);
+        self.next_seat += 1;
+        let Some(mut left) = session.left() else {
+            let session = Box::new(SessionHere { session, settings: self.settings.clone() });
+            let how = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
+            self.ended.push(Ended { seat, how: Ok(how), session });
+            return Ok(seat);
+        };
+        left.machines.clone_from(&self.machines);
+        let instance = Instance::new(&left)?;
+        let later = Span(session.started().saturating_sub(self.started));
+        let clock = self.clock.of_later(later);
+        let fleet = Box::new(Share { hub: self.hub.clone(), seat });
+        let (settings, mut config) =
+            (self.settings.clone(), Config::plain().with_attempts_max(rules.attempts_max));
+        let seated = Seated::new(Owned { session, instance }, later, &rules.standings, |owned| {
+            Local::new(owned.session.work(&owned.instance, &mut config), settings, clock, observer, fleet)
+        });
+        self.seats.insert(seat, seated);
+        Ok(seat)
+    }
+
+    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
+        let Some(seated) = self.seats.get_mut(&seat) else { return };
+        if !seated.stand(flow, standing) {
+            return;
+        }
+        let busy = seated.with(|local| local.busy(flow));
+        seated.with(|local| local.hand_over(busy.iter().map(|busy| busy.number)));
+        if let Some(number) = seated.take_number(flow) {
+            self.withdraw(number);
+        }
+        self.bring(seat, flow);
+    }
+
+    fn cancel(&mut self, seat: Seat, flow: &str) {
+        let Some(seated) = self.seats.get_mut(&seat) else { return };
+        if seated.with(|local| local.fate(flow)) != Fate::Open {
+            return;
+        }
+        seated.with(|local| local.cancel(flow));
+        if let Some(number) = seated.take_number(flow) {
+            self.withdraw(number);
+        }
+    }
+
+    fn ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+
+    fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
+        self.hub.borrow().waker()
+    }
+
+    fn stop(&mut self) -> Vec<Ended> {
+        for seated in self.seats.values_mut() {
+            seated.stop();
+        }
+        let until = self.clock.now().0 + PATIENCE.as_micros() as u64;
+        while self.clock.now().0 < until && !self.seats.values().all(Seated::is_settled) {
+            let left = Duration::from_micros(until.saturating_sub(self.clock.now().0));
+            let heard = self.hub.borrow_mut().listen(left);
+            for (seat, news) in heard {
+                if let Some(seated) = self.seats.get_mut(&seat) {
+                    seated.with(|local| local.hear_of(news));
+                }
+            }
+        }
+        let seats: Vec<Seat> = self.seats.keys().copied().collect();
+        for seat in seats {
+            self.end(seat, true);
+        }
+        self.ended()
+    }
+}

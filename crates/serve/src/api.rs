@@ -1,0 +1,628 @@
+//! The documents of the HTTP API: what is sent, and what is answered. The OpenAPI description is made from these types.
+//!
+//! Instants are RFC 3339 in UTC with microseconds, lengths of time are seconds. Fields that nobody knows are left out.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A flow file to be run, now, when something is there, or again and again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Submit {
+    /// The flow file.
+    pub document: String,
+    /// What messages call it; its ending says in which format it is (TOML if nothing is said).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The name under which its outputs are remembered: of submissions of one name one runs at a time. By default the name of
+    /// the file, with the values of parameters that are set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The directory that relative paths start from and commands run in, an absolute path; by default that of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Values of the parameters that the file declares. Of something that recurs they may have strftime conversions, of the
+    /// time of the recurrence.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, String>,
+    /// A parameter with several values: every flow that uses it becomes one for each of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<ForEach>,
+    /// Deadlines, by flow: a duration such as `2h`, a time of day, or a date and time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deadlines: BTreeMap<String, String>,
+    /// The higher, the sooner it is taken from the queue. What is at work is not stopped.
+    #[serde(default)]
+    pub priority: u32,
+    /// Whether it waits until it is let go.
+    #[serde(default)]
+    pub held: bool,
+    /// What is done when a deadline of it is not expected to hold.
+    #[serde(default)]
+    pub if_late: IfLate,
+    /// What is done when one of the same name is not over.
+    #[serde(default)]
+    pub overlap: Overlap,
+    /// Patterns of files that have to be there before it begins; at least one file for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<String>,
+    /// Whether it waits for its own inputs.
+    #[serde(default)]
+    pub when_inputs: bool,
+    /// When it is submitted again, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+}
+
+/// A parameter with several values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForEach {
+    /// The parameter.
+    pub parameter: String,
+    /// A list such as `north,south`, days such as `2026-03-01..2026-03-07`, or whole numbers such as `1..24`.
+    pub values: String,
+}
+
+/// What is done when a deadline is not expected to hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IfLate {
+    /// It runs all the same.
+    #[default]
+    Accept,
+    /// It is not begun.
+    Reject,
+}
+
+/// What is done when a submission of the same name is not over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// It waits for the other.
+    #[default]
+    Wait,
+    /// It is left out.
+    Skip,
+    /// The other is stopped; jobs of it that are done and unchanged stay done.
+    Replace,
+}
+
+/// When something is submitted again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Minute, hour, day of month, month, day of week, as in `0 2 * * 1-5`.
+    pub cron: String,
+    /// The time zone, as in `Europe/Berlin`; by default that of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// What is done about times at which the service was not there.
+    #[serde(default)]
+    pub catch_up: CatchUp,
+}
+
+/// What is done about times that were missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchUp {
+    /// They are left out.
+    None,
+    /// The last of them is made up for.
+    #[default]
+    Last,
+    /// Each is made up for.
+    All,
+}
+
+/// What became of a submission when it was durable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Accepted {
+    /// Its number; none of something that recurs, or was left out because of another of the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Its name.
+    pub name: String,
+    /// What is said of it, for a person.
+    pub message: String,
+    /// Of something that recurs: when it is submitted next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
+    /// The prediction, if it was waited for and came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<Prediction>,
+}
+
+/// How far a submission is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It waits to begin; `why` says for what.
+    Queued,
+    /// Its inputs are looked up.
+    Opening,
+    /// Its flows are scheduled, or held.
+    Live,
+    /// All its flows are done.
+    Done,
+    /// A flow of it failed, or it could not begin.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// It was not begun, because a deadline was not expected to hold.
+    Rejected,
+}
+
+impl State {
+    /// Whether it is over.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Cancelled | Self::Rejected)
+    }
+
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Opening => "opening",
+            Self::Live => "live",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// A submission.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Submission {
+    /// Its number.
+    pub number: u64,
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// How far it is.
+    pub state: State,
+    /// For what it waits, or why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Whether it is held.
+    pub held: bool,
+    /// Its priority in the queue.
+    pub priority: u32,
+    /// Its flows; empty before its inputs are looked up.
+    pub flows: Vec<Flow>,
+    /// The recurrence that it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurrence: Option<Occurrence>,
+    /// When it was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
+    /// What is expected of it, as it was said last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<Prediction>,
+}
+
+/// One time of something that recurs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Occurrence {
+    /// Its name.
+    pub recurrence: String,
+    /// The time.
+    pub at: Timestamp,
+}
+
+/// How far a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowState {
+    /// Nothing of it has started.
+    Waiting,
+    /// Something of it has started.
+    Running,
+    /// Nothing more of it starts before it is let go.
+    Held,
+    /// All its tasks are done.
+    Done,
+    /// A task of it failed for good, or it could not begin.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl FlowState {
+    /// Whether it is over.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// A flow of a submission.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Flow {
+    /// Its name.
+    pub flow: String,
+    /// How far it is.
+    pub state: FlowState,
+    /// When it is released.
+    pub release: Timestamp,
+    /// When it should be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Its weight.
+    pub weight: f64,
+    /// How many tasks it has.
+    pub tasks: u64,
+    /// How many of them are done.
+    pub done: u64,
+    /// How many are at work.
+    pub running: u64,
+    /// How many attempts have failed.
+    pub failed_attempts: u64,
+    /// When it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Timestamp>,
+    /// When it is going to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Timestamp>,
+    /// Between which times eight of ten courses end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_between: Option<[Timestamp; 2]>,
+    /// Whether it was late, or is expected to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<bool>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Its jobs; left out in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Job>,
+}
+
+/// A job of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    /// Its name.
+    pub job: String,
+    /// The jobs that it comes after.
+    pub after: Vec<String>,
+    /// Its map tasks.
+    pub maps: Phase,
+    /// Its reduce tasks.
+    pub reduces: Phase,
+}
+
+/// How far a phase is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Phase {
+    /// How many tasks it has.
+    pub tasks: u64,
+    /// How many are done.
+    pub done: u64,
+    /// How many are at work.
+    pub running: u64,
+}
+
+/// What is expected of a submission, and what it means for the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Prediction {
+    /// When this was said.
+    pub made: Timestamp,
+    /// Its flows.
+    pub flows: Vec<FlowPrediction>,
+    /// Flows of others that are expected to miss their deadlines with it, and would not without it.
+    pub makes_late: Vec<MadeLate>,
+    /// What would make deadlines hold that are not expected to.
+    pub remedies: Vec<Remedy>,
+}
+
+impl Prediction {
+    /// Whether a deadline of it is not expected to hold.
+    pub fn is_late(&self) -> bool {
+        self.flows.iter().any(|flow| flow.holds == Some(false))
+    }
+}
+
+/// What is expected of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FlowPrediction {
+    /// Its name.
+    pub flow: String,
+    /// When it is going to be done.
+    pub completion: Timestamp,
+    /// Between which times eight of ten courses end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[Timestamp; 2]>,
+    /// Its deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Whether the deadline is expected to hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<bool>,
+    /// In how many courses of a hundred it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
+}
+
+/// A flow that is late because of a submission.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MadeLate {
+    /// The submission it is of.
+    pub number: u64,
+    /// The name of that.
+    pub name: String,
+    /// The flow.
+    pub flow: String,
+    /// Its deadline.
+    pub deadline: Timestamp,
+    /// When it would be done otherwise.
+    pub without: Timestamp,
+    /// When it is going to be done.
+    pub with: Timestamp,
+    /// How many seconds it is late then.
+    pub late_by: f64,
+}
+
+/// Something that would make a deadline hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Remedy {
+    /// A deadline that is expected to hold: no earlier one is.
+    Deadline {
+        /// The flow.
+        flow: String,
+        /// The deadline.
+        deadline: Timestamp,
+    },
+    /// So many slots instead of those there are.
+    Slots {
+        /// The flow.
+        flow: String,
+        /// How many.
+        slots: u64,
+    },
+    /// These submissions held until it is done.
+    Hold {
+        /// The flow.
+        flow: String,
+        /// Their numbers.
+        numbers: Vec<u64>,
+    },
+    /// Nothing here: alone on the machines it is done then.
+    Nothing {
+        /// The flow.
+        flow: String,
+        /// When it would be done.
+        alone: Timestamp,
+    },
+}
+
+/// A change to a submission or a flow of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The flow; all of them if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Another deadline: a duration after the release, a time of day, or a date and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Another weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Another priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+}
+
+/// Something that recurs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Recurrence {
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// When.
+    pub schedule: Schedule,
+    /// What is done when one of them is not over at the next.
+    pub overlap: Overlap,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// When it was submitted the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
+    /// When it is submitted next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
+}
+
+/// The service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Service {
+    /// Version of the program.
+    pub version: String,
+    /// When the service was begun, the first time.
+    pub began: Timestamp,
+    /// When this process started.
+    pub started: Timestamp,
+    /// Now.
+    pub now: Timestamp,
+    /// The engine.
+    pub engine: String,
+    /// The policy.
+    pub policy: String,
+    /// How many slots there are.
+    pub slots: u64,
+    /// How many tasks are at work.
+    pub running: u64,
+    /// How many tasks of live submissions wait.
+    pub waiting: u64,
+    /// How many submissions there are in each state; of those that are over, as many as are remembered.
+    pub submissions: BTreeMap<String, u64>,
+    /// Whether nothing new begins.
+    pub draining: bool,
+    /// How good predictions have been.
+    pub calibration: Calibration,
+    /// What went wrong with the service itself, if anything does: a full disk, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+/// How good predictions have been: those that were made when flows were submitted, of the flows that are done since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Calibration {
+    /// How many flows.
+    pub flows: u64,
+    /// Which part of them was done in the interval of eight in ten.
+    pub inside: f64,
+    /// Mean of how far off the completion was, as a part of the time from submission to completion.
+    pub error: f64,
+    /// Mean of how much later than predicted it was, as such a part; negative if earlier.
+    pub bias: f64,
+    /// Of those with deadlines: which part was said rightly to hold or not to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<f64>,
+}
+
+/// What is at work and waits, over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Load {
+    /// The moments, the earliest first.
+    pub points: Vec<LoadPoint>,
+}
+
+/// A moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LoadPoint {
+    /// When.
+    pub at: Timestamp,
+    /// Tasks at work, on average since the moment before.
+    pub running: f64,
+    /// Tasks of live submissions that wait.
+    pub waiting: u64,
+    /// Submissions that wait in the queue.
+    pub queued: u64,
+}
+
+/// Attempts that ended lately or are at work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Timeline {
+    /// The attempts, the earliest start first.
+    pub attempts: Vec<Attempt>,
+}
+
+/// An attempt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Attempt {
+    /// The submission.
+    pub number: u64,
+    /// The flow.
+    pub flow: String,
+    /// The job.
+    pub job: String,
+    /// `map` or `reduce`.
+    pub phase: String,
+    /// The task.
+    pub task: u32,
+    /// The slot, counted through the machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
+    /// Since when.
+    pub start: Timestamp,
+    /// Until when; left out while it is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Timestamp>,
+    /// `done`, `failed`, `killed` or `lost`; left out while it is at work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
+/// Something that happened, as a line of the stream of events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    /// Events are numbered; a stream may be asked for those after a number.
+    pub id: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What: `submitted`, `opened`, `began`, `done`, `failed`, `cancelled`, `rejected`, `skipped`, `predicted`, `changed`, `likely_late`,
+    /// `likely_in_time`, `late`, `estimates_off`, `alert_failed`, `recurrence`, `service`.
+    pub kind: String,
+    /// The submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// What is said of it, for a person.
+    pub message: String,
+}
+
+/// An alert: something that somebody may want to act on. There is at most one for each cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Alert {
+    /// What: `likely_late`, `late`, `failed` or `estimates_off`.
+    pub kind: AlertKind,
+    /// When.
+    pub at: Timestamp,
+    /// The submission.
+    pub number: u64,
+    /// Its name.
+    pub name: String,
+    /// The flow.
+    pub flow: String,
+    /// Whose it is.
+    pub user: String,
+    /// What is said of it, for a person.
+    pub message: String,
+}
+
+/// What an alert is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertKind {
+    /// A deadline is not expected to hold any more.
+    LikelyLate,
+    /// A deadline has passed.
+    Late,
+    /// A flow has failed.
+    Failed,
+    /// Tasks take much longer, or much shorter, than was expected.
+    EstimatesOff,
+}
+
+impl AlertKind {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LikelyLate => "likely_late",
+            Self::Late => "late",
+            Self::Failed => "failed",
+            Self::EstimatesOff => "estimates_off",
+        }
+    }
+}
+
+/// Why a flow waits, or waited.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Explanation {
+    /// For a person.
+    pub text: String,
+    /// For a program: the document of `explain`.
+    pub document: serde_json::Value,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// What was found, and what was expected, in one or several lines.
+    pub message: String,
+}

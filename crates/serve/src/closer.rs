@@ -1,0 +1,88 @@
+//! What is done when a run comes back: its documents are written, the history hears of it, and the desk then.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use slackline::resident::Returned;
+use slackline::run::{HistoryStore, PastRun, RunEnd};
+
+use crate::desk::Heard;
+use crate::opener::Past;
+
+/// The history is written at most so often.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// A history that is larger loses its earliest runs, bytes.
+const HISTORY_MAX: u64 = 16 << 20;
+
+/// Closes runs.
+pub struct Closer {
+    store: HistoryStore,
+    past: Past,
+    /// What the history was not told yet.
+    untold: Vec<PastRun>,
+    /// What goes wrong with the service itself is told to.
+    trouble: Box<dyn Fn(Option<String>) + Send>,
+}
+
+impl Closer {
+    /// One that tells a history.
+    pub fn new(store: HistoryStore, past: Past, trouble: impl Fn(Option<String>) + Send + 'static) -> Self {
+        Self { store, past, untold: Vec::new(), trouble: Box::new(trouble) }
+    }
+
+    /// Closes what comes back, until nothing does any more.
+    pub fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(Heard)) {
+        loop {
+            match returned.recv_timeout(EVERY) {
+                Ok(returned) => tell(self.close(*returned)),
+                Err(RecvTimeoutError::Timeout) => self.remember(),
+                Err(RecvTimeoutError::Disconnected) => return self.remember(),
+            }
+        }
+    }
+
+    fn close(&mut self, returned: Returned) -> Heard {
+        let Returned { number, end, run } = returned;
+        let stopped = match &end {
+            Ok(RunEnd::Interrupted) => Some("the service was stopped".to_owned()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(run) = run {
+            self.untold.push(run.to_remember());
+            if self.untold.len() >= 100 {
+                self.remember();
+            }
+            // Without its documents the run is what its journal says.
+            if stopped.is_none()
+                && let Err(error) = run.outcome()
+            {
+                (self.trouble)(Some(format!("submission {number}: {error}")));
+            }
+        }
+        Heard::Returned { number, stopped }
+    }
+
+    /// Tells the history what it was not told.
+    fn remember(&mut self) {
+        if self.untold.is_empty() {
+            return;
+        }
+        let told = self.store.remember_all(&self.untold).and_then(|()| {
+            self.store.forget(None, Some(HISTORY_MAX))?;
+            self.store.latest()
+        });
+        match told {
+            Ok(latest) => {
+                self.untold.clear();
+                if let Ok(mut past) = self.past.write() {
+                    *past = Arc::new(latest);
+                }
+            }
+            // It is told with what comes next.
+            Err(error) => (self.trouble)(Some(error.to_string())),
+        }
+    }
+}

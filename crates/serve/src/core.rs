@@ -1,0 +1,469 @@
+//! The service at work: one thread holds the desk, writes its records down, and has others do what follows.
+//!
+//! ```text
+//!  questions ─┐                ┌─► openers ──────┐ runs that are open
+//!  what comes ┼─► desk ─► log ─┼─► scheduler ────┼─► closer ─┐
+//!  back       ┘    ▲           ├─► predictor     │           │
+//!                  │           ├─► hooks, events │           │
+//!                  └───────────┴─────────────────┴───────────┘
+//! ```
+//!
+//! Whatever is asked while the thread is at work is taken in together: its records are appended with one flush, and then all of it is
+//! answered and done.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use slackline::PolicySpec;
+use slackline::resident::{Rules, Standing};
+use slackline::run::{EngineSpec, HistoryStore, Outlook};
+use slackline_local::{LogError, clock};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+use slackline_model::{Combine, Metric, Objective, Time};
+
+use crate::Moment;
+use crate::api::Event;
+use crate::closer::Closer;
+use crate::desk::{Answer, Desk, Effect, Facts, Heard, Limits, Out, Refusal, RefusalKind};
+use crate::front::{Events, Front, Question};
+use crate::hooks::Hooks;
+use crate::opener::{Errand, Opener, Past, Readies};
+use crate::place::Place;
+use crate::predictor::{Look, Predictor};
+use crate::record::Record;
+use crate::scheduler::{Command, Ports, Scheduler};
+use crate::store::Store;
+use crate::watch::Lately;
+
+/// Threads that open runs.
+const OPENERS: usize = 4;
+
+/// As much is taken in at once at most, so that answers do not wait for ever for what comes after them.
+const AT_ONCE: usize = 1_000;
+
+/// The longest that the desk sleeps.
+const SLEEP: Duration = Duration::from_secs(1);
+
+/// How a service is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where it keeps its files.
+    pub place: Place,
+    /// The engine.
+    pub engine: EngineSpec,
+    /// The policy.
+    pub policy: PolicySpec,
+    /// The policy that is looked ahead with: the same, or one that is faster.
+    pub looks_with: PolicySpec,
+    /// What flows cost, instead of what their documents say.
+    pub metric: Option<Metric>,
+    /// How costs are put together.
+    pub combine: Combine,
+    /// The fraction of maps after which reduces may take slots.
+    pub slowstart: f64,
+    /// How often a task may fail whose job does not say.
+    pub attempts_max: u16,
+    /// How large things may get.
+    pub limits: Limits,
+    /// Whom alerts reach.
+    pub hooks: Hooks,
+    /// The time zone of schedules that name none.
+    pub zone: jiff::tz::TimeZone,
+}
+
+/// Why a service cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its state cannot be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The engine cannot be had.
+    #[error("{0}")]
+    Engine(String),
+    /// Its state begins with something else than it should.
+    #[error("{0}: found records that do not begin a service, expected the state of one")]
+    Foreign(String),
+}
+
+/// A service at work.
+pub struct Service {
+    front: Front,
+    is_over: Arc<AtomicBool>,
+    desk: JoinHandle<Result<(), String>>,
+    others: Vec<JoinHandle<()>>,
+}
+
+/// What the desk's thread hears.
+pub(crate) enum Message {
+    /// Something is asked.
+    Question(Question),
+    /// Something comes back.
+    Heard(Heard),
+    /// Something is wrong with the service itself, or is not any more.
+    Trouble(Option<String>),
+    /// An alert could not be told.
+    AlertFailed(String),
+}
+
+impl Service {
+    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was.
+    ///
+    /// # Errors
+    /// State that cannot be used; an engine that cannot be had.
+    pub fn start(setup: &Setup) -> Result<Self, StartError> {
+        let now = clock::unix_micros();
+        let backend = setup.engine.make().map_err(|error| StartError::Engine(error.to_string()))?;
+        let machines = backend.machines();
+        let (mut store, records) = Store::open(setup.place.root())?;
+        let facts = facts(setup, &machines);
+        let (desk, out) = if records.is_empty() {
+            let (desk, began) = Desk::new(facts, now);
+            store.append(&[began])?;
+            (desk, Out::default())
+        } else {
+            let foreign = || StartError::Foreign(setup.place.root().display().to_string());
+            Desk::replayed(facts, now, records).ok_or_else(foreign)?
+        };
+        // What was about to be removed when the service ended; what cannot be does no harm.
+        let _ = std::fs::remove_dir_all(setup.place.all_gone());
+        std::fs::create_dir_all(setup.place.all_gone()).map_err(|problem| LogError::File {
+            name: format!("state of the service {}", setup.place.root().display()),
+            problem,
+        })?;
+        // What was over long ago is not read again.
+        store.replace(&desk.records())?;
+        Threads::start(setup, machines, (desk, store, out), now)
+    }
+
+    /// The service as it is asked.
+    pub fn front(&self) -> &Front {
+        &self.front
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.desk.is_finished()
+    }
+
+    /// Stops everything, and waits until it has: what runs is stopped, and goes on when the service is started again.
+    ///
+    /// # Errors
+    /// Why the service could not go on, if it could not.
+    pub fn stop(self) -> Result<(), String> {
+        self.is_over.store(true, Ordering::SeqCst);
+        // The desk looks once a second at least.
+        let ended =
+            self.desk.join().unwrap_or_else(|_| Err("the desk ended in the middle of something".to_owned()));
+        for thread in self.others {
+            let _ = thread.join();
+        }
+        ended
+    }
+}
+
+fn facts(setup: &Setup, machines: &[MachineDraft]) -> Facts {
+    let slots = machines.iter().map(|machine| {
+        let each = match machine.slots {
+            Slots::Universal(slots) => slots,
+            Slots::Typed { map, reduce } => map + reduce,
+        };
+        u64::from(machine.count) * u64::from(each)
+    });
+    Facts {
+        engine: setup.engine.name().to_owned(),
+        policy: setup.policy.spec().to_owned(),
+        slots: slots.sum(),
+        zone: setup.zone.clone(),
+        limits: setup.limits.clone(),
+    }
+}
+
+/// The threads of a service.
+struct Threads;
+
+impl Threads {
+    fn start(
+        setup: &Setup,
+        machines: Vec<MachineDraft>,
+        (desk, store, out): (Desk, Store, Out),
+        now: Moment,
+    ) -> Result<Service, StartError> {
+        let engine_error = |problem: String| StartError::Engine(problem);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (messages, received) = channel::<Message>();
+        let heard = |messages: &Sender<Message>| {
+            let messages = messages.clone();
+            move |heard: Heard| drop(messages.send(Message::Heard(heard)))
+        };
+        let history = HistoryStore::new(&setup.place.history())?;
+        let past: Past = Arc::new(RwLock::new(Arc::new(history.latest()?)));
+        let (lately, readies) = (Lately::default(), Readies::default());
+        let (errands, to_open) = channel();
+        let (looks, to_look) = channel();
+        let (closing, to_close) = channel();
+        let (alerts, to_alert) = channel();
+        let mut others = Vec::new();
+        let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.map(|thread| others.push(thread)).map_err(|error| StartError::Engine(error.to_string()))
+        };
+
+        let opener = Opener {
+            place: setup.place.clone(),
+            engine: setup.engine.clone(),
+            policy: setup.policy.clone(),
+            metric: setup.metric,
+            slowstart: setup.slowstart,
+            attempts_max: setup.attempts_max,
+            past: past.clone(),
+            readies: readies.clone(),
+        };
+        let to_open = Arc::new(Mutex::new(to_open));
+        for _ in 0..OPENERS {
+            let (opener, to_open, tell) = (opener.clone(), to_open.clone(), heard(&messages));
+            spawn("opener", Box::new(move || opener.work(&to_open, &tell)))?;
+        }
+        let objective = Objective::new(setup.metric.unwrap_or(Metric::Response), setup.combine);
+        let outlook = Outlook::new(setup.policy.clone(), machines, objective, setup.slowstart);
+        let predictor = Predictor::new(outlook, setup.looks_with.clone(), desk.began());
+        let tell = heard(&messages);
+        spawn("predictor", Box::new(move || predictor.work(&to_look, &tell)))?;
+        let troubled = messages.clone();
+        let closer =
+            Closer::new(history, past, move |trouble| drop(troubled.send(Message::Trouble(trouble))));
+        let tell = heard(&messages);
+        spawn("closer", Box::new(move || closer.work(&to_close, &tell)))?;
+        let (hooks, failed) = (setup.hooks.clone(), messages.clone());
+        let failed = move |alert: &crate::api::Alert, problem: String| {
+            let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
+            let _ = failed.send(Message::AlertFailed(message));
+        };
+        spawn("hooks", Box::new(move || hooks.work(&to_alert, &failed)))?;
+
+        let ports = Ports {
+            desk: Arc::new(heard(&messages)),
+            looks: looks.clone(),
+            readies: readies.clone(),
+            closing,
+            lately: lately.clone(),
+            is_over: is_over.clone(),
+        };
+        let rules = Rules { policy: setup.policy.clone(), objective, slowstart: setup.slowstart };
+        let seen = Time(now.saturating_sub(desk.began()));
+        let scheduler = Scheduler::start((&setup.place, desk.began(), seen), &setup.engine, rules, ports)
+            .map_err(engine_error)?;
+        let events = Events::default();
+        let front = Front {
+            questions: messages,
+            events: events.clone(),
+            lately,
+            place: setup.place.clone(),
+            clock: clock::unix_micros,
+        };
+        let held = Held {
+            desk,
+            store,
+            unsaved: Vec::new(),
+            scheduler,
+            errands,
+            looks,
+            readies,
+            place: setup.place.clone(),
+            forgotten: 0,
+            alerts: (!setup.hooks.is_empty()).then_some(alerts),
+            events,
+            is_over: is_over.clone(),
+        };
+        let thread =
+            std::thread::Builder::new().name("desk".to_owned()).spawn(move || held.work(&received, out));
+        let desk = thread.map_err(|error| engine_error(error.to_string()))?;
+        Ok(Service { front, is_over, desk, others })
+    }
+}
+
+/// The desk, and whom it has do things.
+struct Held {
+    desk: Desk,
+    store: Store,
+    /// Records that could not be written down yet.
+    unsaved: Vec<Record>,
+    scheduler: Scheduler,
+    errands: Sender<Errand>,
+    looks: Sender<Look>,
+    readies: Readies,
+    place: Place,
+    /// How many state directories went.
+    forgotten: u64,
+    alerts: Option<Sender<crate::api::Alert>>,
+    events: Events,
+    is_over: Arc<AtomicBool>,
+}
+
+/// An answer that waits until its records are on disk.
+type Waiting = (tokio::sync::oneshot::Sender<Result<Answer, Refusal>>, Result<Answer, Refusal>);
+
+impl Held {
+    fn work(mut self, received: &Receiver<Message>, out: Out) -> Result<(), String> {
+        self.settle(out, Vec::new());
+        while !self.is_over.load(Ordering::SeqCst) && !self.scheduler.has_ended() {
+            let (mut out, mut waiting) = (Out::default(), Vec::new());
+            match received.recv_timeout(self.patience()) {
+                Ok(message) => self.take(message, &mut out, &mut waiting),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            for message in received.try_iter().take(AT_ONCE) {
+                self.take(message, &mut out, &mut waiting);
+            }
+            self.desk.tick(clock::unix_micros(), &mut out);
+            self.settle(out, waiting);
+        }
+        self.is_over.store(true, Ordering::SeqCst);
+        let Self { scheduler, .. } = self;
+        scheduler.wake();
+        scheduler.join()
+    }
+
+    fn patience(&self) -> Duration {
+        let due = self.desk.due().map(|at| Duration::from_micros(at.saturating_sub(clock::unix_micros())));
+        due.map_or(SLEEP, |due| due.min(SLEEP))
+    }
+
+    fn take(&mut self, message: Message, out: &mut Out, waiting: &mut Vec<Waiting>) {
+        let now = clock::unix_micros();
+        match message {
+            Message::Question(Question { who, ask, answer }) => {
+                let answered = self.desk.ask(now, &who, ask, out);
+                waiting.push((answer, answered));
+            }
+            Message::Heard(heard) => self.desk.hear(now, heard, out),
+            Message::Trouble(trouble) => self.desk.set_trouble(trouble),
+            Message::AlertFailed(message) => self.desk.tell_of_service(now, "alert_failed", message, out),
+        }
+    }
+
+    /// Writes down what has to be, then has done and answers the rest.
+    fn settle(&mut self, out: Out, waiting: Vec<Waiting>) {
+        let Out { records, effects } = out;
+        let mut all = std::mem::take(&mut self.unsaved);
+        all.extend(records);
+        match self.store.append(&all) {
+            Ok(()) => {
+                for (answer, answered) in waiting {
+                    // Whoever asked may be gone.
+                    let _ = answer.send(answered);
+                }
+                if !all.is_empty() && self.store.is_grown() {
+                    let replaced = self.store.replace(&self.desk.records());
+                    self.desk.set_trouble(replaced.err().map(|error| error.to_string()));
+                }
+            }
+            Err(error) => return self.not_written(&error, all, effects, waiting),
+        }
+        self.carry_out(effects);
+    }
+
+    /// Records could not be written: what was submitted is taken back, and nothing is acknowledged; the rest is written with what
+    /// comes next.
+    fn not_written(
+        &mut self,
+        error: &LogError,
+        mut all: Vec<Record>,
+        effects: Vec<Effect>,
+        waiting: Vec<Waiting>,
+    ) {
+        let is_submission = |record: &Record| match record {
+            Record::Submitted { number, wanted, .. } if wanted.recurrence.is_none() => Some(*number),
+            _ => None,
+        };
+        let revoked: Vec<u64> = all.iter().filter_map(is_submission).collect();
+        all.retain(|record| is_submission(record).is_none());
+        self.unsaved = all;
+        for &number in &revoked {
+            self.desk.revoke(number);
+        }
+        self.desk.set_trouble(Some(error.to_string()));
+        let refused = || Refusal { kind: RefusalKind::Unavailable, message: error.to_string() };
+        for (answer, answered) in waiting {
+            let is_look = matches!(
+                answered,
+                Err(_)
+                    | Ok(Answer::Submissions(_)
+                        | Answer::Submission(_)
+                        | Answer::Service(_)
+                        | Answer::Load(_)
+                        | Answer::Recurrences(_))
+            );
+            let _ = answer.send(if is_look { answered } else { Err(refused()) });
+        }
+        let of_revoked = |effect: &Effect| matches!(effect, Effect::Open(number) if revoked.contains(number));
+        self.carry_out(effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Open(number) => self.errand(number, |number, wanted| Errand::Open { number, wanted }),
+                Effect::Look(number) => self.errand(number, |number, wanted| Errand::Look { number, wanted }),
+                Effect::Admit { number, standings } => self.admit(number, standings),
+                Effect::Stand { number, flow, standing } => {
+                    self.scheduler.order(Command::Stand(number, flow, standing));
+                }
+                Effect::Cancel { number, flow } => self.scheduler.order(Command::Cancel(number, flow)),
+                Effect::Forget(name) => self.forget(&name),
+                Effect::Predict { number } => drop(self.looks.send(Look::Ahead(number))),
+                Effect::Alert(alert) => {
+                    if let Some(alerts) = &self.alerts {
+                        let _ = alerts.send(alert);
+                    }
+                }
+                Effect::Event(event) => self.tell(event),
+            }
+        }
+    }
+
+    /// The state directory of a name goes. It has another name at once, so that the name may be used again, and is removed by and
+    /// by.
+    fn forget(&mut self, name: &str) {
+        let gone = self.place.gone(self.forgotten);
+        self.forgotten += 1;
+        // What cannot be moved or removed does no harm.
+        if std::fs::rename(self.place.run(name), &gone).is_ok() {
+            let _ = self.errands.send(Errand::Remove(gone));
+        }
+    }
+
+    /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
+    fn admit(&self, number: u64, standings: BTreeMap<String, Standing>) {
+        let mut readies = self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(ready) = readies.get_mut(&number)
+            && let Some(followed) = ready.followed.take()
+        {
+            let _ = self.looks.send(Look::Track {
+                number,
+                name: self.desk.wanted(number).map_or_else(String::new, |wanted| wanted.name.clone()),
+                started: ready.run.session().started(),
+                followed: Box::new(followed),
+                standings: standings.clone(),
+                deadlines: self.desk.deadlines_of(number),
+            });
+        }
+        drop(readies);
+        self.scheduler.order(Command::Admit { number, standings });
+    }
+
+    fn errand(&self, number: u64, make: impl FnOnce(u64, Box<crate::record::Wanted>) -> Errand) {
+        if let Some(wanted) = self.desk.wanted(number) {
+            let _ = self.errands.send(make(number, Box::new(wanted.clone())));
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        self.events.tell(event);
+    }
+}

@@ -1,0 +1,434 @@
+//! What becomes of submissions: messages and moments in, effects out. No thread, file, socket or clock.
+//!
+//! - [`Desk`]: the state; [`Ask`], [`Answer`], [`Refusal`]: what people ask of it; [`Heard`]: what comes back of what it had
+//!   done; [`Out`], [`Effect`]: what is to be written down and done;
+//! - `queue`: who is next; `live`: submissions whose flows are scheduled; `recurring`: what comes again; `asked`: answers;
+//!   `replay`: the state as records have it.
+//!
+//! Whoever holds the desk writes its records down before anything else of the same call is done or answered
+//! ([`Out::records`]). Then whatever was acknowledged is there after any crash, and whatever was begun is known.
+
+mod asked;
+mod live;
+mod queue;
+mod recurring;
+mod replay;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::tz::TimeZone;
+use slackline::resident::Standing;
+
+use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
+use crate::record::{Changes, Record, Said, Scores, Wanted};
+use crate::{Moment, SECOND, timestamp};
+
+pub use asked::{Answer, Ask, Checked, Refusal, RefusalKind};
+pub use live::{Expected, FlowFacts, Heard, JobFacts, Meaning, Opened, Outlooked, Seen};
+
+use live::{Live, Wanting};
+use queue::Queue;
+use recurring::Again;
+
+/// How large things may get.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Submissions whose flows are scheduled at a time; the others wait in the queue.
+    pub live: usize,
+    /// Submissions that wait, altogether and of one user.
+    pub queued: usize,
+    /// See [`Limits::queued`].
+    pub queued_by_user: usize,
+    /// Submissions of one user that are scheduled at a time.
+    pub live_by_user: usize,
+    /// Submissions of one user within a minute.
+    pub rate_by_user: usize,
+    /// Submissions that are over and remembered, and for how long, microseconds.
+    pub remembered: usize,
+    /// See [`Limits::remembered`].
+    pub remembered_for: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            live: 1_000,
+            queued: 200_000,
+            queued_by_user: 200_000,
+            live_by_user: 1_000,
+            rate_by_user: 100_000,
+            remembered: 10_000,
+            remembered_for: 30 * 24 * 3600 * SECOND,
+        }
+    }
+}
+
+/// What the desk is told of the service that it is of.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The engine, for a person.
+    pub engine: String,
+    /// The policy, as it is named.
+    pub policy: String,
+    /// How many slots there are.
+    pub slots: u64,
+    /// The time zone of schedules that name none.
+    pub zone: TimeZone,
+    /// How large things may get.
+    pub limits: Limits,
+}
+
+/// Everything that a call has to be done for.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// To be written down first.
+    pub records: Vec<Record>,
+    /// To be done then, in this order.
+    pub effects: Vec<Effect>,
+}
+
+/// Something to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Look up the inputs of a submission, and open its run. The answer is [`Heard::Opened`] or [`Heard::NotOpened`].
+    Open(u64),
+    /// Give an opened run to the engine, with flows that stand in another way than its document says.
+    Admit {
+        /// The submission.
+        number: u64,
+        /// Its flows.
+        standings: BTreeMap<String, Standing>,
+    },
+    /// A flow of a run stands in another way.
+    Stand {
+        /// The submission.
+        number: u64,
+        /// The flow.
+        flow: String,
+        /// How.
+        standing: Standing,
+    },
+    /// A flow of a run is not to go on.
+    Cancel {
+        /// The submission.
+        number: u64,
+        /// The flow.
+        flow: String,
+    },
+    /// Say what is expected of all flows that are live, and what that of one submission means for the others. The answer is
+    /// [`Heard::Predicted`].
+    Predict {
+        /// The submission; none to bring what is known of all up to date.
+        number: Option<u64>,
+    },
+    /// Look whether the files are there that a submission waits for. The answer is [`Heard::Files`].
+    Look(u64),
+    /// Nothing of a name is known any more: its state directory goes.
+    Forget(String),
+    /// Tell somebody.
+    Alert(Alert),
+    /// Tell whoever listens.
+    Event(api::Event),
+}
+
+/// How long something that could not be opened for want of something waits before it is tried again; doubled each time.
+const RETRY_FIRST: u64 = 5 * SECOND;
+const RETRY_LONGEST: u64 = 300 * SECOND;
+
+/// How often files are looked for that somebody waits for.
+const LOOK_EVERY: u64 = 2 * SECOND;
+
+/// How often what is at work is noted, and for how long it is remembered.
+const LOAD_EVERY: u64 = 10 * SECOND;
+const LOAD_POINTS: usize = 8_640;
+
+/// How often what is over is looked at that may be forgotten.
+const PURGE_EVERY: u64 = 60 * SECOND;
+
+/// The least time between two looks ahead that nobody asked for.
+const OUTLOOK_EVERY: u64 = 10 * SECOND;
+
+/// A submission that is not over.
+#[derive(Debug)]
+pub(super) struct Entry {
+    wanted: Wanted,
+    submitted: Moment,
+    state: State,
+    held: bool,
+    changes: Changes,
+    /// Flows that are held by themselves.
+    held_flows: BTreeSet<String>,
+    /// Flows that were cancelled, or all of them by none; with the reason if nobody asked for it.
+    cancelled: BTreeMap<Option<String>, Option<String>>,
+    /// Whether it may begin although a deadline of it has to be expected to hold.
+    is_let_in: bool,
+    /// What was said of its flows when it was submitted.
+    said: BTreeMap<String, Said>,
+    alerted: BTreeSet<(String, AlertKind)>,
+    prediction: Option<Prediction>,
+    /// Why it does not begin, if that is known.
+    why: Option<String>,
+    /// How often it could not be opened, and until when it waits.
+    tries: u32,
+    not_before: Moment,
+    /// Whether the files are there that it waits for.
+    has_files: bool,
+    live: Option<Live>,
+}
+
+/// The state of the service.
+#[derive(Debug)]
+pub struct Desk {
+    facts: Facts,
+    began: Moment,
+    /// When this process started.
+    started: Moment,
+    next: u64,
+    entries: BTreeMap<u64, Entry>,
+    queue: Queue,
+    /// By name: the submissions that are not over, the first one first.
+    series: BTreeMap<String, VecDeque<u64>>,
+    ended: VecDeque<api::Submission>,
+    recurring: BTreeMap<String, Again>,
+    scores: Scores,
+    is_draining: bool,
+    /// Deadlines to come, with the submission and the flow.
+    deadlines: BTreeSet<(Moment, u64, String)>,
+    /// When each user submitted within the last minute.
+    rates: BTreeMap<String, VecDeque<Moment>>,
+    load: LoadSoFar,
+    next_event: u64,
+    next_look: Moment,
+    next_purge: Moment,
+    next_outlook: Moment,
+    /// Whether a look ahead is being made.
+    is_predicting: bool,
+    wanting: Wanting,
+    trouble: Option<String>,
+}
+
+/// What is at work, over time.
+#[derive(Debug, Default)]
+struct LoadSoFar {
+    points: VecDeque<LoadPoint>,
+    /// The sum of tasks at work over time since the last point, microseconds.
+    work: f64,
+    running: u64,
+    since: Moment,
+    next: Moment,
+}
+
+impl Desk {
+    /// A desk at which nothing was ever asked; its records are empty.
+    pub fn new(facts: Facts, now: Moment) -> (Self, Record) {
+        (Self::empty(facts, now), Record::Began(now))
+    }
+
+    fn empty(facts: Facts, began: Moment) -> Self {
+        Self {
+            facts,
+            began,
+            started: began,
+            next: 1,
+            entries: BTreeMap::new(),
+            queue: Queue::default(),
+            series: BTreeMap::new(),
+            ended: VecDeque::new(),
+            recurring: BTreeMap::new(),
+            scores: Scores::default(),
+            is_draining: false,
+            deadlines: BTreeSet::new(),
+            rates: BTreeMap::new(),
+            load: LoadSoFar::default(),
+            next_event: 1,
+            next_look: 0,
+            next_purge: 0,
+            next_outlook: 0,
+            is_predicting: false,
+            wanting: Wanting::new(),
+            trouble: None,
+        }
+    }
+
+    /// When the service was begun: the time of its engine starts there.
+    pub fn began(&self) -> Moment {
+        self.began
+    }
+
+    /// What is wrong with the service itself, if anything is.
+    pub fn set_trouble(&mut self, trouble: Option<String>) {
+        self.trouble = trouble;
+    }
+
+    /// What a submission is of, that is not over.
+    pub fn wanted(&self, number: u64) -> Option<&Wanted> {
+        self.entries.get(&number).map(|entry| &entry.wanted)
+    }
+
+    /// The deadlines of the flows of a submission that is scheduled.
+    pub fn deadlines_of(&self, number: u64) -> BTreeMap<String, Moment> {
+        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
+        let flows = live.into_iter().flat_map(|live| &live.flows);
+        flows.filter_map(|here| Some((here.flow.clone(), here.deadline?))).collect()
+    }
+
+    /// Tells whoever listens of the service itself.
+    pub fn tell_of_service(&mut self, now: Moment, kind: &str, message: String, out: &mut Out) {
+        self.event(out, now, Told { kind, number: None, flow: None, message });
+    }
+
+    /// How many submissions are not over.
+    pub fn open(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// When the desk wants to be called by [`Desk::tick`].
+    pub fn due(&self) -> Option<Moment> {
+        let recurring = self.recurring.values().filter(|again| !again.recurring.paused);
+        let recurring = recurring.filter_map(|again| again.next);
+        let deadlines = self.deadlines.first().map(|(at, ..)| *at);
+        let looks = self.queue.awaits_files().then_some(self.next_look);
+        let outlook = (!self.is_predicting && self.has_live()).then_some(self.next_outlook);
+        let purge = (!self.ended.is_empty()).then_some(self.next_purge);
+        let load = (self.load.running > 0 || !self.entries.is_empty()).then_some(self.load.next);
+        let all = [deadlines, looks, outlook, purge, load, self.queue.next_try()];
+        recurring.chain(all.into_iter().flatten()).min()
+    }
+
+    fn has_live(&self) -> bool {
+        self.queue.live() > 0
+    }
+
+    /// It is `now`: what is due is done.
+    pub fn tick(&mut self, now: Moment, out: &mut Out) {
+        self.recur(now, out);
+        self.miss_deadlines(now, out);
+        if self.queue.awaits_files() && now >= self.next_look {
+            self.next_look = now + LOOK_EVERY;
+            out.effects.extend(self.queue.without_files().map(Effect::Look));
+        }
+        if !self.is_predicting && self.has_live() && now >= self.next_outlook {
+            self.predict(None, out);
+        }
+        self.note_load(now);
+        if now >= self.next_purge {
+            self.next_purge = now + PURGE_EVERY;
+            self.forget(now, out);
+        }
+        self.begin_next(now, out);
+    }
+
+    fn predict(&mut self, number: Option<u64>, out: &mut Out) {
+        self.is_predicting = true;
+        out.effects.push(Effect::Predict { number });
+    }
+
+    /// Forgets what was over long ago.
+    fn forget(&mut self, now: Moment, out: &mut Out) {
+        let Limits { remembered, remembered_for, .. } = self.facts.limits;
+        let least = timestamp(now.saturating_sub(remembered_for));
+        let is_old = |ended: &api::Submission| ended.ended.is_some_and(|at| at < least);
+        let mut names = BTreeSet::new();
+        while self.ended.len() > remembered || self.ended.front().is_some_and(is_old) {
+            names.extend(self.ended.pop_front().map(|ended| ended.name));
+        }
+        // What is known of outputs stays as long as anything else of the name is known.
+        names.retain(|name| !self.series.contains_key(name) && !self.recurring.contains_key(name));
+        if !names.is_empty() {
+            for ended in &self.ended {
+                names.remove(&ended.name);
+            }
+        }
+        out.effects.extend(names.into_iter().map(Effect::Forget));
+        self.rates.retain(|_, times| {
+            times.retain(|&at| at + 60 * SECOND > now);
+            !times.is_empty()
+        });
+    }
+
+    /// The number of tasks at work is another from now on.
+    fn work(&mut self, now: Moment, by: i64) {
+        let load = &mut self.load;
+        load.work += load.running as f64 * now.saturating_sub(load.since) as f64;
+        load.since = load.since.max(now);
+        load.running = load.running.saturating_add_signed(by);
+    }
+
+    fn note_load(&mut self, now: Moment) {
+        if now < self.load.next {
+            return;
+        }
+        self.work(now, 0);
+        let last = self.load.points.back().map_or(self.load.since, |point| crate::moment(point.at));
+        let waiting = self.entries.values().filter_map(|entry| entry.live.as_ref()).map(Live::waiting).sum();
+        let took = now.saturating_sub(last).max(1) as f64;
+        let running =
+            if self.load.points.is_empty() { self.load.running as f64 } else { self.load.work / took };
+        let point = LoadPoint { at: timestamp(now), running, waiting, queued: self.queue.len() as u64 };
+        self.load.points.push_back(point);
+        if self.load.points.len() > LOAD_POINTS {
+            self.load.points.pop_front();
+        }
+        (self.load.work, self.load.next) = (0.0, now + LOAD_EVERY);
+    }
+
+    /// What was at work, over time.
+    fn loads(&self) -> Load {
+        Load { points: self.load.points.iter().copied().collect() }
+    }
+
+    /// Tells whoever listens.
+    fn event(&mut self, out: &mut Out, now: Moment, what: Told<'_>) {
+        let Told { kind, number, flow, message } = what;
+        let id = self.next_event;
+        self.next_event += 1;
+        let name = number.and_then(|number| self.wanted(number)).map(|wanted| wanted.name.clone());
+        let (kind, flow) = (kind.to_owned(), flow.map(str::to_owned));
+        out.effects.push(Effect::Event(api::Event {
+            id,
+            at: timestamp(now),
+            kind,
+            number,
+            name,
+            flow,
+            message,
+        }));
+    }
+
+    /// Tells somebody who may want to act, unless that was done.
+    fn alert(
+        &mut self,
+        out: &mut Out,
+        now: Moment,
+        (number, flow): (u64, &str),
+        (kind, message): (AlertKind, String),
+    ) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if !entry.alerted.insert((flow.to_owned(), kind)) {
+            return;
+        }
+        out.records.push(Record::Alerted { number, flow: flow.to_owned(), kind });
+        let Wanted { name, user, .. } = &entry.wanted;
+        out.effects.push(Effect::Alert(Alert {
+            kind,
+            at: timestamp(now),
+            number,
+            name: name.clone(),
+            flow: flow.to_owned(),
+            user: user.clone(),
+            message: message.clone(),
+        }));
+        self.event(out, now, Told { kind: kind.name(), number: Some(number), flow: Some(flow), message });
+    }
+}
+
+/// What is told to whoever listens.
+pub(super) struct Told<'a> {
+    kind: &'a str,
+    number: Option<u64>,
+    flow: Option<&'a str>,
+    message: String,
+}

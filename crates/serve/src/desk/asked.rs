@@ -1,0 +1,552 @@
+//! What people ask of the desk, and what they are answered.
+
+use std::collections::BTreeMap;
+
+use super::{Desk, Entry, Out, Told};
+use crate::api::{self, Accepted, Change, Overlap, State};
+use crate::record::{Changed, Record, Wanted};
+use crate::who::{Role, Who};
+use crate::{Moment, SECOND, timestamp};
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub enum Ask {
+    /// Something is to be run.
+    Submit(Box<api::Submit>, Checked),
+    /// The submissions that are not over and those that are remembered, the latest first; how many, and those before which number.
+    List {
+        /// Only those in one of these states; all if there is none.
+        states: Vec<State>,
+        /// Only those of this name.
+        name: Option<String>,
+        /// Only those of this user.
+        user: Option<String>,
+        /// At most so many.
+        most: usize,
+        /// Only those with smaller numbers.
+        before: Option<u64>,
+    },
+    /// One submission, whole.
+    Show(u64),
+    /// A submission is not to go on, or a flow of it.
+    Cancel {
+        /// The submission.
+        number: u64,
+        /// The flow.
+        flow: Option<String>,
+    },
+    /// A submission is held or let go, or a flow of it.
+    Hold {
+        /// The submission.
+        number: u64,
+        /// The flow.
+        flow: Option<String>,
+        /// Whether it is held.
+        held: bool,
+    },
+    /// Something of a submission is to be different. Deadlines come as moments, by flow.
+    Change {
+        /// The submission.
+        number: u64,
+        /// What, as it was sent.
+        change: Change,
+        /// The moment that its deadline means, if it has one.
+        deadline: Option<Moment>,
+    },
+    /// What recurs.
+    Recurrences,
+    /// Something is not to recur any more.
+    Remove(String),
+    /// Something that recurs is paused, or goes on.
+    Pause {
+        /// Its name.
+        name: String,
+        /// Whether it is paused.
+        paused: bool,
+    },
+    /// The service.
+    Service,
+    /// What was at work, over time.
+    Load,
+    /// Nothing new begins from now on, or it does again.
+    Drain(bool),
+}
+
+/// What was found in a flow file when it was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Its name, where nothing else is said.
+    pub name: String,
+    /// Whether it waits for files: for patterns, or for inputs.
+    pub waits_for_files: bool,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Of something that was submitted.
+    Accepted(Box<Accepted>),
+    /// Several submissions.
+    Submissions(Vec<api::Submission>),
+    /// One submission.
+    Submission(Box<api::Submission>),
+    /// What recurs.
+    Recurrences(Vec<api::Recurrence>),
+    /// The service.
+    Service(Box<api::Service>),
+    /// What was at work, over time.
+    Load(api::Load),
+    /// It is done, in words.
+    Done(String),
+}
+
+/// Why something is not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// Of which kind.
+    pub kind: RefusalKind,
+    /// What was found, and what was expected.
+    pub message: String,
+}
+
+/// Why something is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// What was asked for makes no sense.
+    Invalid,
+    /// Who asked may not.
+    Forbidden,
+    /// There is no such thing.
+    NotFound,
+    /// It cannot be done to what is there now.
+    Conflict,
+    /// There is too much of it already; after so many seconds there may be less.
+    TooMany(u64),
+    /// The service cannot do it now: its disk is full, say, or it is about to end.
+    Unavailable,
+}
+
+fn refused<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal { kind, message: message.into() })
+}
+
+/// What a role may; whose something is, is looked at where it is found.
+fn allowed(who: &Who, ask: &Ask) -> Result<(), Refusal> {
+    let least = match ask {
+        Ask::List { .. } | Ask::Show(_) | Ask::Recurrences | Ask::Service | Ask::Load => Role::Look,
+        Ask::Submit(..)
+        | Ask::Cancel { .. }
+        | Ask::Hold { .. }
+        | Ask::Change { .. }
+        | Ask::Remove(_)
+        | Ask::Pause { .. } => Role::Submit,
+        Ask::Drain(_) => Role::Operate,
+    };
+    if who.role >= least {
+        return Ok(());
+    }
+    let (name, has, needs) = (&who.name, who.role.name(), least.name());
+    refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
+}
+
+impl Desk {
+    /// Answers what somebody asks.
+    ///
+    /// # Errors
+    /// Why not; then nothing has changed.
+    pub fn ask(&mut self, now: Moment, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
+        allowed(who, &ask)?;
+        let answer = match ask {
+            Ask::Submit(submit, checked) => self.submit(now, who, (*submit, checked), out),
+            Ask::List { states, name, user, most, before } => Ok(Answer::Submissions(self.list(
+                now,
+                (&states, name.as_deref(), user.as_deref()),
+                (most, before),
+            ))),
+            Ask::Show(number) => self.show(now, number).map(|one| Answer::Submission(Box::new(one))),
+            Ask::Cancel { number, flow } => self.cancel(now, who, (number, flow), out),
+            Ask::Hold { number, flow, held } => self.hold(now, who, (number, flow, held), out),
+            Ask::Change { number, change, deadline } => {
+                self.change(now, who, (number, change, deadline), out)
+            }
+            Ask::Recurrences => Ok(Answer::Recurrences(self.recurrences())),
+            Ask::Remove(name) => self.remove(who, &name, out),
+            Ask::Pause { name, paused } => self.pause(now, who, (&name, paused), out),
+            Ask::Service => Ok(Answer::Service(Box::new(self.service(now)))),
+            Ask::Load => Ok(Answer::Load(self.loads())),
+            Ask::Drain(draining) => {
+                self.is_draining = draining;
+                out.records.push(Record::Draining(draining));
+                let message = if draining { "nothing new begins" } else { "submissions begin again" };
+                self.event(
+                    out,
+                    now,
+                    Told { kind: "service", number: None, flow: None, message: message.to_owned() },
+                );
+                Ok(Answer::Done(message.to_owned()))
+            }
+        }?;
+        self.begin_next(now, out);
+        Ok(answer)
+    }
+
+    /// Takes in a submission, or something that recurs.
+    fn submit(
+        &mut self,
+        now: Moment,
+        who: &Who,
+        (submit, checked): (api::Submit, Checked),
+        out: &mut Out,
+    ) -> Result<Answer, Refusal> {
+        let name = submit.name.clone().unwrap_or(checked.name);
+        if name.is_empty() || name.len() > 200 || name.contains(['/', '\0', '\n']) || name.starts_with('.') {
+            return refused(
+                RefusalKind::Invalid,
+                format!(
+                    "name: found {name:?}, expected at most 200 characters without a slash, not beginning with a dot"
+                ),
+            );
+        }
+        if submit.schedule.is_some() {
+            return self.recurs(now, who, (submit, name), out);
+        }
+        self.has_room(now, &who.name)?;
+        if let Some(first) = self.series.get(&name).and_then(|series| series.front()).copied()
+            && let Some(owner) = self.wanted(first).map(|wanted| wanted.user.clone())
+            && !who.may_change(&owner)
+        {
+            return refused(
+                RefusalKind::Forbidden,
+                format!("name: found {name}, which is {owner}'s and not over, expected a name of your own"),
+            );
+        }
+        self.rates.entry(who.name.clone()).or_default().push_back(now);
+        let wanted = Wanted { submit, name, user: who.name.clone(), since: now, recurrence: None };
+        Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
+    }
+
+    /// Whether somebody may submit one more.
+    fn has_room(&mut self, now: Moment, user: &str) -> Result<(), Refusal> {
+        let limits = &self.facts.limits;
+        if self.queue.len() >= limits.queued {
+            let found = self.queue.len();
+            return refused(
+                RefusalKind::TooMany(60),
+                format!("found {found} submissions that wait, expected fewer than {}", limits.queued),
+            );
+        }
+        if self.queue.of_user(user) >= limits.queued_by_user {
+            let (found, most) = (self.queue.of_user(user), limits.queued_by_user);
+            return refused(
+                RefusalKind::TooMany(60),
+                format!("found {found} submissions of {user} that wait, expected fewer than {most}"),
+            );
+        }
+        let times = self.rates.entry(user.to_owned()).or_default();
+        while times.front().is_some_and(|&at| at + 60 * SECOND <= now) {
+            times.pop_front();
+        }
+        if times.len() >= limits.rate_by_user {
+            let wait = times.front().map_or(0, |&at| (at + 60 * SECOND).saturating_sub(now).div_ceil(SECOND));
+            let most = limits.rate_by_user;
+            return refused(
+                RefusalKind::TooMany(wait),
+                format!(
+                    "found {most} submissions of {user} within a minute, expected fewer: try again in {wait} s"
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// A submission that may be taken in: it gets its number, unless it is left out because of another of its name.
+    pub(super) fn accept(
+        &mut self,
+        now: Moment,
+        (wanted, waits_for_files): (Wanted, bool),
+        out: &mut Out,
+    ) -> Accepted {
+        let name = wanted.name.clone();
+        let others: Vec<u64> = self.series.get(&name).into_iter().flatten().copied().collect();
+        let overlap = wanted.submit.overlap;
+        if let (Overlap::Skip, Some(&other)) = (overlap, others.first()) {
+            let message = format!("{name} is left out, because {other} has the same name and is not over");
+            if let Some(recurrence) = wanted.recurrence.clone() {
+                out.records.push(Record::LeftOut { recurrence, until: wanted.since });
+            }
+            self.event(
+                out,
+                now,
+                Told { kind: "skipped", number: Some(other), flow: None, message: message.clone() },
+            );
+            return Accepted { number: None, name, message, next: None, prediction: None };
+        }
+        let number = self.next;
+        out.records.push(Record::Submitted { number, at: now, wanted: Box::new(wanted.clone()) });
+        self.enter(number, now, wanted, waits_for_files);
+        let message = format!("{name} is submitted");
+        self.event(out, now, Told { kind: "submitted", number: Some(number), flow: None, message });
+        if overlap == Overlap::Replace {
+            for other in &others {
+                let why = Some(format!("replaced by {number}"));
+                out.records.push(Record::Cancelled { number: *other, flow: None, why: why.clone() });
+                self.cancel_all(now, (*other, why), out);
+            }
+        }
+        let why = self.entries.get(&number).and_then(|entry| entry.why.clone());
+        let message = match why {
+            Some(why) => format!("{name} is submitted as {number}; it {why}"),
+            None => format!("{name} is submitted as {number}"),
+        };
+        Accepted { number: Some(number), name, message, next: None, prediction: None }
+    }
+
+    /// A submission is there from now on.
+    pub(super) fn enter(&mut self, number: u64, at: Moment, wanted: Wanted, waits_for_files: bool) {
+        self.next = self.next.max(number + 1);
+        self.series.entry(wanted.name.clone()).or_default().push_back(number);
+        let entry = Entry {
+            held: wanted.submit.held,
+            wanted,
+            submitted: at,
+            state: State::Queued,
+            changes: BTreeMap::new(),
+            held_flows: std::collections::BTreeSet::new(),
+            cancelled: BTreeMap::new(),
+            is_let_in: false,
+            said: BTreeMap::new(),
+            alerted: std::collections::BTreeSet::new(),
+            prediction: None,
+            why: None,
+            tries: 0,
+            not_before: 0,
+            has_files: !waits_for_files,
+            live: None,
+        };
+        self.entries.insert(number, entry);
+        self.enqueue(number);
+    }
+
+    /// Takes a submission back that could not be written down: it was never there.
+    pub fn revoke(&mut self, number: u64) {
+        self.dequeue(number);
+        self.end_begun(number);
+        self.leave_series(number);
+        self.entries.remove(&number);
+    }
+
+    /// The submission, if whoever asks may change it.
+    fn own(&mut self, who: &Who, number: u64) -> Result<&mut Entry, Refusal> {
+        if !self.entries.contains_key(&number) {
+            let Some(ended) = self.ended.iter().find(|ended| ended.number == number) else {
+                return refused(RefusalKind::NotFound, format!("found no submission {number}"));
+            };
+            let state = ended.state.name();
+            return refused(RefusalKind::Conflict, format!("{number} is over: {state}"));
+        }
+        let entry = self.entries.get_mut(&number).expect("invariant: it is there");
+        if who.may_change(&entry.wanted.user) {
+            return Ok(entry);
+        }
+        let (name, owner) = (&who.name, &entry.wanted.user);
+        refused(
+            RefusalKind::Forbidden,
+            format!("{number} is {owner}'s, and {name} may change their own only"),
+        )
+    }
+
+    /// Refuses a flow that a live submission has not.
+    fn known(&mut self, number: u64, flow: Option<&str>) -> Result<(), Refusal> {
+        let Some(flow) = flow else { return Ok(()) };
+        let entry = self.entries.get(&number).expect("invariant: it was found");
+        let Some(live) = &entry.live else {
+            return refused(
+                RefusalKind::Conflict,
+                format!(
+                    "{number} has not begun, so that its flows are not known yet, expected no flow to be named"
+                ),
+            );
+        };
+        let names: Vec<String> = live.flows.iter().map(|here| here.flow.clone()).collect();
+        match live.flows.iter().find(|here| here.flow == flow) {
+            None => refused(RefusalKind::NotFound, slackline_model::names::unknown("flow", flow, &names)),
+            Some(here) if here.state.is_over() => {
+                refused(RefusalKind::Conflict, format!("flow {flow} of {number} is over"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn cancel(
+        &mut self,
+        now: Moment,
+        who: &Who,
+        (number, flow): (u64, Option<String>),
+        out: &mut Out,
+    ) -> Result<Answer, Refusal> {
+        self.own(who, number)?;
+        self.known(number, flow.as_deref())?;
+        out.records.push(Record::Cancelled { number, flow: flow.clone(), why: None });
+        let what = flow.as_ref().map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"));
+        match flow {
+            None => self.cancel_all(now, (number, None), out),
+            Some(flow) => {
+                self.own(who, number)?.cancelled.insert(Some(flow.clone()), None);
+                self.cancel_flow(number, &flow, out);
+            }
+        }
+        let message = format!("{what} is cancelled");
+        let told = Told { kind: "cancelled", number: Some(number), flow: None, message: message.clone() };
+        self.event(out, now, told);
+        Ok(Answer::Done(message))
+    }
+
+    fn hold(
+        &mut self,
+        now: Moment,
+        who: &Who,
+        (number, flow, held): (u64, Option<String>, bool),
+        out: &mut Out,
+    ) -> Result<Answer, Refusal> {
+        self.own(who, number)?;
+        self.known(number, flow.as_deref())?;
+        out.records.push(Record::Held { number, flow: flow.clone(), held });
+        let what = flow.as_ref().map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"));
+        self.set_held(number, flow, held);
+        self.sort_in(number);
+        self.stand_all(number, out);
+        let message = if held {
+            format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
+        } else {
+            format!("{what} is let go")
+        };
+        let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
+        self.event(out, now, told);
+        Ok(Answer::Done(message))
+    }
+
+    pub(super) fn set_held(&mut self, number: u64, flow: Option<String>, held: bool) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        match (flow, held) {
+            (None, true) => entry.held = true,
+            (None, false) => {
+                entry.held = false;
+                entry.held_flows.clear();
+            }
+            (Some(flow), true) => drop(entry.held_flows.insert(flow)),
+            (Some(flow), false) => {
+                // One of several that are held together.
+                if std::mem::take(&mut entry.held) {
+                    let flows = entry.live.iter().flat_map(|live| &live.flows).map(|here| here.flow.clone());
+                    entry.held_flows = flows.collect();
+                }
+                entry.held_flows.remove(&flow);
+            }
+        }
+    }
+
+    fn change(
+        &mut self,
+        now: Moment,
+        who: &Who,
+        (number, change, deadline): (u64, Change, Option<Moment>),
+        out: &mut Out,
+    ) -> Result<Answer, Refusal> {
+        self.own(who, number)?;
+        self.known(number, change.flow.as_deref())?;
+        let Change { flow, weight, priority, .. } = change;
+        if weight.is_some_and(|weight| !(weight >= 0.0 && weight.is_finite())) {
+            let found = weight.unwrap_or_default();
+            return refused(RefusalKind::Invalid, format!("weight: found {found}, expected a number from 0"));
+        }
+        let changed = Changed { deadline, weight, priority };
+        if changed == Changed::default() {
+            return refused(
+                RefusalKind::Invalid,
+                "found nothing to change, expected a deadline, a weight or a priority",
+            );
+        }
+        out.records.push(Record::Changed { number, flow: flow.clone(), changed });
+        self.set_changed(number, flow.as_deref(), changed);
+        self.stand_all(number, out);
+        if self.entries.get(&number).is_some_and(|entry| entry.live.is_some()) {
+            self.want_prediction(number, out);
+        }
+        let what = flow.as_ref().map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"));
+        let mut said = Vec::new();
+        said.extend(deadline.map(|at| format!("its deadline is {}", timestamp(at))));
+        said.extend(weight.map(|weight| format!("its weight is {weight}")));
+        said.extend(priority.map(|priority| format!("its priority is {priority}")));
+        let message = format!("{what}: {}", said.join(", "));
+        let told =
+            Told { kind: "changed", number: Some(number), flow: flow.as_deref(), message: message.clone() };
+        self.event(out, now, told);
+        Ok(Answer::Done(message))
+    }
+
+    /// Something of a submission, or of a flow of it, is different.
+    pub(super) fn set_changed(&mut self, number: u64, flow: Option<&str>, changed: Changed) {
+        let Some(entry) = self.entries.get(&number) else { return };
+        // Its place in the queue goes by its priority.
+        let waits = entry.state == State::Queued;
+        if waits {
+            self.dequeue(number);
+        }
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let so_far = entry.changes.entry(flow.map(str::to_owned)).or_default();
+        so_far.deadline = changed.deadline.or(so_far.deadline);
+        so_far.weight = changed.weight.or(so_far.weight);
+        so_far.priority = changed.priority.or(so_far.priority);
+        if flow.is_none() {
+            // What is said of all holds for each, whatever was said of it before.
+            for (_, own) in entry.changes.iter_mut().filter(|(of, _)| of.is_some()) {
+                own.deadline = if changed.deadline.is_some() { None } else { own.deadline };
+                own.weight = if changed.weight.is_some() { None } else { own.weight };
+                own.priority = if changed.priority.is_some() { None } else { own.priority };
+            }
+        }
+        if changed.deadline.is_some() {
+            // Another deadline is another cause.
+            entry.alerted.retain(|(of, kind)| {
+                flow.is_some_and(|flow| of != flow)
+                    || !matches!(kind, api::AlertKind::Late | api::AlertKind::LikelyLate)
+            });
+        }
+        if waits {
+            self.enqueue(number);
+        }
+        self.set_deadlines(number);
+    }
+
+    /// The flows of a live submission have the deadlines and weights that were said last.
+    fn set_deadlines(&mut self, number: u64) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(mut live) = entry.live.take() else { return };
+        for here in live.flows.iter_mut().filter(|here| !here.state.is_over()) {
+            let Changed { deadline, weight, .. } = entry.changed(&here.flow);
+            here.weight = weight.unwrap_or(here.weight);
+            if let Some(deadline) = deadline.filter(|&deadline| here.deadline != Some(deadline)) {
+                self.deadlines.retain(|(_, of, flow)| (*of, flow) != (number, &here.flow));
+                (here.deadline, here.is_likely_late) = (Some(deadline), false);
+                self.deadlines.insert((deadline, number, here.flow.clone()));
+            }
+        }
+        entry.live = Some(live);
+    }
+
+    /// What a submission could be cancelled for, by whoever holds the desk.
+    pub fn give_up(&mut self, now: Moment, number: u64, why: String, out: &mut Out) {
+        out.records.push(Record::Cancelled { number, flow: None, why: Some(why.clone()) });
+        self.cancel_all(now, (number, Some(why)), out);
+        self.begin_next(now, out);
+    }
+
+    /// Whether a file of that name and content is waited for or scheduled already, by whoever submitted it.
+    pub fn has(&self, name: &str, user: &str, document: &str) -> bool {
+        let numbers = self.series.get(name).into_iter().flatten();
+        numbers
+            .filter_map(|number| self.wanted(*number))
+            .any(|wanted| wanted.user == user && wanted.submit.document == document)
+    }
+}

@@ -1,0 +1,805 @@
+//! Submissions whose flows are scheduled: what is seen of them, what is expected of them, and how they end.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use slackline::resident::Standing;
+
+use super::{Desk, Effect, Entry, OUTLOOK_EVERY, Out, RETRY_FIRST, RETRY_LONGEST, Told};
+use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
+use crate::record::{Changed, Record, Said};
+use crate::{Moment, SECOND, timestamp};
+
+/// As many submissions are predicted one by one; of more at a time it is said when they end, and nothing of what they mean for
+/// others.
+const ONE_BY_ONE: usize = 20;
+
+/// A look ahead is made again after so many times what it took.
+const SHARE: u64 = 20;
+
+/// What comes back of what was to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Heard {
+    /// A run was opened.
+    Opened(Opened),
+    /// A run could not be opened, and why.
+    NotOpened {
+        /// The submission.
+        number: u64,
+        /// What was found, and what was expected.
+        problem: String,
+        /// Whether trying again is of no use.
+        is_final: bool,
+    },
+    /// Something was seen of a run.
+    Seen {
+        /// The submission.
+        number: u64,
+        /// What.
+        what: Seen,
+    },
+    /// A run is over, or cannot go on now and why: then it is tried again.
+    Returned {
+        /// The submission.
+        number: u64,
+        /// Why it cannot go on, if it cannot.
+        stopped: Option<String>,
+    },
+    /// Whether the files are there that a submission waits for.
+    Files {
+        /// The submission.
+        number: u64,
+        /// Whether they are.
+        are_there: bool,
+    },
+    /// What is expected.
+    Predicted(Outlooked),
+}
+
+/// A run that was opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opened {
+    /// The submission.
+    pub number: u64,
+    /// When the run began.
+    pub started: Moment,
+    /// Its flows.
+    pub flows: Vec<FlowFacts>,
+    /// Flows that cannot be run, and why.
+    pub unrunnable: Vec<(String, String)>,
+}
+
+/// A flow of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowFacts {
+    /// Its name.
+    pub flow: String,
+    /// When it is released.
+    pub release: Moment,
+    /// When it should be done.
+    pub deadline: Option<Moment>,
+    /// Its weight.
+    pub weight: f64,
+    /// Its jobs.
+    pub jobs: Vec<JobFacts>,
+}
+
+/// A job of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFacts {
+    /// The number that [`Seen`] calls it by.
+    pub index: u32,
+    /// What is known of it already.
+    pub job: api::Job,
+}
+
+/// Something that was seen of a run. Jobs are called by numbers; phases are maps or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// An attempt started.
+    Started {
+        /// The job.
+        job: u32,
+        /// Whether it is of a map.
+        is_map: bool,
+    },
+    /// An attempt was stopped.
+    Stopped {
+        /// The job.
+        job: u32,
+        /// Whether it is of a map.
+        is_map: bool,
+    },
+    /// A task is done.
+    Done {
+        /// The job.
+        job: u32,
+        /// Whether it is a map.
+        is_map: bool,
+    },
+    /// An attempt failed.
+    Failed {
+        /// The job.
+        job: u32,
+        /// Whether it is of a map.
+        is_map: bool,
+        /// What it says.
+        message: String,
+        /// Whether its flow has failed with it.
+        is_final: bool,
+    },
+    /// Maps that were done have to be made again.
+    Lost {
+        /// The job.
+        job: u32,
+        /// How many.
+        maps: u64,
+    },
+    /// A flow can never begin, and why.
+    Never {
+        /// The flow.
+        flow: String,
+        /// Why.
+        message: String,
+    },
+    /// Tasks take much longer, or much shorter, than was expected.
+    Off {
+        /// The flow.
+        flow: String,
+        /// How, for a person.
+        message: String,
+    },
+}
+
+/// What is expected of all flows that are live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outlooked {
+    /// How long it took to find out, microseconds.
+    pub took: u64,
+    /// The flows, by submission and name.
+    pub flows: BTreeMap<(u64, String), Expected>,
+    /// What one submission means for the others, if that was asked.
+    pub of: Option<Meaning>,
+}
+
+/// What is expected of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// When it is going to be done.
+    pub completion: Moment,
+    /// Between which moments eight of ten courses end it.
+    pub between: Option<[Moment; 2]>,
+    /// In how many courses of a hundred its deadline holds, if it has one.
+    pub chance: Option<f64>,
+}
+
+/// What a submission means for the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meaning {
+    /// The submission.
+    pub number: u64,
+    /// Flows that are late because of it.
+    pub makes_late: Vec<api::MadeLate>,
+    /// What would make its deadlines hold.
+    pub remedies: Vec<api::Remedy>,
+}
+
+/// A submission whose flows are scheduled.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// When its run began.
+    pub(super) started: Moment,
+    pub(super) flows: Vec<Here>,
+    /// By the number of a job: its flow, and its place there.
+    jobs: BTreeMap<u32, (usize, usize)>,
+}
+
+/// A flow.
+#[derive(Debug)]
+pub(super) struct Here {
+    pub(super) flow: String,
+    pub(super) state: FlowState,
+    pub(super) release: Moment,
+    pub(super) deadline: Option<Moment>,
+    pub(super) weight: f64,
+    pub(super) jobs: Vec<api::Job>,
+    pub(super) failed_attempts: u64,
+    pub(super) completion: Option<Moment>,
+    pub(super) expected: Option<Expected>,
+    pub(super) cause: Option<String>,
+    /// Whether something of it has started.
+    has_begun: bool,
+    /// Whether its deadline was not expected to hold when that was looked at last.
+    pub(super) is_likely_late: bool,
+}
+
+impl Here {
+    fn of(facts: FlowFacts) -> Self {
+        let FlowFacts { flow, release, deadline, weight, jobs } = facts;
+        Self {
+            flow,
+            state: FlowState::Waiting,
+            release,
+            deadline,
+            weight,
+            jobs: jobs.into_iter().map(|job| job.job).collect(),
+            failed_attempts: 0,
+            completion: None,
+            expected: None,
+            cause: None,
+            has_begun: false,
+            is_likely_late: false,
+        }
+    }
+
+    fn phases(&self) -> impl Iterator<Item = api::Phase> + '_ {
+        self.jobs.iter().flat_map(|job| [job.maps, job.reduces])
+    }
+
+    /// Tasks, and how many of them are done and at work.
+    pub(super) fn counts(&self) -> api::Phase {
+        self.phases().fold(api::Phase::default(), |all, phase| api::Phase {
+            tasks: all.tasks + phase.tasks,
+            done: all.done + phase.done,
+            running: all.running + phase.running,
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        self.phases().all(|phase| phase.done >= phase.tasks)
+    }
+
+    /// Whether it was late, or is expected to be.
+    pub(super) fn is_late(&self, now: Moment) -> Option<bool> {
+        let deadline = self.deadline?;
+        match (self.completion, self.expected) {
+            (Some(at), _) => Some(at > deadline),
+            _ if now > deadline && !self.state.is_over() => Some(true),
+            (None, Some(expected)) if !self.state.is_over() => Some(expected.completion > deadline),
+            _ => None,
+        }
+    }
+}
+
+impl Live {
+    /// How many of its tasks wait.
+    pub(super) fn waiting(&self) -> u64 {
+        let open = self.flows.iter().filter(|flow| !flow.state.is_over());
+        open.map(Here::counts).map(|phase| phase.tasks - phase.done.min(phase.tasks) - phase.running).sum()
+    }
+
+    pub(super) fn running(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.counts().running).sum()
+    }
+
+    pub(super) fn flow(&mut self, name: &str) -> Option<&mut Here> {
+        self.flows.iter_mut().find(|flow| flow.flow == name)
+    }
+}
+
+impl Entry {
+    /// Its priority in the queue.
+    pub(super) fn priority(&self) -> u32 {
+        let changed = self.changes.get(&None).and_then(|changed| changed.priority);
+        changed.unwrap_or(self.wanted.submit.priority)
+    }
+
+    /// What was changed of a flow.
+    pub(super) fn changed(&self, flow: &str) -> Changed {
+        let [all, own] =
+            [None, Some(flow.to_owned())].map(|key| self.changes.get(&key).copied().unwrap_or_default());
+        Changed {
+            deadline: own.deadline.or(all.deadline),
+            weight: own.weight.or(all.weight),
+            priority: own.priority.or(all.priority),
+        }
+    }
+
+    pub(super) fn is_cancelled(&self, flow: &str) -> bool {
+        self.cancelled.contains_key(&None) || self.cancelled.contains_key(&Some(flow.to_owned()))
+    }
+
+    /// Whether nothing of a flow is to start.
+    pub(super) fn is_held(&self, flow: &str) -> bool {
+        let is_on_trial = self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in;
+        self.held || self.held_flows.contains(flow) || is_on_trial
+    }
+
+    /// How a flow stands for the engine.
+    pub(super) fn standing(&self, flow: &str, started: Moment) -> Standing {
+        let Changed { deadline, weight, priority } = self.changed(flow);
+        let held = self.is_held(flow) || self.is_cancelled(flow);
+        let deadline = deadline.map(|at| at.saturating_sub(started) as f64 / SECOND as f64);
+        Standing { held, deadline, weight, priority }
+    }
+}
+
+impl Desk {
+    /// Takes in what comes back.
+    pub fn hear(&mut self, now: Moment, heard: Heard, out: &mut Out) {
+        match heard {
+            Heard::Opened(opened) => self.opened(now, opened, out),
+            Heard::NotOpened { number, problem, is_final } => {
+                self.not_opened(now, (number, problem, is_final), out);
+            }
+            Heard::Seen { number, what } => self.seen(now, number, what, out),
+            Heard::Returned { number, stopped } => self.returned(now, number, stopped, out),
+            Heard::Files { number, are_there } => {
+                if let Some(entry) = self.entries.get_mut(&number).filter(|_| are_there) {
+                    entry.has_files = true;
+                }
+                self.sort_in(number);
+            }
+            Heard::Predicted(outlook) => self.predicted(now, outlook, out),
+        }
+        self.begin_next(now, out);
+    }
+
+    fn opened(&mut self, now: Moment, opened: Opened, out: &mut Out) {
+        let Opened { number, started, flows, unrunnable } = opened;
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let jobs = flows
+            .iter()
+            .enumerate()
+            .flat_map(|(f, flow)| flow.jobs.iter().enumerate().map(move |(j, job)| (job.index, (f, j))));
+        let jobs = jobs.collect();
+        let mut live = Live { started, flows: flows.into_iter().map(Here::of).collect(), jobs };
+        let mut standings = BTreeMap::new();
+        for flow in &mut live.flows {
+            let changed = entry.changed(&flow.flow);
+            flow.deadline = changed.deadline.or(flow.deadline);
+            flow.weight = changed.weight.unwrap_or(flow.weight);
+            if let Some((_, problem)) = unrunnable.iter().find(|(name, _)| *name == flow.flow) {
+                (flow.state, flow.cause) = (FlowState::Failed, Some(problem.clone()));
+            } else if flow.is_done() {
+                (flow.state, flow.completion) = (FlowState::Done, Some(now));
+            } else if entry.is_cancelled(&flow.flow) {
+                flow.state = FlowState::Cancelled;
+            } else if entry.is_held(&flow.flow) {
+                flow.state = FlowState::Held;
+            }
+            standings.insert(flow.flow.clone(), entry.standing(&flow.flow, started));
+        }
+        entry.state = State::Live;
+        let (cancelled, open): (Vec<&Here>, Vec<&Here>) = live
+            .flows
+            .iter()
+            .filter(|flow| !flow.state.is_over() || flow.state == FlowState::Cancelled)
+            .partition(|flow| flow.state == FlowState::Cancelled);
+        let deadlines = open.iter().filter_map(|flow| Some((flow.deadline?, number, flow.flow.clone())));
+        self.deadlines.extend(deadlines);
+        let has_open = !open.is_empty();
+        out.effects.push(Effect::Admit { number, standings });
+        out.effects.extend(cancelled.iter().map(|flow| Effect::Cancel { number, flow: flow.flow.clone() }));
+        entry.live = Some(live);
+        let message = format!("{}: its flows are scheduled", entry.wanted.name);
+        self.event(out, now, Told { kind: "opened", number: Some(number), flow: None, message });
+        for (flow, problem) in unrunnable {
+            let message = format!("{flow} cannot be run: {problem}");
+            self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
+        }
+        if has_open {
+            self.want_prediction(number, out);
+        }
+    }
+
+    fn not_opened(&mut self, now: Moment, what: (u64, String, bool), out: &mut Out) {
+        let (number, problem, is_final) = what;
+        if is_final {
+            let message = format!("it cannot be run: {problem}");
+            self.alert(out, now, (number, ""), (AlertKind::Failed, message));
+            return self.end(now, (number, State::Failed, Some(problem)), out);
+        }
+        self.try_later(now, number, &problem, out);
+    }
+
+    /// A submission that cannot begin or go on now is tried again later.
+    fn try_later(&mut self, now: Moment, number: u64, problem: &str, out: &mut Out) {
+        if let Some(why) = self.entries.get(&number).and_then(|entry| entry.cancelled.get(&None)).cloned() {
+            return self.end(now, (number, State::Cancelled, why), out);
+        }
+        self.end_begun(number);
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let wait = RETRY_FIRST.saturating_mul(1 << entry.tries.min(10)).min(RETRY_LONGEST);
+        entry.tries += 1;
+        entry.not_before = now + wait;
+        entry.live = None;
+        let message = format!("tried again in {} s: {problem}", wait / SECOND);
+        entry.why = Some(message.clone());
+        self.deadlines.retain(|(_, of, _)| *of != number);
+        self.enqueue(number);
+        self.event(out, now, Told { kind: "waits", number: Some(number), flow: None, message });
+    }
+
+    fn seen(&mut self, now: Moment, number: u64, what: Seen, out: &mut Out) {
+        match what {
+            Seen::Started { job, is_map } => {
+                self.count(now, (number, job, is_map), |phase| phase.running += 1);
+            }
+            Seen::Stopped { job, is_map } => {
+                self.count(now, (number, job, is_map), |phase| {
+                    phase.running = phase.running.saturating_sub(1);
+                });
+            }
+            Seen::Done { job, is_map } => {
+                self.count(now, (number, job, is_map), |phase| {
+                    phase.running = phase.running.saturating_sub(1);
+                    phase.done += 1;
+                });
+                self.flow_done(now, number, job, out);
+            }
+            Seen::Failed { job, is_map, message, is_final } => {
+                self.count(now, (number, job, is_map), |phase| {
+                    phase.running = phase.running.saturating_sub(1);
+                });
+                let Some((flow, name)) = self.job_of(number, job) else { return };
+                flow.failed_attempts += 1;
+                if is_final && !flow.state.is_over() {
+                    let message = format!("job {name}: {message}");
+                    (flow.state, flow.cause) = (FlowState::Failed, Some(message.clone()));
+                    let flow = flow.flow.clone();
+                    self.flow_over(number, &flow);
+                    self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
+                }
+            }
+            Seen::Lost { job, maps } => {
+                self.count(now, (number, job, true), |phase| phase.done -= maps.min(phase.done));
+            }
+            Seen::Never { flow, message } => {
+                if let Some(here) = self.here(number, &flow) {
+                    (here.state, here.cause) = (FlowState::Failed, Some(message.clone()));
+                }
+                self.flow_over(number, &flow);
+                self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
+            }
+            Seen::Off { flow, message } => {
+                self.alert(out, now, (number, &flow), (AlertKind::EstimatesOff, message));
+            }
+        }
+    }
+
+    /// The flow of a job, and what the job is called.
+    fn job_of(&mut self, number: u64, job: u32) -> Option<(&mut Here, String)> {
+        let live = self.entries.get_mut(&number)?.live.as_mut()?;
+        let &(flow, place) = live.jobs.get(&job)?;
+        let flow = &mut live.flows[flow];
+        let name = flow.jobs[place].job.clone();
+        Some((flow, name))
+    }
+
+    pub(super) fn here(&mut self, number: u64, flow: &str) -> Option<&mut Here> {
+        self.entries.get_mut(&number)?.live.as_mut()?.flow(flow)
+    }
+
+    /// Counts tasks of a phase.
+    fn count(
+        &mut self,
+        now: Moment,
+        (number, job, is_map): (u64, u32, bool),
+        how: impl FnOnce(&mut api::Phase),
+    ) {
+        let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut()) else { return };
+        let Some(&(flow, place)) = live.jobs.get(&job) else { return };
+        let flow = &mut live.flows[flow];
+        let job = &mut flow.jobs[place];
+        let phase = if is_map { &mut job.maps } else { &mut job.reduces };
+        let before = phase.running;
+        how(phase);
+        let more = phase.running.cast_signed() - before.cast_signed();
+        if more > 0 {
+            flow.has_begun = true;
+        }
+        if flow.state == FlowState::Waiting && flow.has_begun {
+            flow.state = FlowState::Running;
+        }
+        self.work(now, more);
+    }
+
+    /// A task of a job is done; perhaps its flow is.
+    fn flow_done(&mut self, now: Moment, number: u64, job: u32, out: &mut Out) {
+        let Some((flow, _)) = self.job_of(number, job) else { return };
+        if !flow.is_done() || flow.state.is_over() {
+            return;
+        }
+        (flow.state, flow.completion) = (FlowState::Done, Some(now));
+        let (name, deadline, release) = (flow.flow.clone(), flow.deadline, flow.release);
+        self.flow_over(number, &name);
+        let Some(entry) = self.entries.get(&number) else { return };
+        if let Some(&said) = entry.said.get(&name) {
+            self.scores.add(said, (entry.submitted.max(release), deadline), now);
+        }
+        let message = match deadline {
+            Some(deadline) if now > deadline => {
+                format!("{name} is done, {:.0} s after its deadline", (now - deadline) as f64 / 1e6)
+            }
+            Some(_) => format!("{name} is done by its deadline"),
+            None => format!("{name} is done"),
+        };
+        self.event(out, now, Told { kind: "done", number: Some(number), flow: Some(&name), message });
+    }
+
+    /// Nothing is expected of a flow any more.
+    fn flow_over(&mut self, number: u64, flow: &str) {
+        self.deadlines.retain(|(_, of, name)| (*of, name.as_str()) != (number, flow));
+    }
+
+    fn returned(&mut self, now: Moment, number: u64, stopped: Option<String>, out: &mut Out) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if let Some(live) = &entry.live {
+            let running = live.running();
+            self.work(now, -running.cast_signed());
+        }
+        if let Some(problem) = stopped {
+            return self.try_later(now, number, &problem, out);
+        }
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(live) = &mut entry.live else { return };
+        for flow in live.flows.iter_mut().filter(|flow| !flow.state.is_over()) {
+            (flow.state, flow.cause) = (FlowState::Failed, Some("it did not come to its end".to_owned()));
+        }
+        let is = |state| live.flows.iter().any(|flow| flow.state == state);
+        let why = live.flows.iter().find_map(|flow| {
+            let cause = flow.cause.as_ref().filter(|_| flow.state == FlowState::Failed)?;
+            Some(format!("{}: {cause}", flow.flow))
+        });
+        let reason = entry.cancelled.values().flatten().next().cloned();
+        let (state, why) = match (is(FlowState::Failed), is(FlowState::Cancelled)) {
+            (true, _) => (State::Failed, why),
+            (false, true) if reason.as_deref() == Some(REJECTED) => (State::Rejected, reason),
+            (false, true) => (State::Cancelled, reason),
+            _ => (State::Done, None),
+        };
+        self.end(now, (number, state, why), out);
+    }
+
+    /// A submission is over.
+    pub(super) fn end(
+        &mut self,
+        now: Moment,
+        (number, state, why): (u64, State, Option<String>),
+        out: &mut Out,
+    ) {
+        let kind = state.name();
+        self.dequeue(number);
+        self.end_begun(number);
+        self.leave_series(number);
+        self.deadlines.retain(|(_, of, _)| *of != number);
+        let Some(mut entry) = self.entries.remove(&number) else { return };
+        (entry.state, entry.why) = (state, why.clone());
+        let mut ended = Self::shown(number, &entry, now, false);
+        ended.ended = Some(timestamp(now));
+        out.records.push(Record::Ended {
+            number,
+            at: now,
+            state,
+            why: why.clone(),
+            flows: ended.flows.clone(),
+        });
+        let name = entry.wanted.name;
+        self.ended.push_back(ended);
+        self.next_purge = self.next_purge.min(now + super::PURGE_EVERY);
+        let message = why.map_or_else(|| format!("{name}: {kind}"), |why| format!("{name}: {kind}: {why}"));
+        self.event(out, now, Told { kind: "ended", number: Some(number), flow: None, message });
+    }
+
+    /// Deadlines that have passed are missed.
+    pub(super) fn miss_deadlines(&mut self, now: Moment, out: &mut Out) {
+        while self.deadlines.first().is_some_and(|(at, ..)| *at < now) {
+            let Some((at, number, flow)) = self.deadlines.pop_first() else { return };
+            let open = self.here(number, &flow).map(|here| {
+                let counts = here.counts();
+                counts.tasks - counts.done.min(counts.tasks)
+            });
+            let left = open.map_or_else(String::new, |open| format!(", {open} tasks are not done"));
+            let message = format!("{flow}: its deadline {} has passed{left}", timestamp(at));
+            self.alert(out, now, (number, &flow), (AlertKind::Late, message));
+        }
+    }
+
+    /// A submission wants to know what is to be expected.
+    pub(super) fn want_prediction(&mut self, number: u64, out: &mut Out) {
+        if self.is_predicting {
+            self.wanting.push_back(number);
+        } else {
+            self.predict(Some(number), out);
+        }
+    }
+
+    fn predicted(&mut self, now: Moment, outlook: Outlooked, out: &mut Out) {
+        let Outlooked { took, flows, of } = outlook;
+        self.is_predicting = false;
+        self.next_outlook = now + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
+        for ((number, flow), expected) in flows {
+            self.expect(now, (number, &flow), expected, out);
+        }
+        let about = of.as_ref().map(|of| of.number);
+        let live: Vec<u64> = self.live_numbers().collect();
+        for number in live {
+            let meaning = of.clone().filter(|of| of.number == number);
+            let is_new = self.entries[&number].prediction.is_none();
+            if about == Some(number) || is_new {
+                self.say(now, number, meaning, out);
+            } else {
+                self.say_again(now, number);
+            }
+        }
+        self.next_prediction(out);
+    }
+
+    /// The submissions whose flows are scheduled.
+    pub(super) fn live_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.entries.iter().filter(|(_, entry)| entry.live.is_some()).map(|(&number, _)| number)
+    }
+
+    /// Another look ahead, if somebody waits for one.
+    fn next_prediction(&mut self, out: &mut Out) {
+        let Self { wanting, entries, .. } = self;
+        let is_wanting = |number: &u64| {
+            entries.get(number).is_some_and(|entry| entry.live.is_some() && entry.prediction.is_none())
+        };
+        wanting.retain(is_wanting);
+        if wanting.len() > ONE_BY_ONE {
+            wanting.clear();
+            return self.predict(None, out);
+        }
+        if let Some(number) = wanting.pop_front() {
+            self.predict(Some(number), out);
+        }
+    }
+
+    /// What is expected of a flow is this from now on.
+    fn expect(&mut self, now: Moment, (number, flow): (u64, &str), expected: Expected, out: &mut Out) {
+        let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
+        here.expected = Some(expected);
+        let Some(deadline) = here.deadline.filter(|&deadline| now <= deadline) else { return };
+        let is_late = expected.completion > deadline;
+        let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
+        if is_late && !was_late {
+            let by = (expected.completion - deadline) as f64 / 1e6;
+            let message = format!(
+                "{flow} is not expected to be done by its deadline {}, but {by:.0} s later",
+                timestamp(deadline)
+            );
+            self.alert(out, now, (number, flow), (AlertKind::LikelyLate, message));
+        } else if was_late && !is_late {
+            let message = format!("{flow} is expected to be done by its deadline again");
+            self.event(
+                out,
+                now,
+                Told { kind: "likely_in_time", number: Some(number), flow: Some(flow), message },
+            );
+        }
+    }
+
+    /// What is to be said of a submission now.
+    fn prediction(&self, now: Moment, number: u64) -> Option<Prediction> {
+        let live = self.entries.get(&number)?.live.as_ref()?;
+        let flow = |here: &Here| {
+            let Expected { completion, between, chance } = here.expected.filter(|_| !here.state.is_over())?;
+            Some(api::FlowPrediction {
+                flow: here.flow.clone(),
+                completion: timestamp(completion),
+                between: between.map(|between| between.map(timestamp)),
+                deadline: here.deadline.map(timestamp),
+                holds: here.deadline.map(|deadline| completion <= deadline),
+                chance,
+            })
+        };
+        let flows = live.flows.iter().filter_map(flow).collect();
+        Some(Prediction { made: timestamp(now), flows, makes_late: Vec::new(), remedies: Vec::new() })
+    }
+
+    /// What a submission is told the first time, or with what it means for the others.
+    fn say(&mut self, now: Moment, number: u64, meaning: Option<Meaning>, out: &mut Out) {
+        let Some(mut prediction) = self.prediction(now, number) else { return };
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if let Some(Meaning { makes_late, remedies, .. }) = meaning {
+            (prediction.makes_late, prediction.remedies) = (makes_late, remedies);
+        }
+        for flow in &prediction.flows {
+            let said = Said {
+                completion: crate::moment(flow.completion),
+                between: flow.between.map(|between| between.map(crate::moment)),
+            };
+            if !entry.said.contains_key(&flow.flow) {
+                entry.said.insert(flow.flow.clone(), said);
+                out.records.push(Record::Predicted { number, flow: flow.flow.clone(), said });
+            }
+        }
+        let (is_late, message) = (prediction.is_late(), words(&prediction));
+        entry.prediction = Some(prediction);
+        self.event(out, now, Told { kind: "predicted", number: Some(number), flow: None, message });
+        self.decide(now, number, is_late, out);
+    }
+
+    /// What is known of a submission is brought up to date; what it means for the others stays as it was said.
+    fn say_again(&mut self, now: Moment, number: u64) {
+        let Some(mut prediction) = self.prediction(now, number) else { return };
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if let Some(before) = entry.prediction.take() {
+            (prediction.makes_late, prediction.remedies) = (before.makes_late, before.remedies);
+        }
+        entry.prediction = Some(prediction);
+    }
+
+    /// A submission that is not to run late is let in, or is not.
+    fn decide(&mut self, now: Moment, number: u64, is_late: bool, out: &mut Out) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if entry.wanted.submit.if_late != IfLate::Reject || entry.is_let_in {
+            return;
+        }
+        if is_late {
+            let why = Some(REJECTED.to_owned());
+            out.records.push(Record::Cancelled { number, flow: None, why: why.clone() });
+            return self.cancel_all(now, (number, why), out);
+        }
+        entry.is_let_in = true;
+        out.records.push(Record::LetIn(number));
+        self.stand_all(number, out);
+    }
+
+    /// Tells the engine how the open flows of a submission stand.
+    pub(super) fn stand_all(&mut self, number: u64, out: &mut Out) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(mut live) = entry.live.take() else { return };
+        let started = live.started;
+        for here in live.flows.iter_mut().filter(|here| !here.state.is_over()) {
+            here.state = match (entry.is_held(&here.flow), here.has_begun) {
+                (true, _) => FlowState::Held,
+                (false, true) => FlowState::Running,
+                (false, false) => FlowState::Waiting,
+            };
+            let standing = entry.standing(&here.flow, started);
+            out.effects.push(Effect::Stand { number, flow: here.flow.clone(), standing });
+        }
+        entry.live = Some(live);
+    }
+
+    /// All flows of a submission that are not over are cancelled.
+    pub(super) fn cancel_all(&mut self, now: Moment, (number, why): (u64, Option<String>), out: &mut Out) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        entry.cancelled.insert(None, why.clone());
+        if entry.state == State::Queued {
+            return self.end(now, (number, State::Cancelled, why), out);
+        }
+        // One that is being opened is cancelled when it is open.
+        let live = entry.live.iter().flat_map(|live| &live.flows);
+        let flows: Vec<String> = live.map(|here| here.flow.clone()).collect();
+        for flow in flows {
+            self.cancel_flow(number, &flow, out);
+        }
+    }
+
+    /// A flow that is scheduled is cancelled.
+    pub(super) fn cancel_flow(&mut self, number: u64, flow: &str, out: &mut Out) {
+        let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
+        here.state = FlowState::Cancelled;
+        self.flow_over(number, flow);
+        out.effects.push(Effect::Cancel { number, flow: flow.to_owned() });
+    }
+}
+
+/// Why a submission was not begun.
+const REJECTED: &str = "a deadline is not expected to hold";
+
+/// Submissions that wait to be predicted.
+pub(super) type Wanting = VecDeque<u64>;
+
+/// A prediction for a person.
+fn words(prediction: &Prediction) -> String {
+    let flow = |flow: &api::FlowPrediction| {
+        let holds = match flow.holds {
+            Some(true) => ", by its deadline",
+            Some(false) => ", after its deadline",
+            None => "",
+        };
+        format!("{} is expected to be done at {}{holds}", flow.flow, flow.completion)
+    };
+    let mut words: Vec<String> = prediction.flows.iter().map(flow).collect();
+    words.extend(
+        prediction
+            .makes_late
+            .iter()
+            .map(|late| format!("{} of {} becomes late by {:.0} s", late.flow, late.number, late.late_by)),
+    );
+    if words.is_empty() { "nothing is known of when it is done".to_owned() } else { words.join("; ") }
+}

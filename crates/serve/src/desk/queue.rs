@@ -1,0 +1,187 @@
+//! Who is next: submissions that may begin, by user, the higher priority first, then the earlier one.
+//!
+//! What cannot begin (it is held, waits for one of its name, for files, or for its next try) is in none of the lists that are
+//! looked at, so that a hundred thousand of them cost nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Desk, Effect, Entry, Limits, Out};
+use crate::Moment;
+use crate::api::State;
+
+/// The place of a submission in the queue.
+type Place = (Reverse<u32>, u64);
+
+/// Submissions that have not begun, and how many have.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Those that may begin, by user.
+    ready: BTreeMap<String, BTreeSet<Place>>,
+    /// All that have not begun.
+    waiting: BTreeMap<String, usize>,
+    n_waiting: usize,
+    /// Those that wait for their next try.
+    tries: BTreeSet<(Moment, u64)>,
+    /// Those that wait for files.
+    files: BTreeSet<u64>,
+    /// How many of each user are being opened or live.
+    begun: BTreeMap<String, usize>,
+    n_begun: usize,
+}
+
+impl Queue {
+    /// How many have not begun.
+    pub(super) fn len(&self) -> usize {
+        self.n_waiting
+    }
+
+    /// How many of a user have not begun.
+    pub(super) fn of_user(&self, user: &str) -> usize {
+        self.waiting.get(user).copied().unwrap_or(0)
+    }
+
+    /// How many are being opened or live.
+    pub(super) fn live(&self) -> usize {
+        self.n_begun
+    }
+
+    /// When the next of those may be tried again that could not be opened.
+    pub(super) fn next_try(&self) -> Option<Moment> {
+        self.tries.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn awaits_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    pub(super) fn without_files(&self) -> impl Iterator<Item = u64> + '_ {
+        self.files.iter().copied()
+    }
+
+    /// Takes a submission out of every list.
+    fn leave(&mut self, number: u64, entry: &Entry) {
+        let user = &entry.wanted.user;
+        if let Some(ready) = self.ready.get_mut(user) {
+            ready.remove(&place(number, entry));
+            if ready.is_empty() {
+                self.ready.remove(user);
+            }
+        }
+        self.tries.remove(&(entry.not_before, number));
+        self.files.remove(&number);
+    }
+
+    /// Counts one more or one less of a user.
+    fn count(counts: &mut BTreeMap<String, usize>, total: &mut usize, user: &str, is_more: bool) {
+        if is_more {
+            *counts.entry(user.to_owned()).or_default() += 1;
+            *total += 1;
+        } else if let Some(count) = counts.get_mut(user) {
+            *count -= 1;
+            *total -= 1;
+            if *count == 0 {
+                counts.remove(user);
+            }
+        }
+    }
+
+    /// The first that may begin, of users that have not as many as they may.
+    fn first(&self, limits: &Limits) -> Option<u64> {
+        let has_room = |user: &String| self.begun.get(user).copied().unwrap_or(0) < limits.live_by_user;
+        let firsts =
+            self.ready.iter().filter(|(user, _)| has_room(user)).filter_map(|(_, ready)| ready.first());
+        firsts.min().map(|(_, number)| *number)
+    }
+}
+
+fn place(number: u64, entry: &Entry) -> Place {
+    (Reverse(entry.priority()), number)
+}
+
+impl Desk {
+    /// A submission waits in the queue.
+    pub(super) fn enqueue(&mut self, number: u64) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        entry.state = State::Queued;
+        let Queue { waiting, n_waiting, .. } = &mut self.queue;
+        Queue::count(waiting, n_waiting, &entry.wanted.user, true);
+        self.sort_in(number);
+    }
+
+    /// Something of a submission that waits is different: it is sorted in again.
+    pub(super) fn sort_in(&mut self, number: u64) {
+        let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.state == State::Queued) else {
+            return;
+        };
+        self.queue.leave(number, entry);
+        let first = self.series.get(&entry.wanted.name).and_then(|series| series.front()).copied();
+        entry.why = match first {
+            _ if entry.held => Some("held".to_owned()),
+            Some(first) if first != number => Some(format!("waits for {first}, which has the same name")),
+            _ if entry.not_before > 0 => entry.why.take(),
+            _ if !entry.has_files => Some("waits for files".to_owned()),
+            _ => None,
+        };
+        if entry.held || first != Some(number) {
+            return;
+        }
+        if entry.not_before > 0 {
+            self.queue.tries.insert((entry.not_before, number));
+        } else if !entry.has_files {
+            self.queue.files.insert(number);
+        } else {
+            self.queue.ready.entry(entry.wanted.user.clone()).or_default().insert(place(number, entry));
+        }
+    }
+
+    /// A submission does not wait any more.
+    pub(super) fn dequeue(&mut self, number: u64) {
+        let Some(entry) = self.entries.get(&number).filter(|entry| entry.state == State::Queued) else {
+            return;
+        };
+        self.queue.leave(number, entry);
+        let Queue { waiting, n_waiting, .. } = &mut self.queue;
+        Queue::count(waiting, n_waiting, &entry.wanted.user, false);
+    }
+
+    /// A submission that has begun is over, or waits again.
+    pub(super) fn end_begun(&mut self, number: u64) {
+        let Some(entry) = self.entries.get(&number) else { return };
+        if matches!(entry.state, State::Opening | State::Live) {
+            let Queue { begun, n_begun, .. } = &mut self.queue;
+            Queue::count(begun, n_begun, &entry.wanted.user, false);
+        }
+    }
+
+    /// Begins with those that are next, as long as there is room.
+    pub(super) fn begin_next(&mut self, now: Moment, out: &mut Out) {
+        while let Some(&(at, number)) = self.queue.tries.first().filter(|(at, _)| *at <= now) {
+            self.queue.tries.remove(&(at, number));
+            if let Some(entry) = self.entries.get_mut(&number) {
+                entry.not_before = 0;
+            }
+            self.sort_in(number);
+        }
+        while !self.is_draining && self.queue.n_begun < self.facts.limits.live {
+            let Some(number) = self.queue.first(&self.facts.limits) else { return };
+            self.dequeue(number);
+            let Some(entry) = self.entries.get_mut(&number) else { return };
+            (entry.state, entry.why) = (State::Opening, None);
+            let Queue { begun, n_begun, .. } = &mut self.queue;
+            Queue::count(begun, n_begun, &entry.wanted.user, true);
+            out.effects.push(Effect::Open(number));
+        }
+    }
+
+    /// A submission leaves the line of those of its name; the next of them may begin.
+    pub(super) fn leave_series(&mut self, number: u64) {
+        let Some(name) = self.wanted(number).map(|wanted| wanted.name.clone()) else { return };
+        let Some(series) = self.series.get_mut(&name) else { return };
+        series.retain(|&other| other != number);
+        match series.front().copied() {
+            Some(next) => self.sort_in(next),
+            None => drop(self.series.remove(&name)),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The state as records have it, and as few records as have the same state.
+
+use super::{Desk, Facts, Out};
+use crate::Moment;
+use crate::api::{self, State};
+use crate::record::Record;
+
+impl Desk {
+    /// The desk of a service that was begun before. It is `now`, and what was begun begins again: runs that were opened are
+    /// opened again, and resumed.
+    pub fn replayed(
+        facts: Facts,
+        now: Moment,
+        records: impl IntoIterator<Item = Record>,
+    ) -> Option<(Self, Out)> {
+        let mut records = records.into_iter();
+        let Some(Record::Began(began)) = records.next() else { return None };
+        let mut desk = Self::empty(facts, began);
+        desk.started = now;
+        for record in records {
+            desk.apply(record);
+        }
+        let mut out = Out::default();
+        desk.begin_next(now, &mut out);
+        Some((desk, out))
+    }
+
+    /// Takes in a record that was written down before.
+    fn apply(&mut self, record: Record) {
+        match record {
+            Record::Began(began) => self.began = began,
+            Record::Sums { next, scores } => {
+                self.next = self.next.max(next);
+                self.scores = scores;
+            }
+            Record::Submitted { number, at, wanted } => {
+                if let Some(recurrence) = &wanted.recurrence {
+                    self.handled(&recurrence.clone(), wanted.since, true);
+                }
+                let waits = wanted.submit.when_inputs || !wanted.submit.when.is_empty();
+                self.enter(number, at, *wanted, waits);
+            }
+            Record::Recurs(recurring) => self.recall_recurring(*recurring),
+            Record::RecursNoMore(name) => drop(self.recurring.remove(&name)),
+            Record::LeftOut { recurrence, until } => self.handled(&recurrence, until, false),
+            Record::Held { number, flow, held } => {
+                self.set_held(number, flow, held);
+                self.sort_in(number);
+            }
+            Record::Changed { number, flow, changed } => self.set_changed(number, flow.as_deref(), changed),
+            Record::Cancelled { number, flow, why } => {
+                if let Some(entry) = self.entries.get_mut(&number) {
+                    entry.cancelled.insert(flow, why);
+                }
+            }
+            Record::LetIn(number) => {
+                if let Some(entry) = self.entries.get_mut(&number) {
+                    entry.is_let_in = true;
+                }
+            }
+            Record::Predicted { number, flow, said } => {
+                if let Some(entry) = self.entries.get_mut(&number) {
+                    entry.said.insert(flow, said);
+                }
+            }
+            Record::Alerted { number, flow, kind } => {
+                if let Some(entry) = self.entries.get_mut(&number) {
+                    entry.alerted.insert((flow, kind));
+                }
+            }
+            Record::Ended { number, at, state, why, flows } => {
+                self.recall_end(number, at, (state, why, flows));
+            }
+            Record::Remembered(ended) => {
+                self.next = self.next.max(ended.number + 1);
+                self.ended.push_back(*ended);
+            }
+            Record::Draining(draining) => self.is_draining = draining,
+        }
+    }
+
+    /// A submission that ended before.
+    fn recall_end(
+        &mut self,
+        number: u64,
+        at: Moment,
+        (state, why, flows): (State, Option<String>, Vec<api::Flow>),
+    ) {
+        self.dequeue(number);
+        self.leave_series(number);
+        let Some(mut entry) = self.entries.remove(&number) else { return };
+        for flow in &flows {
+            if let (Some(&said), Some(done)) = (entry.said.get(&flow.flow), flow.completion) {
+                let submitted = entry.submitted.max(crate::moment(flow.release));
+                self.scores.add(said, (submitted, flow.deadline.map(crate::moment)), crate::moment(done));
+            }
+        }
+        (entry.state, entry.why) = (state, why);
+        let mut ended = Self::shown(number, &entry, at, false);
+        (ended.ended, ended.flows) = (Some(crate::timestamp(at)), flows);
+        self.ended.push_back(ended);
+    }
+
+    /// As few records as give this state again.
+    pub fn records(&self) -> Vec<Record> {
+        let mut records = vec![Record::Began(self.began)];
+        records
+            .extend(self.recurring.values().map(|again| Record::Recurs(Box::new(again.recurring.clone()))));
+        for one in &self.ended {
+            records.push(Record::Remembered(Box::new(one.clone())));
+        }
+        for (&number, entry) in &self.entries {
+            let (at, wanted) = (entry.submitted, Box::new(entry.wanted.clone()));
+            records.push(Record::Submitted { number, at, wanted });
+            if entry.held != entry.wanted.submit.held {
+                records.push(Record::Held { number, flow: None, held: entry.held });
+            }
+            let held = |flow: &String| Record::Held { number, flow: Some(flow.clone()), held: true };
+            records.extend(entry.held_flows.iter().map(held));
+            // What is said of all comes first, as it replaces what was said of one before.
+            let changed = |(flow, &changed): (&Option<String>, _)| Record::Changed {
+                number,
+                flow: flow.clone(),
+                changed,
+            };
+            records.extend(entry.changes.iter().map(changed));
+            let cancelled = |(flow, why): (&Option<String>, &Option<String>)| {
+                let (flow, why) = (flow.clone(), why.clone());
+                Record::Cancelled { number, flow, why }
+            };
+            records.extend(entry.cancelled.iter().map(cancelled));
+            records.extend(entry.is_let_in.then_some(Record::LetIn(number)));
+            let said = |(flow, &said): (&String, _)| Record::Predicted { number, flow: flow.clone(), said };
+            records.extend(entry.said.iter().map(said));
+            let alerted =
+                |(flow, kind): &(String, _)| Record::Alerted { number, flow: flow.clone(), kind: *kind };
+            records.extend(entry.alerted.iter().map(alerted));
+        }
+        records.push(Record::Sums { next: self.next, scores: self.scores });
+        records.extend(self.is_draining.then_some(Record::Draining(true)));
+        records
+    }
+}

@@ -1,0 +1,379 @@
+//! The desk by itself: a world of the tests carries out what it wants done, now or later, and may end and begin again at any
+//! moment with what was written down.
+
+mod world;
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::api::{CatchUp, Change, FlowState, IfLate, Overlap, Schedule};
+use crate::who::{Role, Who};
+use world::{START, World, minutes, submit};
+
+fn anna() -> Who {
+    Who::new("anna", Role::Submit)
+}
+
+fn operator() -> Who {
+    Who::new("otto", Role::Operate)
+}
+
+#[test]
+fn a_submission_goes_through_its_life_and_all_of_it_is_written_down() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    assert_eq!(number, 1);
+    assert_eq!(world.state(1), State::Opening);
+    world.open(1, &[("f", 2, None)]);
+    assert_eq!(world.state(1), State::Live);
+    assert_eq!(world.flow(1, "f").state, FlowState::Waiting);
+    world.start(1, 0);
+    assert_eq!((world.flow(1, "f").state, world.flow(1, "f").running), (FlowState::Running, 1));
+    world.finish(1, 0);
+    world.start(1, 0);
+    world.finish(1, 0);
+    assert_eq!(world.flow(1, "f").state, FlowState::Done);
+    world.back(1);
+    assert_eq!(world.state(1), State::Done);
+    let kinds: Vec<&str> = world.records.iter().map(world::kind).collect();
+    assert_eq!(kinds, ["began", "submitted", "predicted", "ended"]);
+    assert_eq!(world.events(), ["submitted", "opened", "predicted", "done", "ended"]);
+}
+
+#[test]
+fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it() {
+    let mut world = World::new(Limits::default());
+    let by = |overlap| api::Submit { overlap, ..submit("night") };
+    let first = world.submit(&anna(), by(Overlap::Wait));
+    world.open(first, &[("f", 1, None)]);
+    let second = world.submit(&anna(), by(Overlap::Wait));
+    assert_eq!(world.why(second), Some("waits for 1, which has the same name".to_owned()));
+    let left_out = world.ask(&anna(), Ask::Submit(Box::new(by(Overlap::Skip)), world::checked("night")));
+    let Ok(Answer::Accepted(accepted)) = left_out else { panic!("{left_out:?}") };
+    assert_eq!(accepted.number, None);
+    assert!(accepted.message.contains("left out, because 1 has the same name"), "{}", accepted.message);
+    let third = world.submit(&anna(), by(Overlap::Replace));
+    assert_eq!(world.state(second), State::Cancelled);
+    assert_eq!(world.flow(first, "f").state, FlowState::Cancelled);
+    assert_eq!(world.state(third), State::Queued);
+    world.back(first);
+    assert_eq!(world.show(first).why.as_deref(), Some("replaced by 3"));
+    assert_eq!(world.state(third), State::Opening);
+    // Of somebody else's it is not to be had.
+    let bert = Who::new("bert", Role::Submit);
+    let refused = world.ask(&bert, Ask::Submit(Box::new(submit("night")), world::checked("night")));
+    assert_eq!(refused.unwrap_err().kind, RefusalKind::Forbidden);
+}
+
+#[test]
+fn who_is_next_goes_by_priority_and_the_live_are_limited_by_user() {
+    let limits = Limits { live: 3, live_by_user: 2, ..Limits::default() };
+    let mut world = World::new(limits);
+    let bert = Who::new("bert", Role::Submit);
+    for k in 0..4 {
+        world.submit(&anna(), submit(&format!("a{k}")));
+    }
+    world.submit(&bert, submit("b"));
+    assert_eq!(
+        [1, 2, 3, 4, 5].map(|n| world.state(n)),
+        [State::Opening, State::Opening, State::Queued, State::Queued, State::Opening]
+    );
+    world.ask(&anna(), Ask::Change { number: 4, change: priority(7), deadline: None }).unwrap();
+    world.open(1, &[("f", 0, None)]);
+    world.back(1);
+    assert_eq!([3, 4].map(|n| world.state(n)), [State::Queued, State::Opening]);
+    world.ask(&operator(), Ask::Drain(true)).unwrap();
+    world.open(4, &[("f", 0, None)]);
+    world.back(4);
+    assert_eq!(world.state(3), State::Queued, "nothing new begins");
+    world.restart();
+    assert_eq!(world.state(3), State::Queued);
+    world.ask(&operator(), Ask::Drain(false)).unwrap();
+    assert_eq!(world.state(3), State::Opening);
+}
+
+fn priority(priority: u32) -> Change {
+    Change { priority: Some(priority), ..Change::default() }
+}
+
+#[test]
+fn what_is_held_cancelled_and_changed_is_so_after_a_restart_too() {
+    let mut world = World::new(Limits::default());
+    let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
+    let live = world.submit(&anna(), submit("live"));
+    assert_eq!((world.state(held), world.why(held)), (State::Queued, Some("held".to_owned())));
+    world.open(live, &[("f", 3, None), ("g", 3, None)]);
+    let hold = |flow: Option<&str>, held| Ask::Hold { number: live, flow: flow.map(str::to_owned), held };
+    world.ask(&anna(), hold(Some("f"), true)).unwrap();
+    assert!(world.standings[&(live, "f".to_owned())].held && !world.standings[&(live, "g".to_owned())].held);
+    let deadline = START + minutes(90);
+    let change = Change { flow: Some("g".into()), weight: Some(5.0), ..Change::default() };
+    world.ask(&anna(), Ask::Change { number: live, change, deadline: Some(deadline) }).unwrap();
+    world.restart();
+    world.open(live, &[("f", 3, None), ("g", 3, None)]);
+    let standing = world.standings[&(live, "g".to_owned())];
+    assert_eq!((standing.deadline, standing.weight), (Some(90.0 * 60.0), Some(5.0)));
+    assert_eq!(world.flow(live, "g").deadline, Some(timestamp(deadline)));
+    assert_eq!(world.flow(live, "f").state, FlowState::Held);
+    world.ask(&anna(), hold(None, false)).unwrap();
+    assert_eq!(world.flow(live, "f").state, FlowState::Waiting);
+    world.ask(&anna(), Ask::Cancel { number: live, flow: Some("f".into()) }).unwrap();
+    world.restart();
+    world.open(live, &[("f", 3, None), ("g", 0, None)]);
+    assert_eq!(world.flow(live, "f").state, FlowState::Cancelled);
+    world.back(live);
+    assert_eq!(world.state(live), State::Cancelled);
+    world.ask(&anna(), Ask::Cancel { number: held, flow: None }).unwrap();
+    assert_eq!(world.state(held), State::Cancelled);
+    let over = world.ask(&anna(), Ask::Hold { number: held, flow: None, held: true });
+    assert_eq!(over.unwrap_err().message, "1 is over: cancelled");
+}
+
+#[test]
+fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_starts() {
+    let mut world = World::new(Limits::default());
+    let strict = |name: &str| api::Submit { if_late: IfLate::Reject, ..submit(name) };
+    let due = Some(minutes(10));
+    let [early, late] = ["early", "late"].map(|name| world.submit(&anna(), strict(name)));
+    world.expected.insert((early, "f".into()), minutes(9));
+    world.expected.insert((late, "f".into()), minutes(11));
+    world.hold_predictions = true;
+    world.open(early, &[("f", 1, due)]);
+    world.open(late, &[("f", 1, due)]);
+    assert!(world.standings.values().all(|standing| standing.held));
+    // A crash before it was decided: it is asked again.
+    world.restart();
+    world.open(early, &[("f", 1, due)]);
+    world.open(late, &[("f", 1, due)]);
+    assert!(world.standings.values().all(|standing| standing.held));
+    world.hold_predictions = false;
+    world.predict();
+    assert!(!world.standings[&(early, "f".to_owned())].held);
+    assert_eq!(world.flow(late, "f").state, FlowState::Cancelled);
+    world.back(late);
+    assert_eq!(world.state(late), State::Rejected);
+    world.restart();
+    world.open(early, &[("f", 1, due)]);
+    assert!(!world.standings[&(early, "f".to_owned())].held, "it was let in");
+}
+
+#[test]
+fn each_cause_is_told_once_and_what_is_said_is_scored() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(20)))]);
+    assert_eq!(world.alerts(), ["likely_late"]);
+    world.restart();
+    world.open(number, &[("f", 2, Some(minutes(20)))]);
+    world.pass(minutes(5));
+    assert_eq!(world.alerts(), ["likely_late"], "once for each cause");
+    world.expected.insert((number, "f".into()), minutes(15));
+    world.pass(minutes(1));
+    assert!(world.events().contains(&"likely_in_time".to_owned()));
+    world.pass(minutes(20));
+    assert_eq!(world.alerts(), ["likely_late", "late"]);
+    world.start(number, 0);
+    world.fail(number, 0, true);
+    assert_eq!(world.alerts(), ["likely_late", "late", "failed"]);
+    world.back(number);
+    assert_eq!(world.show(number).why.as_deref(), Some("f: job j: it does not work"));
+    assert_eq!(world.service().calibration.flows, 0, "what failed says nothing of predictions");
+    let other = world.submit(&anna(), submit("other"));
+    let done = world.now - START + minutes(10);
+    world.expected.insert((other, "f".into()), done);
+    world.open(other, &[("f", 1, Some(done + minutes(1)))]);
+    world.pass(minutes(15));
+    world.start(other, 0);
+    world.finish(other, 0);
+    world.back(other);
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.deadlines), (1, Some(0.0)));
+    assert!((calibration.bias - 5.0 / 15.0).abs() < 1e-9, "{calibration:?}");
+    let before = world.service().calibration;
+    world.restart();
+    assert_eq!(world.service().calibration, before);
+    world.compact();
+    assert_eq!(world.service().calibration, before);
+}
+
+#[test]
+fn another_deadline_is_another_cause() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(20)))]);
+    let change = Change { flow: Some("f".into()), ..Change::default() };
+    world
+        .ask(&anna(), Ask::Change { number, change: change.clone(), deadline: Some(START + minutes(60)) })
+        .unwrap();
+    world.pass(minutes(1));
+    assert_eq!(world.flow(number, "f").late, Some(false));
+    world.ask(&anna(), Ask::Change { number, change, deadline: Some(START + minutes(25)) }).unwrap();
+    world.pass(minutes(1));
+    assert_eq!(world.alerts(), ["likely_late", "likely_late"]);
+}
+
+#[test]
+fn what_cannot_be_opened_is_tried_again_or_has_failed() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.not_opened(number, "the disk is full", false);
+    assert_eq!(world.state(number), State::Queued);
+    assert!(world.why(number).unwrap().contains("tried again in 5 s: the disk is full"));
+    world.pass(6 * SECOND);
+    assert_eq!(world.state(number), State::Opening);
+    world.not_opened(number, "the disk is full", false);
+    world.pass(6 * SECOND);
+    assert_eq!(world.state(number), State::Queued, "it waits longer each time");
+    world.pass(6 * SECOND);
+    world.open(number, &[("f", 1, None)]);
+    world.stopped(number, "its journal cannot be written");
+    assert_eq!(world.state(number), State::Queued);
+    world.pass(minutes(1));
+    world.not_opened(number, "flows[0]: found no input", true);
+    assert_eq!((world.state(number), world.alerts()), (State::Failed, vec!["failed".to_owned()]));
+}
+
+#[test]
+fn what_waits_for_files_begins_when_they_are_there() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit_waiting(&anna(), submit("night"));
+    assert_eq!((world.state(number), world.why(number)), (State::Queued, Some("waits for files".to_owned())));
+    world.pass(minutes(1));
+    assert_eq!(world.state(number), State::Queued);
+    world.files = true;
+    world.pass(5 * SECOND);
+    assert_eq!(world.state(number), State::Opening);
+}
+
+fn nightly(catch_up: CatchUp) -> api::Submit {
+    let schedule = Schedule { cron: "0 2 * * *".into(), zone: Some("Europe/Berlin".into()), catch_up };
+    let parameters = BTreeMap::from([("night".to_owned(), "%Y-%m-%d".to_owned())]);
+    api::Submit { schedule: Some(schedule), parameters, ..submit("nightly") }
+}
+
+#[test]
+fn what_recurs_is_submitted_once_at_each_of_its_times() {
+    let mut world = World::new(Limits::default());
+    world.play = true;
+    world.ask(&anna(), Ask::Submit(Box::new(nightly(CatchUp::Last)), world::checked("nightly"))).unwrap();
+    for _ in 0..10 {
+        world.pass(minutes(24 * 60));
+        world.restart();
+    }
+    let nights: Vec<String> =
+        world.submitted().iter().map(|w| w.submit.parameters["night"].clone()).collect();
+    // It began on Tuesday 24 November 2026 at noon.
+    assert_eq!(nights.len(), 10);
+    assert_eq!((nights[0].as_str(), nights[9].as_str()), ("2026-11-25", "2026-12-04"));
+    let recurrence = world.recurrences().remove(0);
+    assert_eq!(recurrence.last.unwrap().to_string(), "2026-12-04T01:00:00Z");
+    assert_eq!(recurrence.next.unwrap().to_string(), "2026-12-05T01:00:00Z");
+}
+
+#[test]
+fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
+    for (catch_up, expected) in [(CatchUp::All, 5), (CatchUp::Last, 1), (CatchUp::None, 0)] {
+        let mut world = World::new(Limits::default());
+        world.play = true;
+        world.ask(&anna(), Ask::Submit(Box::new(nightly(catch_up)), world::checked("nightly"))).unwrap();
+        // Nobody is there for five nights.
+        world.now += minutes(5 * 24 * 60);
+        world.restart();
+        world.pass(minutes(1));
+        assert_eq!(world.submitted().len(), expected, "{catch_up:?}");
+        world.restart();
+        world.pass(minutes(1));
+        assert_eq!(world.submitted().len(), expected, "{catch_up:?}");
+    }
+}
+
+#[test]
+fn what_recurs_is_paused_changed_and_removed() {
+    let mut world = World::new(Limits::default());
+    world.play = true;
+    let all = || nightly(CatchUp::All);
+    world.ask(&anna(), Ask::Submit(Box::new(all()), world::checked("nightly"))).unwrap();
+    let pause = |paused| Ask::Pause { name: "nightly".into(), paused };
+    world.ask(&anna(), pause(true)).unwrap();
+    world.pass(minutes(3 * 24 * 60));
+    assert_eq!(world.submitted().len(), 0);
+    world.restart();
+    world.ask(&anna(), pause(false)).unwrap();
+    world.pass(minutes(2 * 24 * 60));
+    assert_eq!(world.submitted().len(), 2, "what was paused was not wanted");
+    let bert = Who::new("bert", Role::Submit);
+    assert_eq!(world.ask(&bert, Ask::Remove("nightly".into())).unwrap_err().kind, RefusalKind::Forbidden);
+    assert!(world.ask(&anna(), Ask::Remove("nightli".into())).unwrap_err().message.contains("nightly"));
+    world.ask(&anna(), Ask::Remove("nightly".into())).unwrap();
+    world.restart();
+    world.pass(minutes(2 * 24 * 60));
+    assert_eq!(world.submitted().len(), 2);
+    assert!(world.recurrences().is_empty());
+}
+
+#[test]
+fn roles_and_quotas_are_kept() {
+    let mut world = World::new(Limits { queued_by_user: 2, rate_by_user: 5, live: 1, ..Limits::default() });
+    let looker = Who::new("lo", Role::Look);
+    let number = world.submit(&anna(), submit("a"));
+    let denied = |world: &mut World, who: &Who, ask: Ask| world.ask(who, ask).unwrap_err().kind;
+    assert_eq!(denied(&mut world, &looker, Ask::Cancel { number, flow: None }), RefusalKind::Forbidden);
+    assert_eq!(denied(&mut world, &anna(), Ask::Drain(true)), RefusalKind::Forbidden);
+    let bert = Who::new("bert", Role::Submit);
+    assert_eq!(denied(&mut world, &bert, Ask::Cancel { number, flow: None }), RefusalKind::Forbidden);
+    assert!(world.ask(&looker, Ask::Show(number)).is_ok());
+    world.submit(&anna(), submit("b"));
+    world.submit(&anna(), submit("c"));
+    let full = world.ask(&anna(), Ask::Submit(Box::new(submit("d")), world::checked("d"))).unwrap_err();
+    assert_eq!(
+        (full.kind, full.message.as_str()),
+        (RefusalKind::TooMany(60), "found 2 submissions of anna that wait, expected fewer than 2")
+    );
+    for name in ["b", "c"] {
+        let number = world.number_of(name);
+        world.ask(&anna(), Ask::Cancel { number, flow: None }).unwrap();
+    }
+    world.submit(&anna(), submit("e"));
+    world.submit(&anna(), submit("f"));
+    world.ask(&anna(), Ask::Cancel { number: 4, flow: None }).unwrap();
+    let fast = world.ask(&anna(), Ask::Submit(Box::new(submit("g")), world::checked("g"))).unwrap_err();
+    assert!(matches!(fast.kind, RefusalKind::TooMany(1..=60)), "{fast:?}");
+    world.pass(minutes(2));
+    world.submit(&anna(), submit("g"));
+    for name in ["", ".x", "a/b", "x\ny"] {
+        let wrong = world.ask(&anna(), Ask::Submit(Box::new(submit("h")), world::checked(name)));
+        let named = api::Submit { name: Some(name.to_owned()), ..submit("h") };
+        assert!(wrong.is_ok() || name.is_empty() || wrong.is_err());
+        assert!(world.ask(&anna(), Ask::Submit(Box::new(named), world::checked("h"))).is_err(), "{name:?}");
+    }
+}
+
+#[test]
+fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
+    let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
+    let mut world = World::new(limits);
+    world.play = true;
+    for k in 0..50 {
+        world.submit(&anna(), submit(&format!("n{k}")));
+        world.pass(minutes(1));
+    }
+    assert_eq!(world.list().len(), 10);
+    assert_eq!(world.forgotten, (0..40).map(|k| format!("n{k}")).collect::<Vec<_>>());
+    world.compact();
+    assert!(world.records.len() <= 12, "{:?}", world.records);
+    world.pass(minutes(120));
+    assert_eq!(world.list().len(), 0);
+    assert_eq!(world.submit(&anna(), submit("next")), 51, "no number is given twice");
+    world.compact();
+    world.restart();
+    assert_eq!(world.submit(&anna(), submit("next2")), 52);
+}
+
+#[test]
+fn whatever_happens_and_whenever_it_ends_nothing_is_lost_or_done_twice() {
+    for seed in 0..300 {
+        world::chaos(seed);
+    }
+}

@@ -1,0 +1,122 @@
+//! The state as it is shown.
+
+use std::collections::BTreeMap;
+
+use super::asked::{Refusal, RefusalKind};
+use super::live::{Here, Live};
+use super::{Desk, Entry};
+use crate::api::{self, State};
+use crate::{Moment, timestamp};
+
+impl Here {
+    fn shown(&self, now: Moment, with_jobs: bool) -> api::Flow {
+        let counts = self.counts();
+        let expected = self.expected.filter(|_| !self.state.is_over());
+        api::Flow {
+            flow: self.flow.clone(),
+            state: self.state,
+            release: timestamp(self.release),
+            deadline: self.deadline.map(timestamp),
+            weight: self.weight,
+            tasks: counts.tasks,
+            done: counts.done,
+            running: counts.running,
+            failed_attempts: self.failed_attempts,
+            completion: self.completion.map(timestamp),
+            predicted: expected.map(|expected| timestamp(expected.completion)),
+            predicted_between: expected
+                .and_then(|expected| expected.between)
+                .map(|between| between.map(timestamp)),
+            late: self.is_late(now),
+            cause: self.cause.clone(),
+            jobs: if with_jobs { self.jobs.clone() } else { Vec::new() },
+        }
+    }
+}
+
+impl Desk {
+    pub(super) fn shown(number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
+        let Entry { wanted, submitted, state, held, why, live, prediction, .. } = entry;
+        let flows = live.iter().flat_map(|live| &live.flows);
+        api::Submission {
+            number,
+            name: wanted.name.clone(),
+            user: wanted.user.clone(),
+            submitted: timestamp(*submitted),
+            state: *state,
+            why: why.clone(),
+            held: *held,
+            priority: entry.priority(),
+            flows: flows.map(|here| here.shown(now, is_whole)).collect(),
+            occurrence: wanted
+                .recurrence
+                .clone()
+                .map(|recurrence| api::Occurrence { recurrence, at: timestamp(wanted.since) }),
+            ended: None,
+            prediction: prediction.clone().filter(|_| is_whole),
+        }
+    }
+
+    /// A submission, whole.
+    pub(super) fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
+        if let Some(entry) = self.entries.get(&number) {
+            return Ok(Self::shown(number, entry, now, true));
+        }
+        // Numbers only grow, but what ends does so in any order.
+        self.ended.iter().find(|ended| ended.number == number).cloned().ok_or_else(|| Refusal {
+            kind: RefusalKind::NotFound,
+            message: format!("found no submission {number}"),
+        })
+    }
+
+    /// Submissions, the latest first.
+    pub(super) fn list(
+        &self,
+        now: Moment,
+        (states, name, user): (&[State], Option<&str>, Option<&str>),
+        (most, before): (usize, Option<u64>),
+    ) -> Vec<api::Submission> {
+        let is_wanted = |state: State, of: &str, by: &str, number: u64| {
+            (states.is_empty() || states.contains(&state))
+                && name.is_none_or(|name| name == of)
+                && user.is_none_or(|user| user == by)
+                && before.is_none_or(|before| number < before)
+        };
+        let open = self.entries.iter().rev();
+        let open = open.filter(|(number, entry)| {
+            is_wanted(entry.state, &entry.wanted.name, &entry.wanted.user, **number)
+        });
+        let mut found: Vec<api::Submission> =
+            open.take(most).map(|(&number, entry)| Self::shown(number, entry, now, false)).collect();
+        let ended = self.ended.iter().filter(|one| is_wanted(one.state, &one.name, &one.user, one.number));
+        found.extend(ended.cloned());
+        found.sort_by_key(|one| std::cmp::Reverse(one.number));
+        found.truncate(most);
+        found
+    }
+
+    /// The service.
+    pub(super) fn service(&self, now: Moment) -> api::Service {
+        let mut submissions: BTreeMap<String, u64> = BTreeMap::new();
+        let states =
+            self.entries.values().map(|entry| entry.state).chain(self.ended.iter().map(|one| one.state));
+        for state in states {
+            *submissions.entry(state.name().to_owned()).or_default() += 1;
+        }
+        api::Service {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            began: timestamp(self.began),
+            started: timestamp(self.started),
+            now: timestamp(now),
+            engine: self.facts.engine.clone(),
+            policy: self.facts.policy.clone(),
+            slots: self.facts.slots,
+            running: self.load.running,
+            waiting: self.entries.values().filter_map(|entry| entry.live.as_ref()).map(Live::waiting).sum(),
+            submissions,
+            draining: self.is_draining,
+            calibration: self.scores.calibration(),
+            trouble: self.trouble.clone(),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The service as it is asked from outside: by the HTTP API, and by whoever holds it in a process of their own.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{broadcast, oneshot};
+
+use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
+use crate::core::Message;
+use crate::desk::{Answer, Ask, Refusal, RefusalKind};
+use crate::flow_file::check;
+use crate::place::Place;
+use crate::watch::Lately;
+use crate::who::Who;
+use crate::{Moment, SECOND};
+
+/// Events that are remembered, for whoever was away for a moment.
+const EVENTS: usize = 10_000;
+
+/// Something that is asked of the desk.
+pub struct Question {
+    /// Who asks.
+    pub who: Who,
+    /// What.
+    pub ask: Ask,
+    /// Where the answer goes, once what follows from it is on disk.
+    pub answer: oneshot::Sender<Result<Answer, Refusal>>,
+}
+
+/// Events as they happen, and those that happened lately.
+#[derive(Clone)]
+pub struct Events {
+    live: broadcast::Sender<Arc<Event>>,
+    lately: Arc<Mutex<VecDeque<Arc<Event>>>>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { live: broadcast::Sender::new(4_096), lately: Arc::default() }
+    }
+}
+
+impl Events {
+    /// Tells whoever listens.
+    pub fn tell(&self, event: Event) {
+        let event = Arc::new(event);
+        let mut lately = self.lately.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        lately.push_back(event.clone());
+        if lately.len() > EVENTS {
+            lately.pop_front();
+        }
+        // Nobody may listen.
+        let _ = self.live.send(event);
+    }
+
+    /// Those after a number that are remembered, and those to come; none is in both or in neither.
+    pub fn after(&self, id: Option<u64>) -> (Vec<Arc<Event>>, broadcast::Receiver<Arc<Event>>) {
+        let lately = self.lately.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let missed =
+            id.map_or_else(Vec::new, |id| lately.iter().filter(|event| event.id > id).cloned().collect());
+        (missed, self.live.subscribe())
+    }
+}
+
+/// The service as it is asked from outside.
+#[derive(Clone)]
+pub struct Front {
+    pub(crate) questions: Sender<Message>,
+    pub(crate) events: Events,
+    pub(crate) lately: Lately,
+    pub(crate) place: Place,
+    pub(crate) clock: fn() -> Moment,
+}
+
+/// What is said when the service does not answer any more.
+fn gone() -> Refusal {
+    Refusal { kind: RefusalKind::Unavailable, message: "the service is about to end".to_owned() }
+}
+
+impl Front {
+    /// Now.
+    pub fn now(&self) -> Moment {
+        (self.clock)()
+    }
+
+    /// Where the service keeps its files.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Asks the desk. What is answered is on disk.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub async fn ask(&self, who: Who, ask: Ask) -> Result<Answer, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.questions.send(Message::Question(Question { who, ask, answer })).map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// The same for somebody who has nothing else to do meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn ask_and_wait(&self, who: Who, ask: Ask) -> Result<Answer, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.questions.send(Message::Question(Question { who, ask, answer })).map_err(|_| gone())?;
+        answered.blocking_recv().map_err(|_| gone())?
+    }
+
+    /// What is asked when something is submitted: its flow file is read, which takes a while for large ones.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its lines.
+    pub fn submission(&self, submit: Submit) -> Result<Ask, Refusal> {
+        let checked = check(&submit, self.now());
+        let checked = checked.map_err(|message| Refusal { kind: RefusalKind::Invalid, message })?;
+        Ok(Ask::Submit(Box::new(submit), checked))
+    }
+
+    /// What is asked when something is changed: a deadline is read as counted from when the flow was released.
+    ///
+    /// # Errors
+    /// A deadline that is none.
+    pub fn change(&self, number: u64, change: Change, of: &Submission) -> Result<Ask, Refusal> {
+        let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
+        let release =
+            of.flows.iter().filter(|flow| change.flow.as_ref().is_none_or(|name| *name == flow.flow));
+        let release = release.map(|flow| flow.release).min().unwrap_or(of.submitted);
+        let deadline = change.deadline.as_deref().map(|when| crate::times::deadline(when, release));
+        let deadline = deadline.transpose().map_err(invalid)?;
+        Ok(Ask::Change { number, change, deadline })
+    }
+
+    /// Waits for the prediction of a submission, at most so many seconds; none if there is none by then, or it is over.
+    pub async fn prediction(&self, who: &Who, number: u64, seconds: f64) -> Option<Prediction> {
+        let (_, mut events) = self.events.after(None);
+        let until = self.now() + (seconds.max(0.0) * SECOND as f64) as u64;
+        loop {
+            let Ok(Answer::Submission(shown)) = self.ask(who.clone(), Ask::Show(number)).await else {
+                return None;
+            };
+            let Submission { prediction, state, .. } = *shown;
+            if prediction.is_some() || state.is_over() {
+                return prediction;
+            }
+            let left = until.saturating_sub(self.now());
+            if left == 0 || !is_told(&mut events, number, left).await {
+                return None;
+            }
+        }
+    }
+
+    /// Events as they happen.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Attempts that ended at a moment or later.
+    pub fn timeline(&self, since: Moment) -> Timeline {
+        self.lately.since(since)
+    }
+
+    /// Waits until a submission is over, and gives it.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn over(&self, who: &Who, number: u64) -> Result<Submission, Refusal> {
+        let (_, mut events) = self.events.after(None);
+        loop {
+            let answer = self.ask(who.clone(), Ask::Show(number)).await?;
+            let Answer::Submission(shown) = answer else { return Err(gone()) };
+            if shown.state.is_over() {
+                return Ok(*shown);
+            }
+            is_told(&mut events, number, 60 * SECOND).await;
+        }
+    }
+}
+
+/// Waits until something is told of a submission; false if nothing is within so many microseconds.
+async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micros: u64) -> bool {
+    let told = async {
+        loop {
+            match events.recv().await {
+                Ok(event) if event.number != Some(number) => {}
+                // Something may have been missed: it is looked at.
+                _ => return,
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_micros(micros), told).await.is_ok()
+}
+
+/// States by their names.
+///
+/// # Errors
+/// A name of none.
+pub fn states(names: &str) -> Result<Vec<State>, String> {
+    let all = [
+        State::Queued,
+        State::Opening,
+        State::Live,
+        State::Done,
+        State::Failed,
+        State::Cancelled,
+        State::Rejected,
+    ];
+    let known = all.map(State::name);
+    names
+        .split(',')
+        .map(|name| {
+            let found = all.into_iter().find(|state| state.name() == name.trim());
+            found.ok_or_else(|| slackline::names::unknown("state", name, &known))
+        })
+        .collect()
+}

@@ -1,0 +1,46 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Modules
+//!
+//! In reading order:
+//! - [`api`]: the documents of the HTTP API; [`who`]: who asks, and what they may;
+//! - [`record`]: what is written down, so that nothing that was acknowledged is lost;
+//! - [`cron`]: when something recurs;
+//! - [`desk`]: what becomes of submissions: messages and moments in, effects out.
+#![deny(clippy::unwrap_used)]
+
+pub mod api;
+pub mod closer;
+pub mod core;
+pub mod cron;
+pub mod desk;
+pub mod flow_file;
+pub mod front;
+pub mod hooks;
+pub mod opener;
+pub mod place;
+pub mod predictor;
+pub mod record;
+pub mod scheduler;
+pub mod store;
+pub mod times;
+pub mod told;
+pub mod watch;
+pub mod who;
+
+/// A moment: microseconds since 1970.
+pub type Moment = u64;
+
+/// Microseconds of a second.
+pub const SECOND: u64 = 1_000_000;
+
+/// A moment as documents have it; the last one there is for moments beyond.
+pub fn timestamp(at: Moment) -> jiff::Timestamp {
+    let micros = i64::try_from(at).ok();
+    micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()).unwrap_or(jiff::Timestamp::MAX)
+}
+
+/// A document's instant; 1970 for what is before.
+pub fn moment(at: jiff::Timestamp) -> Moment {
+    u64::try_from(at.as_microsecond()).unwrap_or(0)
+}

@@ -1,0 +1,224 @@
+//! Opens runs: flow files are read, inputs looked up, what is done already is kept. That is work for disks, and done by a few
+//! threads beside everything else.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, RwLock};
+
+use slackline::PolicySpec;
+use slackline::run::{
+    Deadline, EngineError, EngineSpec, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink,
+    When,
+};
+use slackline_local::LogError;
+use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::{History, Metric, PhaseKind};
+
+use crate::api::{Job, Phase};
+use crate::desk::{FlowFacts, Heard, JobFacts, Opened};
+use crate::flow_file::{are_there, awaited, file_of, parameters};
+use crate::place::Place;
+use crate::record::Wanted;
+use crate::{Moment, SECOND};
+
+/// What jobs took, as it is known now.
+pub type Past = Arc<RwLock<Arc<JobHistory>>>;
+
+/// Something for an opener to do.
+pub enum Errand {
+    /// Open the run of a submission.
+    Open {
+        /// Its number.
+        number: u64,
+        /// What is wanted.
+        wanted: Box<Wanted>,
+    },
+    /// Remove a directory.
+    Remove(PathBuf),
+    /// Look for the files that a submission waits for.
+    Look {
+        /// Its number.
+        number: u64,
+        /// What is wanted.
+        wanted: Box<Wanted>,
+    },
+}
+
+/// A run that is open.
+pub struct Ready {
+    /// The run.
+    pub run: Run,
+    /// What is known of its phases.
+    pub known: History,
+    /// The run, to be watched; none once somebody does.
+    pub followed: Option<Followed>,
+}
+
+/// Runs that are open and nobody has taken yet, by number.
+pub type Readies = Arc<Mutex<BTreeMap<u64, Ready>>>;
+
+/// How runs are opened.
+#[derive(Clone)]
+pub struct Opener {
+    /// Where the service keeps its files.
+    pub place: Place,
+    /// The engine.
+    pub engine: EngineSpec,
+    /// The policy.
+    pub policy: PolicySpec,
+    /// What flows cost, instead of what their documents say.
+    pub metric: Option<Metric>,
+    /// The fraction of maps after which reduces may take slots.
+    pub slowstart: f64,
+    /// How often a task may fail whose job does not say.
+    pub attempts_max: u16,
+    /// What jobs took.
+    pub past: Past,
+    /// Where open runs go.
+    pub readies: Readies,
+}
+
+impl Opener {
+    /// Does errands as they come, until there are none to come; what comes of each is told.
+    pub fn work(&self, errands: &Mutex<Receiver<Errand>>, tell: &dyn Fn(Heard)) {
+        loop {
+            let errand =
+                errands.lock().map_or_else(|poisoned| poisoned.into_inner().recv(), |held| held.recv());
+            let Ok(errand) = errand else { return };
+            match errand {
+                Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
+                Errand::Look { number, wanted } => {
+                    // What cannot be read is said when it is opened.
+                    let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
+                    tell(Heard::Files { number, are_there: are_there(&patterns) });
+                }
+                // What stays is removed when the service is started again.
+                Errand::Remove(directory) => drop(std::fs::remove_dir_all(directory)),
+            }
+        }
+    }
+
+    fn open(&self, number: u64, wanted: &Wanted) -> Heard {
+        let mut unrunnable = Unrunnable::default();
+        match self.opened(wanted, &mut unrunnable) {
+            Ok(ready) => {
+                let opened = facts(number, &ready.run, unrunnable.0);
+                self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(number, ready);
+                Heard::Opened(opened)
+            }
+            Err(error) => {
+                let is_final = !is_passing(&error);
+                Heard::NotOpened { number, problem: error.to_string(), is_final }
+            }
+        }
+    }
+
+    fn opened(&self, wanted: &Wanted, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+        let invalid = |problem: String| RunError::from(EngineError::other(problem));
+        let submit = &wanted.submit;
+        let backend = self.engine.make()?;
+        let state = self.place.run(&wanted.name);
+        let document = submit.document.clone().into_bytes();
+        let mut request = Request::new(file_of(submit), document, self.policy.clone(), state);
+        request.parameters = parameters(submit).map_err(invalid)?;
+        request.metric = self.metric;
+        request.deadlines = deadlines(submit.deadlines.iter()).map_err(invalid)?;
+        request.slowstart = self.slowstart;
+        request.attempts_max = self.attempts_max;
+        request.directory = submit.directory.as_ref().map(PathBuf::from);
+        request.since = Some(wanted.since);
+        request.past =
+            Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
+        request.beside_others = true;
+        let run = Run::open(backend.as_ref(), request, sink)?;
+        let known = run.known()?;
+        let followed = Some(run.follow(&known));
+        Ok(Ready { run, known, followed })
+    }
+}
+
+/// Deadlines as they are sent.
+///
+/// # Errors
+/// A time that is none.
+pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
+    said.map(|(flow, when)| {
+        let when = When::parse_option(when)
+            .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
+        Ok(Deadline { flow: flow.clone(), when })
+    })
+    .collect()
+}
+
+/// Whether it may be different the next time, without anybody doing something about the flow file.
+fn is_passing(error: &RunError) -> bool {
+    match error {
+        RunError::File { .. } | RunError::Engine(EngineError::File { .. }) => true,
+        RunError::Engine(EngineError::Log(error)) | RunError::History(error) => {
+            matches!(error, LogError::File { .. } | LogError::Busy { .. })
+        }
+        _ => false,
+    }
+}
+
+/// Remembers the flows that cannot be run, and why.
+#[derive(Default)]
+struct Unrunnable(Vec<(String, String)>);
+
+impl Sink for Unrunnable {
+    fn note(&mut self, note: &Note<'_>) {
+        if let Note::Unrunnable { flow, job, problem } = note {
+            self.0.push(((*flow).to_owned(), format!("job {job}: {problem}")));
+        }
+    }
+}
+
+/// What the desk is told of a run.
+fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
+    let session = run.session();
+    let started = session.started();
+    let done = done(session);
+    let at = |seconds: f64| started.saturating_add((seconds.max(0.0) * SECOND as f64) as Moment);
+    let mut index = 0..;
+    let flows = session.workload().flows.iter().map(|flow| {
+        let jobs = flow.jobs.iter().zip(index.by_ref()).map(|(job, index)| job_facts(index, job, &done));
+        FlowFacts {
+            flow: flow.id.clone(),
+            release: at(flow.release),
+            deadline: flow.deadline.map(at),
+            weight: flow.weight,
+            jobs: jobs.collect(),
+        }
+    });
+    Opened { number, started, flows: flows.collect(), unrunnable }
+}
+
+fn job_facts(index: u32, job: &JobDraft, done: &BTreeMap<(u32, bool), u64>) -> JobFacts {
+    let phase = |phase: &Option<PhaseDraft>, is_map| {
+        let tasks = match phase.as_ref().map(|phase| &phase.tasks) {
+            Some(TasksDraft::Each(each)) => each.len() as u64,
+            _ => 0,
+        };
+        Phase { tasks, done: done.get(&(index, is_map)).copied().unwrap_or(0), running: 0 }
+    };
+    let job = Job {
+        job: job.id.clone(),
+        after: job.after.clone(),
+        maps: phase(&job.map, true),
+        reduces: phase(&job.reduce, false),
+    };
+    JobFacts { index, job }
+}
+
+/// How many tasks of each phase are done, by job and whether they are maps.
+fn done(session: &dyn Session) -> BTreeMap<(u32, bool), u64> {
+    let mut tasks: std::collections::BTreeSet<slackline::run::TaskId> = std::collections::BTreeSet::new();
+    let ended = |attempt: &&slackline::run::Attempt| matches!(attempt.ended, slackline::run::Ended::Done(_));
+    tasks.extend(session.attempts().iter().filter(ended).map(|attempt| attempt.id));
+    let mut done: BTreeMap<(u32, bool), u64> = BTreeMap::new();
+    for id in tasks {
+        *done.entry((id.job, id.phase == PhaseKind::Map)).or_default() += 1;
+    }
+    done
+}

@@ -1,0 +1,246 @@
+//! What is written down before it is acknowledged or done: the state of the desk is what its records say, one after the
+//! other.
+//!
+//! Records are lines of JSON. Fields are added with defaults, so that a state of an earlier version is read as it is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Moment;
+use crate::api::{self, AlertKind, Calibration, CatchUp, Overlap, State};
+
+/// What is submitted, and by whom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// As it was sent.
+    pub submit: api::Submit,
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// When it begins to count: when it was submitted, or its time, of something that recurs.
+    pub since: Moment,
+    /// Of something that recurs: its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recurrence: Option<String>,
+}
+
+/// Something that recurs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recurring {
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+    /// What is submitted, with a schedule.
+    pub submit: api::Submit,
+    /// Times up to this one are done with.
+    pub handled: Moment,
+    /// When it was submitted the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Moment>,
+    /// Whether it is paused.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+impl Recurring {
+    /// What is done when one of them is not over at the next.
+    pub fn overlap(&self) -> Overlap {
+        self.submit.overlap
+    }
+
+    /// What is done about times that were missed.
+    pub fn catch_up(&self) -> CatchUp {
+        self.submit.schedule.as_ref().map_or(CatchUp::None, |schedule| schedule.catch_up)
+    }
+}
+
+/// What was changed of a flow. What is none stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Its deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Moment>,
+    /// Its weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Its priority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+}
+
+/// What was said of a flow when it was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    /// When it is going to be done.
+    pub completion: Moment,
+    /// Between which moments eight of ten courses end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[Moment; 2]>,
+}
+
+/// Sums of how good predictions have been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Flows.
+    pub flows: f64,
+    /// Flows with an interval, and those of them that were done in it.
+    pub intervals: f64,
+    /// See [`Scores::intervals`].
+    pub inside: f64,
+    /// How far off completions were, as parts of the time from submission to completion.
+    pub error: f64,
+    /// How much later they were, as such parts.
+    pub bias: f64,
+    /// Flows with deadlines, and those of which it was said rightly whether it holds.
+    pub deadlines: f64,
+    /// See [`Scores::deadlines`].
+    pub right: f64,
+}
+
+impl Scores {
+    /// As flows grow old they count less, so that some two thousand of them make the figures.
+    const KEPT: f64 = 0.999;
+
+    /// Takes in a flow that is done: what was said of it, and what came.
+    pub fn add(&mut self, said: Said, (submitted, deadline): (Moment, Option<Moment>), done: Moment) {
+        let Self { flows, intervals, inside, error, bias, deadlines, right } = self;
+        for sum in [&mut *flows, intervals, inside, error, bias, deadlines, right] {
+            *sum *= Self::KEPT;
+        }
+        let took = (done.saturating_sub(submitted) as f64).max(1.0);
+        let later = (done as f64 - said.completion as f64) / took;
+        *flows += 1.0;
+        *error += later.abs();
+        *bias += later;
+        if let Some([least, most]) = said.between {
+            *intervals += 1.0;
+            *inside += f64::from(u8::from((least..=most).contains(&done)));
+        }
+        if let Some(deadline) = deadline {
+            *deadlines += 1.0;
+            *right += f64::from(u8::from((said.completion <= deadline) == (done <= deadline)));
+        }
+    }
+
+    /// What they amount to.
+    pub fn calibration(&self) -> Calibration {
+        let mean = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };
+        Calibration {
+            flows: self.flows.round() as u64,
+            inside: mean(self.inside, self.intervals),
+            error: mean(self.error, self.flows),
+            bias: mean(self.bias, self.flows),
+            deadlines: (self.deadlines > 0.0).then(|| mean(self.right, self.deadlines)),
+        }
+    }
+}
+
+/// One thing that is written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// The service was begun: its time starts here.
+    Began(Moment),
+    /// Sums and counters, where what they are from is not written down any more.
+    Sums {
+        /// The number of the next submission.
+        next: u64,
+        /// How good predictions have been.
+        scores: Scores,
+    },
+    /// Something was submitted. Of something that recurs its time is done with.
+    Submitted {
+        /// Its number.
+        number: u64,
+        /// When.
+        at: Moment,
+        /// What.
+        wanted: Box<Wanted>,
+    },
+    /// Something recurs from now on, or in another way.
+    Recurs(Box<Recurring>),
+    /// Something recurs no more.
+    RecursNoMore(String),
+    /// Times of something that recurs were left out.
+    LeftOut {
+        /// Its name.
+        recurrence: String,
+        /// Up to this one.
+        until: Moment,
+    },
+    /// A submission, or a flow of it, is held or let go.
+    Held {
+        /// The submission.
+        number: u64,
+        /// The flow; all of them if none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flow: Option<String>,
+        /// Whether it is held.
+        held: bool,
+    },
+    /// Something of a submission, or of a flow of it, is different.
+    Changed {
+        /// The submission.
+        number: u64,
+        /// The flow; all of them if none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flow: Option<String>,
+        /// What.
+        changed: Changed,
+    },
+    /// A submission, or a flow of it, is not to go on.
+    Cancelled {
+        /// The submission.
+        number: u64,
+        /// The flow; all of them if none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        flow: Option<String>,
+        /// Why, if it was not asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// A submission that was to be predicted first may begin.
+    LetIn(u64),
+    /// What was said of a flow when it was submitted.
+    Predicted {
+        /// The submission.
+        number: u64,
+        /// The flow.
+        flow: String,
+        /// What.
+        said: Said,
+    },
+    /// Somebody was told of something.
+    Alerted {
+        /// The submission.
+        number: u64,
+        /// The flow.
+        flow: String,
+        /// Of what.
+        kind: AlertKind,
+    },
+    /// A submission is over.
+    Ended {
+        /// The submission.
+        number: u64,
+        /// When.
+        at: Moment,
+        /// How.
+        state: State,
+        /// Why, if it is not done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+        /// Its flows.
+        flows: Vec<api::Flow>,
+    },
+    /// A submission that is over and remembered.
+    Remembered(Box<api::Submission>),
+    /// Whether nothing new begins.
+    Draining(bool),
+}
+
+/// What stands in another way than the document says, by flow; those of all flows by none.
+pub type Changes = BTreeMap<Option<String>, Changed>;

@@ -1,0 +1,186 @@
+//! The thread that drives the engine: what the desk orders is carried out, and runs come back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use slackline::resident::{Admission, Host, Order, Returned, Rules, Standing, drive};
+use slackline::run::EngineSpec;
+use slackline_model::Time;
+
+use crate::Moment;
+use crate::desk::{Heard, Seen};
+use crate::opener::{Readies, Ready};
+use crate::place::Place;
+use crate::predictor::Look;
+use crate::watch::{Lately, Watch};
+
+/// What the desk orders.
+pub enum Command {
+    /// A run that is open is to be driven.
+    Admit {
+        /// The submission.
+        number: u64,
+        /// How its flows stand.
+        standings: BTreeMap<String, Standing>,
+    },
+    /// A flow stands in another way.
+    Stand(u64, String, Standing),
+    /// A flow is not to go on.
+    Cancel(u64, String),
+}
+
+/// Tells the desk what comes back.
+pub type Tell = Arc<dyn Fn(Heard) + Send + Sync>;
+
+/// Ends the waiting of the engine.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// What the scheduler tells, and where to.
+#[derive(Clone)]
+pub struct Ports {
+    /// To the desk.
+    pub desk: Tell,
+    /// To the predictor.
+    pub looks: Sender<Look>,
+    /// Runs that are open.
+    pub readies: Readies,
+    /// Runs that come back, to be closed.
+    pub closing: Sender<Box<Returned>>,
+    /// Attempts that ended lately.
+    pub lately: Lately,
+    /// Whether to end.
+    pub is_over: Arc<AtomicBool>,
+}
+
+/// The scheduler, once its engine is there.
+pub struct Scheduler {
+    commands: Sender<Command>,
+    waker: Waker,
+    /// How it ended.
+    thread: std::thread::JoinHandle<Result<(), String>>,
+}
+
+impl Scheduler {
+    /// Starts the thread, and waits until the engine is there.
+    ///
+    /// # Errors
+    /// The engine cannot be had, and why.
+    pub fn start(
+        (place, began, seen): (&Place, Moment, Time),
+        engine: &EngineSpec,
+        rules: Rules,
+        ports: Ports,
+    ) -> Result<Self, String> {
+        let (commands, received) = channel();
+        let (ready, is_ready) = channel();
+        let (files, engine) = (place.engine(), engine.clone());
+        let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
+            let resident = engine.make().and_then(|backend| backend.resident(&files, began, seen));
+            let mut resident = match resident {
+                Ok(resident) => resident,
+                Err(error) => {
+                    // Whoever waits for it ends.
+                    let _ = ready.send(Err(error.to_string()));
+                    return Ok(());
+                }
+            };
+            let _ = ready.send(Ok(resident.waker()));
+            let mut host = Desked { received, ports };
+            drive(resident.as_mut(), &rules, &mut host)
+        });
+        let thread = thread.map_err(|error| error.to_string())?;
+        let waker = is_ready.recv().map_err(|_| "the engine could not be started".to_owned())??;
+        Ok(Self { commands, waker, thread })
+    }
+
+    /// Orders something.
+    pub fn order(&self, command: Command) {
+        // A scheduler that has ended is told of by how it ended.
+        let _ = self.commands.send(command);
+        (self.waker)();
+    }
+
+    /// Wakes it, to see that it is to end.
+    pub fn wake(&self) {
+        (self.waker)();
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// The policy could not go on, and why.
+    pub fn join(self) -> Result<(), String> {
+        self.thread
+            .join()
+            .unwrap_or_else(|_| Err("the scheduler ended in the middle of something".to_owned()))
+    }
+}
+
+/// The host of the engine: what it is asked comes from the desk.
+struct Desked {
+    received: Receiver<Command>,
+    ports: Ports,
+}
+
+impl Desked {
+    /// An order for the engine; none where the run is not there.
+    fn order(&self, command: Command) -> Option<Order> {
+        match command {
+            Command::Admit { number, standings } => {
+                let mut readies =
+                    self.ports.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let Ready { run, known, .. } = readies.remove(&number)?;
+                drop(readies);
+                let started = run.session().started();
+                let (desk, looks) = (self.ports.desk.clone(), self.ports.looks.clone());
+                let workload = run.session().workload();
+                let tell = move |what: Seen| desk(Heard::Seen { number, what });
+                let follow = move |now, what| drop(looks.send(Look::Happened(number, now, what)));
+                let watch = Watch::new((number, started), workload, self.ports.lately.clone(), tell, follow);
+                let observer = Box::new(watch);
+                Some(Order::Admit(Box::new(Admission { number, run, known, standings, observer })))
+            }
+            Command::Stand(number, flow, standing) => {
+                let _ = self.ports.looks.send(Look::Stand(number, flow.clone(), standing));
+                Some(Order::Stand { number, flow, standing })
+            }
+            Command::Cancel(number, flow) => {
+                let _ = self.ports.looks.send(Look::Fail(number, flow.clone()));
+                Some(Order::Cancel { number, flow })
+            }
+        }
+    }
+}
+
+impl Host for Desked {
+    fn orders(&mut self, _: Time) -> Vec<Order> {
+        let mut orders = Vec::new();
+        loop {
+            match self.received.try_recv() {
+                Ok(command) => orders.extend(self.order(command)),
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return orders,
+            }
+        }
+    }
+
+    fn wakes_at(&self) -> Option<Time> {
+        None
+    }
+
+    fn returned(&mut self, _: Time, returned: Returned) {
+        let _ = self.ports.looks.send(Look::Forget(returned.number));
+        // Closed by somebody else: documents are written then.
+        let _ = self.ports.closing.send(Box::new(returned));
+    }
+
+    fn is_over(&self) -> bool {
+        self.ports.is_over.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,234 @@
+//! Why a flow waits, and what its attempts said: read from the journals of the runs, as they are at that moment.
+
+use std::collections::BTreeSet;
+
+use slackline::explain::{explain, flow_times};
+use slackline::names::unknown;
+use slackline::report::explain::{Open, OpenPhase, Told, json};
+use slackline::report::table::View;
+use slackline::run::logs::{Logs, LogsOf, TaskOf};
+use slackline::run::{Look, look, so_far_together};
+use slackline_model::{FlowId, Instance, JobId};
+
+use crate::SECOND;
+use crate::api::{self, Explanation, Submission};
+use crate::desk::{Answer, Ask, Refusal, RefusalKind};
+use crate::front::Front;
+use crate::who::Who;
+
+/// As many submissions are looked at beside the one that is explained: those that began last.
+const BESIDE: usize = 200;
+
+/// How wide the text of an explanation is, columns.
+const WIDTH: usize = 100;
+
+/// What logs are asked for, by names.
+#[derive(Clone, Debug, Default)]
+pub struct LogQuery {
+    /// The flow; may be left out if there is only one.
+    pub flow: Option<String>,
+    /// The job.
+    pub job: String,
+    /// `map-3`, `reduce-0`, `map` or `reduce`; all if nothing is said.
+    pub task: Option<String>,
+    /// Only the so manieth attempt of each task, from 1.
+    pub attempt: Option<u32>,
+    /// Only attempts that failed.
+    pub failed: bool,
+}
+
+fn invalid(message: String) -> Refusal {
+    Refusal { kind: RefusalKind::Invalid, message }
+}
+
+impl Front {
+    /// Why a flow of a submission, or a job of it, waits or waited: what held the slots meanwhile, of all submissions that were
+    /// there. Reads journals, which takes a while.
+    ///
+    /// # Errors
+    /// A submission, flow or job that there is not; a submission of which nothing is known yet, or any more.
+    pub fn explain(
+        &self,
+        who: &Who,
+        number: u64,
+        flow: Option<&str>,
+        job: Option<&str>,
+    ) -> Result<Explanation, Refusal> {
+        let shown = self.shown(who, number)?;
+        let flow = only(&shown, flow)?;
+        let looks = self.looks(who, &shown)?;
+        let (instance, mut schedule) = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
+        let is_over = shown.state.is_over();
+        if !is_over {
+            // What is not done may still be.
+            schedule.flows.retain(|row| row.completion.is_some());
+        }
+        let name = format!("{number}/{flow}");
+        let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
+            return Err(invalid(format!(
+                "nothing is known of {flow} of {number} any more: another run has its state directory"
+            )));
+        };
+        let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
+        let explanation = explain(&instance, &schedule, id, job);
+        let flows = flow_times(&instance, &schedule);
+        let open = (!is_over).then(|| self.open(&instance, id, (&shown, &flow), &looks));
+        let told = Told {
+            instance: &instance,
+            policy: &schedule.policy,
+            plan: false,
+            explanation: &explanation,
+            flows: &flows,
+            open: open.as_ref(),
+            there: None,
+        };
+        let document = serde_json::from_str(&json(&told)).map_err(|error| invalid(error.to_string()))?;
+        let mut text = told.text(&View { width: WIDTH, ..View::default() });
+        if !is_over {
+            text.push_str(&self.at_work(who)?);
+        }
+        Ok(Explanation { text, document })
+    }
+
+    /// What the attempts of a job said.
+    ///
+    /// # Errors
+    /// A submission, flow, job or task that there is not.
+    pub fn logs(&self, who: &Who, number: u64, query: &LogQuery) -> Result<String, Refusal> {
+        let shown = self.shown(who, number)?;
+        let flow = only(&shown, query.flow.as_deref())?;
+        let look = self.look(&shown)?;
+        let task = query.task.as_deref().map(TaskOf::parse).transpose();
+        let task = task.map_err(|expected| {
+            invalid(format!("task: found {:?}, {expected}", query.task.as_deref().unwrap_or_default()))
+        })?;
+        let of = LogsOf { flow: &flow, job: &query.job, task, attempt: query.attempt, failed: query.failed };
+        let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
+        let logs = Logs::find(&look, of).map_err(not_found)?;
+        let mut out = Vec::new();
+        // Whoever shows it sees to what it shows.
+        let said = logs.write(&|said| said, &mut out).map_err(|error| invalid(error.to_string()))?;
+        let mut text = String::from_utf8_lossy(&out).into_owned();
+        if let Some(said) = said {
+            text.push_str(&said);
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    fn shown(&self, who: &Who, number: u64) -> Result<Submission, Refusal> {
+        match self.ask_and_wait(who.clone(), Ask::Show(number))? {
+            Answer::Submission(shown) => Ok(*shown),
+            _ => Err(invalid("found another answer, expected a submission".to_owned())),
+        }
+    }
+
+    /// The run of a submission, as it is now.
+    fn look(&self, shown: &Submission) -> Result<Look, Refusal> {
+        let found = look(&self.place.run(&shown.name)).map_err(|error| invalid(error.to_string()))?;
+        found.ok_or_else(|| Refusal {
+            kind: RefusalKind::Conflict,
+            message: format!("{} has not begun, so that nothing is known of it", shown.number),
+        })
+    }
+
+    /// The runs that were there while a submission was, that one first.
+    fn looks(&self, who: &Who, shown: &Submission) -> Result<Vec<(String, Look)>, Refusal> {
+        let own = self.look(shown)?;
+        let list = Ask::List { states: Vec::new(), name: None, user: None, most: 4 * BESIDE, before: None };
+        let Answer::Submissions(all) = self.ask_and_wait(who.clone(), list)? else { return Ok(Vec::new()) };
+        let mut names = BTreeSet::from([shown.name.clone()]);
+        let until = shown.ended;
+        let was_there = |other: &&Submission| {
+            !other.flows.is_empty()
+                && other.ended.is_none_or(|ended| ended >= shown.submitted)
+                && until.is_none_or(|until| other.submitted <= until)
+        };
+        let mut looks = vec![(shown.number.to_string(), own)];
+        for other in all.iter().filter(was_there).take(BESIDE) {
+            // Of submissions of one name the last has the directory.
+            if names.insert(other.name.clone())
+                && let Ok(Some(look)) = look(&self.place.run(&other.name))
+            {
+                looks.push((other.number.to_string(), look));
+            }
+        }
+        Ok(looks)
+    }
+
+    /// How far the phases of a flow are that is not over.
+    fn open(
+        &self,
+        instance: &Instance,
+        id: FlowId,
+        (shown, flow): (&Submission, &str),
+        looks: &[(String, Look)],
+    ) -> Open {
+        let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
+        let now = self.now().saturating_sub(began) as f64 / SECOND as f64;
+        let mut open = Open { now, is_at_work: true, ..Open::default() };
+        let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow) else { return open };
+        for job in instance.flow(id).jobs() {
+            let of = instance.job(job);
+            let Some(seen) = seen.jobs.iter().find(|seen| seen.job == of.id) else { continue };
+            for (phase, counts) in [(of.map, seen.maps), (of.reduce, seen.reduces)] {
+                let Some(phase) = phase else { continue };
+                let [done, at_work, total] = [counts.done, counts.running, counts.tasks].map(|n| n as usize);
+                open.phases.insert(phase, OpenPhase { done, at_work, total, failed: 0 });
+            }
+        }
+        open
+    }
+
+    /// Who has tasks at work now.
+    fn at_work(&self, who: &Who) -> Result<String, Refusal> {
+        let list =
+            Ask::List { states: vec![api::State::Live], name: None, user: None, most: 10_000, before: None };
+        let Answer::Submissions(live) = self.ask_and_wait(who.clone(), list)? else {
+            return Ok(String::new());
+        };
+        let mut busy: Vec<(u64, String)> = Vec::new();
+        for one in &live {
+            for flow in one.flows.iter().filter(|flow| flow.running > 0) {
+                busy.push((flow.running, format!("{} of {}/{}", flow.running, one.number, flow.flow)));
+            }
+        }
+        busy.sort_by_key(|(tasks, _)| std::cmp::Reverse(*tasks));
+        if busy.is_empty() {
+            return Ok("\nno task is at work now\n".to_owned());
+        }
+        let more = busy.len().saturating_sub(10);
+        let named: Vec<String> = busy.into_iter().take(10).map(|(_, name)| name).collect();
+        let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
+        Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
+    }
+}
+
+/// The flow that is meant.
+fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
+    let names: Vec<&str> = shown.flows.iter().map(|flow| flow.flow.as_str()).collect();
+    match (flow, names.as_slice()) {
+        (_, []) => Err(Refusal {
+            kind: RefusalKind::Conflict,
+            message: match &shown.why {
+                Some(why) => format!("{} has not begun: {why}", shown.number),
+                None => format!("{} has not begun", shown.number),
+            },
+        }),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => Err(invalid(format!("found no flow, expected one of {}", names.join(", ")))),
+        (Some(flow), _) if names.contains(&flow) => Ok(flow.to_owned()),
+        (Some(flow), _) => {
+            Err(Refusal { kind: RefusalKind::NotFound, message: unknown("flow", flow, &names) })
+        }
+    }
+}
+
+fn job_of(instance: &Instance, flow: FlowId, name: &str) -> Result<JobId, Refusal> {
+    let jobs = || instance.flow(flow).jobs();
+    if let Some(job) = jobs().find(|&job| instance.job(job).id == name) {
+        return Ok(job);
+    }
+    let names: Vec<&str> = jobs().map(|job| instance.job(job).id.as_str()).collect();
+    Err(Refusal { kind: RefusalKind::NotFound, message: unknown("job", name, &names) })
+}

@@ -1,0 +1,173 @@
+//! What is seen of a run, passed on: to the desk, to whoever looks ahead, and to the timeline.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use slackline::run::{Ended, Happening, TaskId};
+use slackline_local::Observer;
+use slackline_model::{Draft, PhaseKind, Time};
+
+use crate::api;
+use crate::desk::Seen;
+use crate::{Moment, timestamp};
+
+/// Attempts that are remembered, to be drawn.
+const ATTEMPTS: usize = 20_000;
+
+/// Something that happened in a run, without what it is borrowed from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Happened {
+    /// See [`Happening::Started`].
+    Started(TaskId),
+    /// See [`Happening::Done`].
+    Done(TaskId, f64),
+    /// See [`Happening::Failed`].
+    Failed {
+        /// The task.
+        id: TaskId,
+        /// Whether another attempt goes on.
+        goes_on: bool,
+        /// Whether the flow has failed.
+        is_final: bool,
+    },
+    /// See [`Happening::Killed`].
+    Killed(TaskId),
+    /// See [`Happening::Lost`].
+    Lost(Vec<TaskId>),
+    /// See [`Happening::NeverComes`].
+    NeverComes(String),
+}
+
+impl Happened {
+    /// The same as it is told.
+    pub fn told<T>(&self, tell: impl FnOnce(Happening<'_>) -> T) -> T {
+        match self {
+            Self::Started(id) => tell(Happening::Started(*id)),
+            Self::Done(id, seconds) => tell(Happening::Done(*id, *seconds)),
+            Self::Failed { id, goes_on, is_final } => tell(Happening::Failed {
+                id: *id,
+                message: "",
+                log: None,
+                goes_on: *goes_on,
+                is_final: *is_final,
+            }),
+            Self::Killed(id) => tell(Happening::Killed(*id)),
+            Self::Lost(maps) => tell(Happening::Lost { maps, message: "" }),
+            Self::NeverComes(flow) => tell(Happening::NeverComes { flow, job: 0 }),
+        }
+    }
+}
+
+/// Attempts that ended lately.
+#[derive(Clone, Debug, Default)]
+pub struct Lately(Arc<Mutex<VecDeque<api::Attempt>>>);
+
+impl Lately {
+    fn add(&self, attempt: api::Attempt) {
+        let mut attempts = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        attempts.push_back(attempt);
+        if attempts.len() > ATTEMPTS {
+            attempts.pop_front();
+        }
+    }
+
+    /// Those that ended at a moment or later, the earliest first.
+    pub fn since(&self, at: Moment) -> api::Timeline {
+        let attempts = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let least = timestamp(at);
+        let mut attempts: Vec<api::Attempt> =
+            attempts.iter().filter(|attempt| attempt.end.is_none_or(|end| end >= least)).cloned().collect();
+        attempts.sort_by(|a, b| a.start.cmp(&b.start).then(a.slot.cmp(&b.slot)));
+        api::Timeline { attempts }
+    }
+}
+
+/// Passes on what is seen of a run.
+pub struct Watch {
+    number: u64,
+    /// When the run began.
+    started: Moment,
+    /// By job: its flow and its name.
+    jobs: Vec<(String, String)>,
+    lately: Lately,
+    tell: Box<dyn FnMut(Seen) + Send>,
+    follow: Box<dyn FnMut(Time, Happened) + Send>,
+}
+
+impl Watch {
+    /// Tells the desk, and whoever follows the run.
+    pub fn new(
+        (number, started): (u64, Moment),
+        workload: &Draft,
+        lately: Lately,
+        tell: impl FnMut(Seen) + Send + 'static,
+        follow: impl FnMut(Time, Happened) + Send + 'static,
+    ) -> Self {
+        let jobs = workload
+            .flows
+            .iter()
+            .flat_map(|flow| flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())));
+        let jobs = jobs.collect();
+        Self { number, started, jobs, lately, tell: Box::new(tell), follow: Box::new(follow) }
+    }
+
+    fn ended(&self, attempt: &slackline::run::Attempt) {
+        let Some((flow, job)) = self.jobs.get(attempt.id.job as usize) else { return };
+        let at = |micros: u64| timestamp(self.started + micros);
+        let outcome = match attempt.ended {
+            Ended::Done(_) => "done",
+            Ended::Failed(_) => "failed",
+            Ended::Killed => "killed",
+            Ended::Lost => "lost",
+        };
+        self.lately.add(api::Attempt {
+            number: self.number,
+            flow: flow.clone(),
+            job: job.clone(),
+            phase: attempt.id.phase.name().to_owned(),
+            task: attempt.id.task,
+            slot: Some(attempt.slot),
+            start: at(attempt.start),
+            end: Some(at(attempt.end)),
+            outcome: Some(outcome.to_owned()),
+        });
+    }
+}
+
+impl Observer for Watch {
+    fn happened(&mut self, now: Time, what: Happening<'_>) {
+        let is_map = |id: TaskId| id.phase == PhaseKind::Map;
+        let (seen, happened) = match what {
+            Happening::Recorded(attempt) => return self.ended(attempt),
+            Happening::Started(id) => {
+                (Seen::Started { job: id.job, is_map: is_map(id) }, Happened::Started(id))
+            }
+            Happening::Done(id, seconds) => {
+                (Seen::Done { job: id.job, is_map: is_map(id) }, Happened::Done(id, seconds))
+            }
+            Happening::Failed { id, message, goes_on, is_final, .. } => {
+                let message = format!("{} {}: {message}", id.phase.name(), id.task);
+                let seen = Seen::Failed { job: id.job, is_map: is_map(id), message, is_final };
+                (seen, Happened::Failed { id, goes_on, is_final })
+            }
+            Happening::Killed(id) => {
+                (Seen::Stopped { job: id.job, is_map: is_map(id) }, Happened::Killed(id))
+            }
+            Happening::Lost { maps, .. } => {
+                let job = maps.first().map_or(0, |id| id.job);
+                (Seen::Lost { job, maps: maps.len() as u64 }, Happened::Lost(maps.to_vec()))
+            }
+            Happening::NeverComes { flow, job } => {
+                let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
+                let message = format!(
+                    "it reads the output of job {job} of flow {other}, which is never going to be there"
+                );
+                (Seen::Never { flow: flow.to_owned(), message }, Happened::NeverComes(flow.to_owned()))
+            }
+            // The end of a job, the passing of time, and what may be added say nothing of a task.
+            _ => return,
+        };
+        (self.tell)(seen);
+        (self.follow)(now, happened);
+    }
+}

@@ -1,0 +1,320 @@
+//! The whole service without its network: flows really run, under one policy, and go on when it is started again.
+//!
+//! Attempts are processes of this program, so it has a main of its own; beside that its tests are like any others.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
+#![expect(clippy::print_stdout, reason = "it says what tests say")]
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use slackline::Registry;
+use slackline::run::Engines;
+use slackline_model::Combine;
+use slackline_serve::api::{Change, FlowState, IfLate, Overlap, State, Submission, Submit};
+use slackline_serve::core::{Service, Setup};
+use slackline_serve::desk::{Answer, Ask, Limits, Refusal};
+use slackline_serve::hooks::Hooks;
+use slackline_serve::place::Place;
+use slackline_serve::told::LogQuery;
+use slackline_serve::who::{Role, Who};
+
+/// A test, in a directory of its own.
+type Test = fn(&Path);
+
+const TESTS: &[(&str, Test)] = &[
+    ("flows_of_several_submissions_run_and_are_judged", several),
+    ("a_flow_is_held_changed_let_go_and_cancelled", held),
+    ("what_is_stopped_goes_on_and_nothing_is_done_twice", stopped),
+    ("a_mended_file_replaces_one_that_fails_and_what_was_done_stays_done", mended),
+    ("a_submission_that_would_be_late_is_not_begun", late),
+    ("what_cannot_be_run_fails_with_the_reason", wrong),
+    ("why_a_flow_waits_is_told_over_all_submissions", told),
+];
+
+fn main() -> ExitCode {
+    if let Some(worker) = slackline::run::worker_if_asked() {
+        return worker;
+    }
+    let asked = std::env::args().nth(1).filter(|arg| !arg.starts_with('-')).unwrap_or_default();
+    let mut failed = 0;
+    for (name, test) in TESTS.iter().filter(|(name, _)| name.contains(&asked)) {
+        let dir = tempfile::tempdir().unwrap();
+        let passed = catch_unwind(AssertUnwindSafe(|| test(dir.path()))).is_ok();
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        failed += u32::from(!passed);
+    }
+    println!("\ntest result: {}. {failed} failed", if failed == 0 { "ok" } else { "FAILED" });
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn setup(dir: &Path) -> Setup {
+    let policy = Registry::standard().parse("edf").unwrap();
+    Setup {
+        place: Place::new(dir.join("state")),
+        engine: Engines::default().parse("local:slots=2,split=1KiB").unwrap(),
+        looks_with: policy.clone(),
+        policy,
+        metric: None,
+        combine: Combine::Sum,
+        slowstart: 1.0,
+        attempts_max: 2,
+        limits: Limits::default(),
+        hooks: Hooks::default(),
+        zone: jiff::tz::TimeZone::UTC,
+    }
+}
+
+fn anna() -> Who {
+    Who::new("anna", Role::Operate)
+}
+
+/// A flow of so many tasks of a command, each with an input of its own, as a file.
+fn flow(dir: &Path, name: &str, command: &str, tasks: usize) -> Submit {
+    let inputs = dir.join(format!("in-{name}"));
+    if fs::create_dir(&inputs).is_ok() {
+        for k in 0..tasks {
+            // As long as a split, so that each has a map of its own.
+            fs::write(inputs.join(format!("{k}.txt")), format!("{name} {k}{}\n", " ".repeat(1 << 10)))
+                .unwrap();
+        }
+    }
+    let document = format!(
+        "slackline = 1\n[[flows]]\nid = '{name}'\njobs = [{{ id = 'j', run = {{ mapper = '{command}', inputs = ['in-{name}'], \
+         output = 'out-{name}' }} }}]\n"
+    );
+    Submit {
+        document,
+        file: Some(format!("{name}.toml")),
+        directory: Some(dir.display().to_string()),
+        ..Submit::default()
+    }
+}
+
+fn made(dir: &Path, name: &str) -> Vec<String> {
+    let part = |k: usize| dir.join(format!("out-{name}/part-{k:05}"));
+    let parts = (0..).map(part).take_while(|path: &PathBuf| path.exists());
+    parts.map(|path| fs::read_to_string(path).unwrap().trim().to_owned()).collect()
+}
+
+fn ask(service: &Service, ask: Ask) -> Result<Answer, Refusal> {
+    service.front().ask_and_wait(anna(), ask)
+}
+
+fn submit(service: &Service, submit: Submit) -> u64 {
+    let asked = service.front().submission(submit).unwrap();
+    let Answer::Accepted(accepted) = ask(service, asked).unwrap() else { panic!("it is not accepted") };
+    accepted.number.unwrap()
+}
+
+fn show(service: &Service, number: u64) -> Submission {
+    let Answer::Submission(shown) = ask(service, Ask::Show(number)).unwrap() else {
+        panic!("it is not shown")
+    };
+    *shown
+}
+
+/// Waits until something is so of a submission.
+fn until(service: &Service, number: u64, what: impl Fn(&Submission) -> bool) -> Submission {
+    for _ in 0..6_000 {
+        let shown = show(service, number);
+        if what(&shown) {
+            return shown;
+        }
+        slackline_local::clock::pause(Duration::from_millis(10));
+    }
+    panic!("it never was so: {:#?}", show(service, number));
+}
+
+fn over(service: &Service, number: u64) -> Submission {
+    until(service, number, |shown| shown.state.is_over())
+}
+
+/// The run of a name is feasible.
+fn judged(dir: &Path, name: &str) {
+    let state = dir.join("state/flows").join(name);
+    let look = slackline::run::look(&state).unwrap().unwrap();
+    let (instance, schedule) = slackline::run::so_far(&look).unwrap();
+    slackline::judge::check(&instance, &schedule).unwrap_or_else(|violation| panic!("{violation}"));
+    assert!(state.join("schedule.json").exists());
+}
+
+fn several(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let numbers = ["a", "b", "c"].map(|name| submit(&service, flow(dir, name, "cat", 4)));
+    for (number, name) in numbers.into_iter().zip(["a", "b", "c"]) {
+        let shown = over(&service, number);
+        assert_eq!(shown.state, State::Done, "{shown:#?}");
+        assert_eq!(shown.flows[0].done, 4);
+        assert_eq!(made(dir, name), (0..4).map(|k| format!("{name} {k}")).collect::<Vec<_>>());
+        judged(dir, name);
+    }
+    let timeline = service.front().timeline(0);
+    assert_eq!(timeline.attempts.len(), 12);
+    service.stop().unwrap();
+}
+
+fn held(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let go = dir.join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let a = submit(&service, flow(dir, "a", &waits, 4));
+    until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    ask(&service, Ask::Hold { number: a, flow: None, held: true }).unwrap();
+    let b = submit(&service, flow(dir, "b", "cat", 2));
+    fs::write(&go, "").unwrap();
+    assert_eq!(over(&service, b).state, State::Done);
+    let shown = show(&service, a);
+    assert_eq!((shown.flows[0].state, shown.flows[0].done, shown.flows[0].running), (FlowState::Held, 2, 0));
+    let change = Change { weight: Some(3.0), deadline: Some("1h".into()), ..Change::default() };
+    let change = service.front().change(a, change, &shown).unwrap();
+    ask(&service, change).unwrap();
+    ask(&service, Ask::Hold { number: a, flow: None, held: false }).unwrap();
+    let shown = over(&service, a);
+    assert_eq!((shown.state, shown.flows[0].weight), (State::Done, 3.0));
+    let deadline =
+        shown.flows[0].deadline.unwrap().as_microsecond() - shown.flows[0].release.as_microsecond();
+    assert_eq!(deadline, 3_600_000_000);
+    assert_eq!(service.front().timeline(0).attempts.len(), 6, "nothing was done twice");
+    let c = submit(&service, flow(dir, "c", "sleep 300", 2));
+    until(&service, c, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    ask(&service, Ask::Cancel { number: c, flow: None }).unwrap();
+    assert_eq!(over(&service, c).state, State::Cancelled);
+    service.stop().unwrap();
+}
+
+fn stopped(dir: &Path) {
+    let done = |service: &Service| {
+        let attempts = service.front().timeline(0).attempts;
+        attempts.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count()
+    };
+    let mut attempts = 0;
+    for round in 0..4 {
+        let service = Service::start(&setup(dir)).unwrap();
+        if round == 0 {
+            for name in ["a", "b"] {
+                submit(&service, flow(dir, name, "cat; sleep 0.1", 8));
+            }
+        }
+        let goal = 2 * (round + 1);
+        until(&service, 1, |shown| shown.state.is_over() || shown.flows.iter().any(|flow| flow.done >= goal));
+        let front = service.front().clone();
+        service.stop().unwrap();
+        let ended = front.timeline(0).attempts;
+        attempts += ended.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count();
+    }
+    let service = Service::start(&setup(dir)).unwrap();
+    for number in [1, 2] {
+        let shown = over(&service, number);
+        assert_eq!(shown.state, State::Done, "{shown:#?}");
+    }
+    attempts += done(&service);
+    for name in ["a", "b"] {
+        assert_eq!(made(dir, name), (0..8).map(|k| format!("{name} {k}")).collect::<Vec<_>>());
+        judged(dir, name);
+    }
+    assert_eq!(attempts, 16, "each task was done once");
+    service.stop().unwrap();
+}
+
+fn mended(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    fs::write(dir.join("x.txt"), "one\ntwo\n").unwrap();
+    let file = |second: &str| {
+        let document = format!(
+            "slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n  {{ id = 'first', run = {{ mapper = 'cat; echo done >> {0}/count', \
+             inputs = ['x.txt'], output = 'out-first' }} }},\n  {{ id = 'second', run = {{ mapper = '{second}', inputs = ['@first'], \
+             output = 'out-second' }} }},\n]\n",
+            dir.display()
+        );
+        Submit {
+            document,
+            file: Some("night.toml".into()),
+            directory: Some(dir.display().to_string()),
+            overlap: Overlap::Replace,
+            ..Submit::default()
+        }
+    };
+    let broken = submit(&service, file("exit 7"));
+    let shown = over(&service, broken);
+    assert_eq!(shown.state, State::Failed);
+    assert!(shown.why.as_deref().unwrap().contains("exit status: 7"), "{shown:#?}");
+    let hanging = submit(&service, file("sleep 300"));
+    until(&service, hanging, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
+    let right = submit(&service, file("cat"));
+    assert_eq!(over(&service, right).state, State::Done);
+    assert_eq!(show(&service, hanging).why.as_deref(), Some("replaced by 3"));
+    assert_eq!(fs::read_to_string(dir.join("count")).unwrap().lines().count(), 1, "what is done stays done");
+    assert_eq!(fs::read_to_string(dir.join("out-second/part-00000")).unwrap().trim(), "one\ntwo");
+    service.stop().unwrap();
+}
+
+fn late(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    // What such tasks take is known.
+    let first = submit(&service, flow(dir, "a", "cat; sleep 0.3", 6));
+    assert_eq!(over(&service, first).state, State::Done);
+    slackline_local::clock::pause(Duration::from_secs(3));
+    let due = |deadline: &str| {
+        let again = flow(dir, "a", "cat; sleep 0.3; true", 6);
+        let deadlines = [("a".to_owned(), deadline.to_owned())].into();
+        Submit { deadlines, if_late: IfLate::Reject, ..again }
+    };
+    let rejected = submit(&service, due("0.2"));
+    let shown = over(&service, rejected);
+    assert_eq!(shown.state, State::Rejected, "{shown:#?}");
+    assert_eq!(service.front().timeline(0).attempts.len(), 6, "nothing of it was begun");
+    let accepted = submit(&service, due("10m"));
+    let shown = over(&service, accepted);
+    assert_eq!((shown.state, shown.flows[0].late), (State::Done, Some(false)));
+    service.stop().unwrap();
+}
+
+fn wrong(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let mut missing = flow(dir, "a", "cat", 1);
+    missing.document = missing.document.replace("in-a", "nowhere/*.txt");
+    let number = submit(&service, missing);
+    let shown = over(&service, number);
+    assert_eq!(shown.state, State::Failed);
+    assert!(shown.why.as_deref().unwrap().contains("nowhere/*.txt"), "{shown:#?}");
+    let broken = Submit { document: "slackline = 1\nflows = 3\n".into(), ..Submit::default() };
+    let refused = service.front().submission(broken).unwrap_err();
+    assert!(refused.message.contains("flow.toml:2"), "{}", refused.message);
+    // Two services at one place are one too many.
+    let error = Service::start(&setup(dir)).err().unwrap();
+    assert!(error.to_string().contains("another run at work"), "{error}");
+    service.stop().unwrap();
+}
+
+fn told(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let go = dir.join("go");
+    let first = submit(&service, flow(dir, "a", "cat; sleep 0.2; echo said >&2", 6));
+    let second = submit(&service, flow(dir, "b", "cat", 2));
+    over(&service, first);
+    over(&service, second);
+    let front = service.front();
+    let why = front.explain(&anna(), second, None, None).unwrap();
+    assert!(why.text.contains(&format!("{first}/a")), "the slots were held by the first:\n{}", why.text);
+    assert_eq!(why.document["flow"], format!("{second}/b"), "{:#}", why.document);
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let third = submit(&service, flow(dir, "c", &waits, 2));
+    let fourth = submit(&service, flow(dir, "d", "cat", 2));
+    until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    until(&service, fourth, |shown| shown.state == State::Live);
+    let why = front.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
+    assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
+    let query = LogQuery { job: "j".into(), ..LogQuery::default() };
+    let logs = front.logs(&anna(), first, &query).unwrap();
+    assert_eq!(logs.matches("said").count(), 6, "{logs}");
+    let problem = |query: LogQuery| front.logs(&anna(), first, &query).unwrap_err().message;
+    assert!(problem(LogQuery { job: "k".into(), ..LogQuery::default() }).contains("found job \"k\""));
+    assert!(problem(LogQuery { flow: Some("x".into()), ..query.clone() }).contains("found flow \"x\""));
+    assert!(problem(LogQuery { task: Some("mop".into()), ..query }).contains("expected map-N"));
+    fs::write(&go, "").unwrap();
+    over(&service, fourth);
+    service.stop().unwrap();
+}

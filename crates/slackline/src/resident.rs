@@ -1,0 +1,201 @@
+//! Flows that come at any time, under one policy on an engine that stays.
+//!
+//! - [`Host`], [`Order`]: whoever has runs to bring, and what is asked of the engine; [`drive`]: the loop;
+//! - [`Returned`]: a run that is over, or cannot go on.
+//!
+//! A run is opened as one that is alone ([`Run::open`] with [`beside_others`](crate::run::Request::beside_others)), and given
+//! to the loop; when its flows are over it comes back whole, so that its outcome can be written. Nothing here knows where
+//! runs come from, who may bring them, or what is told of them: that is the host's.
+
+use std::collections::BTreeMap;
+
+pub use slackline_local::backend::{Resident, Seat, SeatRules, Standing};
+use slackline_local::run::EngineError;
+use slackline_local::{Observer, RunEnd};
+use slackline_model::schedule::NewRow;
+use slackline_model::{History, Instance, Objective, SlotRange, Time};
+use slackline_policy::engine::RowId;
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::{Config, Driver, Learning};
+
+use crate::policy_spec::PolicySpec;
+use crate::run::{Lent, Run};
+
+/// Names of phases that are remembered when their flows are over, to estimate those that come again.
+const REMEMBERED: usize = 1_000;
+
+/// Whoever brings runs to an engine that stays.
+pub trait Host {
+    /// What is asked now. The time is that of the engine, microseconds since its time began.
+    fn orders(&mut self, now: Time) -> Vec<Order>;
+
+    /// When it wants to be asked again, whatever happens.
+    fn wakes_at(&self) -> Option<Time>;
+
+    /// A run is over, or cannot go on.
+    fn returned(&mut self, now: Time, returned: Returned);
+
+    /// Whether to end the loop, with whatever still runs.
+    fn is_over(&self) -> bool;
+}
+
+/// What is asked of the engine. Runs are called by numbers that the host gives.
+pub enum Order {
+    /// A run is to be driven.
+    Admit(Box<Admission>),
+    /// A flow of a run stands in another way from now on.
+    Stand {
+        /// The run.
+        number: u64,
+        /// The flow.
+        flow: String,
+        /// How.
+        standing: Standing,
+    },
+    /// A flow of a run is not to go on.
+    Cancel {
+        /// The run.
+        number: u64,
+        /// The flow.
+        flow: String,
+    },
+}
+
+/// A run that is brought.
+pub struct Admission {
+    /// What the host calls it.
+    pub number: u64,
+    /// The run, opened to be driven beside others.
+    pub run: Run,
+    /// What is known of its phases ([`Run::known`]).
+    pub known: History,
+    /// Flows that do not stand as their document says.
+    pub standings: BTreeMap<String, Standing>,
+    /// Is told what happens in it, in the time of the run.
+    pub observer: Box<dyn Observer + Send>,
+}
+
+/// A run that comes back.
+pub struct Returned {
+    /// What the host calls it.
+    pub number: u64,
+    /// How it ended. Where the engine could not go on with it, it can be brought again.
+    pub end: Result<RunEnd, EngineError>,
+    /// The run; none where the engine did not take it.
+    pub run: Option<Run>,
+}
+
+/// Who decides, and by what rules.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The policy.
+    pub policy: PolicySpec,
+    /// What flows cost.
+    pub objective: Objective,
+    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    pub slowstart: f64,
+}
+
+/// Drives what the host brings until it says that it is over; what still runs then is stopped, and comes back to be resumed
+/// some day.
+///
+/// # Errors
+/// The policy cannot decide any more, and why: what still ran comes back first.
+pub fn drive(
+    resident: &mut (dyn Resident + 'static),
+    rules: &Rules,
+    host: &mut dyn Host,
+) -> Result<(), String> {
+    let empty = resident.empty().clone();
+    let mut policy = rules.policy.build(empty.cluster(), &rules.objective);
+    let learning = Learning::new(empty.cluster(), &History::new()).guessing().remembering(REMEMBERED);
+    let config = Config::plain()
+        .with_slowstart(rules.slowstart)
+        // How often a task may fail is the business of its run.
+        .with_attempts_max(u16::MAX)
+        .with_learning(Some(learning));
+    let mut nowhere = Nowhere;
+    let mut seats = Seats::default();
+    let mut driver = Driver::new(empty, policy.as_mut(), resident, &mut nowhere, config);
+    while !host.is_over() {
+        let now = driver.view().now;
+        for order in host.orders(now) {
+            if let Some(refused) = seats.carry_out(order, &mut driver) {
+                host.returned(now, refused);
+            }
+        }
+        if let Some(at) = host.wakes_at() {
+            driver.engine().wake_at(at);
+        }
+        if !driver.step() {
+            break;
+        }
+        let now = driver.view().now;
+        for ended in driver.engine().ended() {
+            seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
+        }
+    }
+    let now = driver.view().now;
+    let failure = driver.close().failure;
+    for ended in resident.stop() {
+        seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Rows and flows are in the journals of their runs.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
+}
+
+/// The runs that the engine has.
+#[derive(Default)]
+struct Seats {
+    by_number: BTreeMap<u64, Seat>,
+    by_seat: BTreeMap<Seat, (u64, Lent)>,
+}
+
+impl Seats {
+    /// Has the engine do what is asked; a run that it does not take comes back.
+    fn carry_out(&mut self, order: Order, driver: &mut Driver<'_, '_, dyn Resident>) -> Option<Returned> {
+        match order {
+            Order::Admit(admission) => return self.admit(*admission, driver),
+            Order::Stand { number, flow, standing } => {
+                if let Some(&seat) = self.by_number.get(&number) {
+                    driver.engine().stand(seat, &flow, standing);
+                }
+            }
+            Order::Cancel { number, flow } => {
+                if let Some(&seat) = self.by_number.get(&number) {
+                    driver.engine().cancel(seat, &flow);
+                }
+            }
+        }
+        None
+    }
+
+    fn admit(&mut self, admission: Admission, driver: &mut Driver<'_, '_, dyn Resident>) -> Option<Returned> {
+        let Admission { number, run, known, standings, observer } = admission;
+        driver.know(&known);
+        let rules = SeatRules { attempts_max: run.request().attempts_max, standings };
+        let (session, lent) = run.lend();
+        match driver.engine().seat(session, rules, observer) {
+            Ok(seat) => {
+                self.by_number.insert(number, seat);
+                self.by_seat.insert(seat, (number, lent));
+                None
+            }
+            Err(error) => Some(Returned { number, end: Err(error), run: None }),
+        }
+    }
+
+    fn returned(&mut self, ended: slackline_local::backend::Ended) -> Option<Returned> {
+        let (number, lent) = self.by_seat.remove(&ended.seat)?;
+        self.by_number.remove(&number);
+        Some(Returned { number, end: ended.how, run: Some(lent.back(ended.session)) })
+    }
+}

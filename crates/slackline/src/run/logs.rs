@@ -1,0 +1,242 @@
+//! What the attempts of a job said on standard error, and why they failed.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use slackline_local::clock;
+use slackline_local::layout::Layout;
+use slackline_model::{PhaseKind, Start};
+
+use super::{Attempt, Ended, Look};
+use crate::names::unknown;
+use crate::report::number::{counted, duration, instant};
+
+/// The tasks whose logs are asked for: all of a phase, or one.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskOf {
+    /// The phase.
+    pub phase: PhaseKind,
+    /// The task.
+    pub number: Option<u32>,
+}
+
+impl TaskOf {
+    /// Reads `map-3`, `reduce-0`, `map` or `reduce`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let expected = "expected map-N, reduce-N, map or reduce";
+        let (phase, number) =
+            text.split_once('-').map_or((text, None), |(phase, number)| (phase, Some(number)));
+        let phase = PhaseKind::ALL.into_iter().find(|kind| kind.name() == phase).ok_or(expected)?;
+        let number = number.map(|number| number.parse().map_err(|_| expected)).transpose()?;
+        Ok(Self { phase, number })
+    }
+}
+
+/// What logs are asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct LogsOf<'a> {
+    /// The flow.
+    pub flow: &'a str,
+    /// The job.
+    pub job: &'a str,
+    /// Its tasks; all of them if nothing is said.
+    pub task: Option<TaskOf>,
+    /// Only the so manieth attempt of each task, from 1.
+    pub attempt: Option<u32>,
+    /// Only attempts that failed.
+    pub failed: bool,
+}
+
+/// Logs as they are written.
+pub struct Logs<'a> {
+    look: &'a Look,
+    asked: Asked<'a>,
+    wanted: Vec<Told<'a>>,
+    failed: bool,
+}
+
+impl<'a> Logs<'a> {
+    /// Finds the attempts that are asked for.
+    ///
+    /// # Errors
+    /// A flow, a job or a task that the run has not, with those it has.
+    pub fn find(look: &'a Look, of: LogsOf<'_>) -> Result<Self, String> {
+        let asked = Asked::named(look, of.flow, of.job)?;
+        if let Some(TaskOf { phase, number: Some(number) }) = of.task
+            && number >= asked.tasks(phase)
+        {
+            let has = counted(asked.tasks(phase).into(), phase.name());
+            return Err(format!(
+                "found {phase} {number}, expected a task of {}/{}, which has {has} from 0",
+                of.flow, of.job
+            ));
+        }
+        let wanted = numbered(&asked.attempts).filter(|told| told.is_wanted(of)).collect();
+        Ok(Self { look, asked, wanted, failed: of.failed })
+    }
+
+    /// Writes what each attempt said, under a line that names it. `shown` is what a person is to see of what was said. Gives what is
+    /// to be said of attempts that said nothing, if there are any.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write(
+        &self,
+        shown: &dyn Fn(Vec<u8>) -> Vec<u8>,
+        out: &mut dyn Write,
+    ) -> io::Result<Option<String>> {
+        let mut silent = 0;
+        for told in &self.wanted {
+            silent += u64::from(!told.write(&self.look.layout, &self.asked, (shown, out))?);
+        }
+        if self.wanted.is_empty() {
+            return Ok(Some(self.asked.nothing(self.failed).to_owned()));
+        }
+        Ok((silent > 0).then(|| format!("{} said nothing", counted(silent, "attempt"))))
+    }
+}
+
+/// The job that is asked for, with its attempts in the run that does it or has done it.
+struct Asked<'a> {
+    flow: &'a str,
+    job: &'a str,
+    maps: u32,
+    reduces: u32,
+    attempts: Vec<&'a Attempt>,
+    /// When second 0 of its attempts is.
+    start: Option<Start>,
+    /// Whether an earlier run has done it.
+    is_kept: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn named(look: &'a Look, flow: &str, job: &str) -> Result<Self, String> {
+        let own = (0u32..).zip(&look.jobs).find(|(_, plan)| plan.flow == flow && plan.job == job);
+        if let Some((index, plan)) = own {
+            return Ok(Self {
+                flow: &plan.flow,
+                job: &plan.job,
+                maps: plan.maps(),
+                reduces: plan.reducers,
+                attempts: look.attempts.iter().filter(|attempt| attempt.id.job == index).collect(),
+                start: look.head.workload.start.clone(),
+                is_kept: false,
+            });
+        }
+        let kept = look.head.kept.iter().find(|kept| kept.flow == flow && kept.job == job);
+        let kept = kept.ok_or_else(|| not_there(look, flow, job))?;
+        Ok(Self {
+            flow: &kept.flow,
+            job: &kept.job,
+            maps: kept.maps,
+            reduces: kept.reduces,
+            attempts: kept.attempts.iter().collect(),
+            start: Some(clock::local(kept.started)),
+            is_kept: true,
+        })
+    }
+
+    fn tasks(&self, phase: PhaseKind) -> u32 {
+        match phase {
+            PhaseKind::Map => self.maps,
+            PhaseKind::Reduce => self.reduces,
+        }
+    }
+
+    /// What to say if no attempt of it is wanted.
+    fn nothing(&self, failed: bool) -> &'static str {
+        match (self.is_kept, failed) {
+            (true, _) if self.attempts.is_empty() => {
+                "an earlier run has done it, and nothing is known of its attempts any more"
+            }
+            (_, true) => "no attempt failed",
+            _ => "no attempt has ended yet",
+        }
+    }
+}
+
+/// What to say of a job that there is not.
+fn not_there(look: &Look, flow: &str, job: &str) -> String {
+    let own = look.jobs.iter().map(|plan| (plan.flow.as_str(), plan.job.as_str()));
+    let all = own.chain(look.head.kept.iter().map(|kept| (kept.flow.as_str(), kept.job.as_str())));
+    let jobs: Vec<&str> = all.clone().filter(|(of, _)| *of == flow).map(|(_, job)| job).collect();
+    if jobs.is_empty() {
+        let flows: BTreeSet<&str> = all.map(|(flow, _)| flow).collect();
+        return unknown("flow", flow, &flows.into_iter().collect::<Vec<_>>());
+    }
+    format!("flow {flow}: {}", unknown("job", job, &jobs))
+}
+
+/// An attempt, and which of its task's it is, from 1.
+struct Told<'a> {
+    attempt: &'a Attempt,
+    nth: u32,
+}
+
+/// The attempts by task, each with its place among those of its task.
+fn numbered<'a>(attempts: &[&'a Attempt]) -> impl Iterator<Item = Told<'a>> {
+    let mut attempts = attempts.to_vec();
+    attempts.sort_by_key(|attempt| (attempt.id, attempt.number));
+    let (mut last, mut nth) = (None, 0);
+    attempts.into_iter().map(move |attempt| {
+        nth = if last == Some(attempt.id) { nth + 1 } else { 1 };
+        last = Some(attempt.id);
+        Told { attempt, nth }
+    })
+}
+
+impl Told<'_> {
+    fn is_wanted(&self, of: LogsOf<'_>) -> bool {
+        let id = self.attempt.id;
+        let is_task =
+            of.task.is_none_or(|task| task.phase == id.phase && task.number.is_none_or(|n| n == id.task));
+        let is_failed = matches!(self.attempt.ended, Ended::Failed(_));
+        is_task && of.attempt.is_none_or(|nth| nth == self.nth) && (is_failed || !of.failed)
+    }
+
+    /// Writes what an attempt said, under a line that names it; says whether there was anything.
+    fn write(
+        &self,
+        layout: &Layout,
+        asked: &Asked<'_>,
+        (shown, out): (&dyn Fn(Vec<u8>) -> Vec<u8>, &mut dyn Write),
+    ) -> io::Result<bool> {
+        let Attempt { id, number, end, .. } = *self.attempt;
+        let Asked { flow, job, start, .. } = asked;
+        let path = layout.log(flow, job, id, number);
+        let said = match std::fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => format!("(its log {} cannot be read: {e})\n", path.display()).into_bytes(),
+            Ok(said) => shown(said),
+        };
+        let (how, message) = match &self.attempt.ended {
+            Ended::Done(_) | Ended::Killed if said.is_empty() => return Ok(false),
+            Ended::Done(_) => ("done", ""),
+            Ended::Lost => ("lost", ""),
+            Ended::Killed => ("stopped", ""),
+            // With the log the rest of the message, its last lines, is there already.
+            Ended::Failed(message) if said.is_empty() => ("failed", message.as_str()),
+            Ended::Failed(message) => ("failed", message.lines().next().unwrap_or_default()),
+        };
+        writeln!(
+            out,
+            "── {flow}/{job} {} {}, attempt {}, {how} at {} after {}",
+            id.phase.name(),
+            id.task,
+            self.nth,
+            instant(end as f64 / 1e6, start.as_ref()),
+            duration(self.attempt.micros() as f64 / 1e6)
+        )?;
+        for line in message.lines() {
+            writeln!(out, "   {line}")?;
+        }
+        out.write_all(&said)?;
+        if !said.is_empty() && said.last() != Some(&b'\n') {
+            writeln!(out)?;
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,53 @@
+//! Relative paths of a flow file that is run by a process which is somewhere else than whoever wrote it.
+
+use std::path::Path;
+
+use slackline_model::draft::RunDraft;
+
+/// What a job reads and writes, and where its commands run, from a directory on.
+pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
+    let plain = directory.display().to_string();
+    for input in run.inputs.iter_mut().filter(|input| !input.starts_with('@') && !input.starts_with('/')) {
+        // Where it is a pattern, the directory is none.
+        let is_pattern = input.contains(['*', '?', '[']);
+        *input = format!("{}/{input}", if is_pattern { escaped(&plain) } else { plain.clone() });
+    }
+    for path in run.setting.files.iter_mut().chain([&mut run.output]) {
+        *path = directory.join(&*path).display().to_string();
+    }
+    let cwd = run.setting.cwd.as_deref().unwrap_or_default();
+    run.setting.cwd = Some(directory.join(cwd).display().to_string());
+}
+
+/// A text in which what patterns mean by their own is meant as it stands.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| if "?*[]".contains(c) { format!("[{c}]") } else { c.to_string() };
+    text.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::draft::RunWork;
+
+    use super::*;
+
+    #[test]
+    fn what_is_relative_starts_from_the_directory_and_nothing_else_changes() {
+        let work = RunWork::Commands { mapper: "./x".into(), reducer: None, combiner: None };
+        let mut run = RunDraft::new(work.clone(), "out/a");
+        run.inputs = ["in/*.gz", "in/x", "/data/x", "@job", "@flow/job"].map(str::to_owned).to_vec();
+        run.setting.files = vec!["tool.py".into(), "/bin/tool".into()];
+        start_from(&mut run, Path::new("/home/a [1]"));
+        assert_eq!(
+            run.inputs,
+            ["/home/a [[]1[]]/in/*.gz", "/home/a [1]/in/x", "/data/x", "@job", "@flow/job"]
+        );
+        assert_eq!(run.output, "/home/a [1]/out/a");
+        assert_eq!(run.setting.files, ["/home/a [1]/tool.py", "/bin/tool"]);
+        assert_eq!(run.setting.cwd.as_deref(), Some("/home/a [1]/"));
+        run.setting.cwd = Some("sub".into());
+        start_from(&mut run, Path::new("/other"));
+        assert_eq!((run.setting.cwd.as_deref(), &run.work), (Some("/other/sub"), &work));
+        assert_eq!(run.output, "/home/a [1]/out/a");
+    }
+}
