@@ -103,6 +103,17 @@ impl Start {
         self.0.checked_add(span).ok()
     }
 
+    /// The day, so many seconds later, as documents write it; `None` where no calendar goes.
+    pub fn day_at(&self, seconds: f64) -> Option<String> {
+        Some(self.after(seconds)?.date().to_string())
+    }
+
+    /// The week of the year, so many seconds later, as ISO 8601 writes it (`2026-W09`); `None` where no calendar goes.
+    pub fn week_at(&self, seconds: f64) -> Option<String> {
+        let week = self.after(seconds)?.date().iso_week_date();
+        Some(format!("{}-W{:02}", week.year(), week.week()))
+    }
+
     /// Seconds from the start to `moment`.
     fn until(&self, moment: Timestamp) -> f64 {
         duration::seconds_nearest(moment.duration_since(self.0.timestamp()))

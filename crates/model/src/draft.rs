@@ -119,15 +119,38 @@ impl FlowDraft {
         }
     }
 
-    /// The same flow that many seconds later: its release, its deadline and what it costs.
-    #[must_use]
-    pub fn later(self, seconds: f64) -> Self {
-        Self {
-            release: self.release + seconds,
-            deadline: self.deadline.map(|at| at + seconds),
-            cost: self.cost.map(|cost| cost.later(seconds)),
-            ..self
+    /// The name of its recurrence of that number, and how many seconds it comes after the first, if there are so many.
+    pub(crate) fn recurrence(&self, k: u32) -> Option<(String, f64)> {
+        match self.repeat {
+            None => (k == 0).then(|| (self.id.clone(), 0.0)),
+            Some(repeat) => {
+                (k < repeat.times).then(|| (format!("{}#{k}", self.id), repeat.every * f64::from(k)))
+            }
         }
+    }
+
+    /// Each of its recurrences as a flow of its own; the flow itself if it does not recur.
+    pub fn recurrences(&self) -> impl Iterator<Item = Self> {
+        (0..)
+            .map_while(|k| self.recurrence(k))
+            .map(|(id, shift)| Self { id, repeat: None, ..self.clone() }.later(shift))
+    }
+
+    /// The same flow that many seconds later: its release, its deadline, what it costs and what was recorded of it. Times are
+    /// rounded to microseconds.
+    #[must_use]
+    pub fn later(mut self, seconds: f64) -> Self {
+        let later = |at: f64| ((at + seconds) * 1e6).round() / 1e6;
+        if seconds == 0.0 {
+            return self;
+        }
+        self.release = later(self.release);
+        self.deadline = self.deadline.map(later);
+        self.cost = self.cost.map(|cost| cost.later(seconds));
+        for attempt in self.jobs.iter_mut().flat_map(|job| &mut job.recorded) {
+            (attempt.start, attempt.end) = (later(attempt.start), later(attempt.end));
+        }
+        self
     }
 
     /// Jobs of other flows whose output its jobs read: it waits for them. With the flow's name first, in the

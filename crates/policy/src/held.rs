@@ -57,6 +57,11 @@ impl<'a> Held<'a> {
         self.0.and_then(|ledger| ledger.masters.as_ref()).map_or(0, Masters::held)
     }
 
+    /// Whether jobs need masters that hold slots.
+    pub fn has_masters(self) -> bool {
+        self.0.and_then(|ledger| ledger.masters.as_ref()).is_some_and(Masters::need_slots)
+    }
+
     /// How many slots the master of a job holds that is not over: none or one.
     pub fn master_of(self, job: JobId) -> u32 {
         let masters = self.0.and_then(|ledger| ledger.masters.as_ref());

@@ -1,6 +1,7 @@
 //! Documents in: from a file or bytes to an instance, with everything that may be said beside the document.
 //!
 //! - [`Source`]: a file in memory; [`Source::load`] makes a [`Loaded`] instance of it;
+//! - [`Every`]: pieces of a workload, such as its days ([`Shaped::pieces`]);
 //! - [`StreamedWorkload`]: a workload that is read flow by flow, while it is simulated;
 //! - [`WorkloadOptions`]: import options, another cluster, another objective, deadlines;
 //! - [`SimulationOptions`]: what a simulated cluster does, machines by name;
@@ -14,6 +15,7 @@ mod check;
 mod check_stream;
 mod error;
 mod loaded;
+mod pieces;
 mod recorded_options;
 mod simulation_options;
 mod source;
@@ -28,6 +30,7 @@ pub use check::{ScheduleDocument, Verdict, WrongWorkload, check};
 pub use check_stream::{Opened, check_streams};
 pub use error::{ImportError, MissingOption};
 pub use loaded::{Loaded, Shaped, grain_span};
+pub use pieces::Every;
 pub use recorded_options::{RecordedOptions, add_budget};
 pub use simulation_options::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 pub use source::Source;

@@ -28,6 +28,9 @@ pub struct PolicySpec {
     settings: Settings,
     maker: Maker,
     remarks: Vec<String>,
+    /// Queues of Hadoop's CapacityScheduler that were read from a file.
+    #[cfg(feature = "import")]
+    tree: Option<Arc<crate::queue_files::Tree>>,
 }
 
 /// What makes a policy.
@@ -96,6 +99,8 @@ impl PolicySpec {
             settings: Settings::defaults(&[]),
             maker: Maker::Here(Arc::new(make)),
             remarks: Vec::new(),
+            #[cfg(feature = "import")]
+            tree: None,
         }
     }
 
@@ -119,13 +124,39 @@ impl PolicySpec {
             settings,
             maker: Maker::Here(Arc::new(move |cluster, objective| make(cluster, objective, &own))),
             remarks: Vec::new(),
+            #[cfg(feature = "import")]
+            tree: None,
         }
     }
 
     /// The same policy, made by what was read from a file of its own.
     #[cfg(feature = "import")]
     pub(crate) fn with_queues(self, queues: crate::queue_files::WithQueues) -> Self {
-        Self { maker: Maker::Here(queues.make), remarks: queues.remarks, ..self }
+        Self {
+            maker: Maker::Here(queues.make),
+            remarks: queues.remarks,
+            tree: queues.tree.map(Arc::new),
+            ..self
+        }
+    }
+
+    /// The same policy with another capacity, in percent of its parent, of a queue that its file has; the other queues of the
+    /// parent share the rest as they did, and a maximum below the capacity is raised to it.
+    ///
+    /// # Errors
+    /// A policy without such queues; what [`slackline_algo::yarn::capacity::Hierarchy::with_capacity`] refuses.
+    pub fn with_capacity(&self, queue: &str, percent: f64) -> Result<Self, String> {
+        #[cfg(feature = "import")]
+        if let Some(tree) = &self.tree {
+            let tree = tree.with_capacity(queue, percent)?;
+            let maker = Maker::Here(tree.clone().make());
+            return Ok(Self { maker, tree: Some(Arc::new(tree)), ..self.clone() });
+        }
+        Err(format!(
+            "found capacity:{queue} = {percent} with {}, expected yarn-capacity:file=capacity-scheduler.xml, whose queues \
+             have capacities",
+            self.spec
+        ))
     }
 
     /// The policy of an entry, its parameters at their defaults.

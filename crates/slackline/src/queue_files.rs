@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use slackline_algo::registry::PolicyEntry;
+use slackline_algo::yarn::capacity::Hierarchy;
 use slackline_algo::yarn::{self, Container, ELSE, FILE};
 use slackline_model::params::Settings;
 use slackline_model::{Cluster, Objective};
@@ -25,6 +26,30 @@ pub(crate) struct WithQueues {
     pub(crate) make: Arc<Make>,
     /// What the file says and the policy does not do.
     pub(crate) remarks: Vec<String>,
+    /// The queues, those of the CapacityScheduler.
+    pub(crate) tree: Option<Tree>,
+}
+
+/// Queues of the CapacityScheduler, and what a slot is.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    hierarchy: Hierarchy,
+    container: Container,
+}
+
+impl Tree {
+    /// With another capacity, in percent, of a queue; see [`Hierarchy::with_capacity`].
+    pub(crate) fn with_capacity(&self, queue: &str, percent: f64) -> Result<Self, String> {
+        let hierarchy = self.hierarchy.clone().with_capacity(queue, (percent / 100.0) as f32)?;
+        Ok(Self { hierarchy, container: self.container })
+    }
+
+    /// Makes a policy with these queues.
+    pub(crate) fn make(self) -> Arc<Make> {
+        Arc::new(move |cluster: &Cluster, _: &Objective| {
+            yarn::capacity::policy(cluster, self.hierarchy.clone(), self.container)
+        })
+    }
 }
 
 /// The policy of an entry with the file that its settings name, if they name one.
@@ -46,26 +71,24 @@ pub(crate) fn read(entry: &PolicyEntry, settings: &Settings) -> Result<Option<Wi
         .map_err(|error| error.read_as(&format!("a queue file ({expected}, XML)")).to_string())?;
     let container = Container::chosen(settings);
     let mut file = File { name: source.name, unknown: BTreeMap::new() };
-    let make: Arc<Make> = if entry.name == yarn::fair::ENTRY.name {
+    if entry.name == yarn::fair::ENTRY.name {
         let allocations = fair::allocations(&mut file, &root).map_err(|error| error.to_string())?;
-        Arc::new(move |cluster: &Cluster, _: &Objective| {
+        let make = Arc::new(move |cluster: &Cluster, _: &Objective| {
             yarn::fair::policy(cluster, allocations.clone(), container)
-        })
-    } else {
-        let hierarchy = capacity::hierarchy(&mut file, &root).map_err(|error| error.to_string())?;
-        let mut hierarchy = hierarchy.chosen(settings);
-        if settings.given(ELSE) {
-            let name = settings.text(ELSE);
-            hierarchy.otherwise = Some(hierarchy.leaf(name).ok_or_else(|| {
-                let leaves = hierarchy.leaves().collect::<Vec<_>>().join(", ");
-                format!("found else={name}, expected one of the leaf queues {leaves}")
-            })?);
-        }
-        Arc::new(move |cluster: &Cluster, _: &Objective| {
-            yarn::capacity::policy(cluster, hierarchy.clone(), container)
-        })
-    };
-    Ok(Some(WithQueues { make, remarks: file.remarks() }))
+        });
+        return Ok(Some(WithQueues { make, remarks: file.remarks(), tree: None }));
+    }
+    let hierarchy = capacity::hierarchy(&mut file, &root).map_err(|error| error.to_string())?;
+    let mut hierarchy = hierarchy.chosen(settings);
+    if settings.given(ELSE) {
+        let name = settings.text(ELSE);
+        hierarchy.otherwise = Some(hierarchy.leaf(name).ok_or_else(|| {
+            let leaves = hierarchy.leaves().collect::<Vec<_>>().join(", ");
+            format!("found else={name}, expected one of the leaf queues {leaves}")
+        })?);
+    }
+    let tree = Tree { hierarchy, container };
+    Ok(Some(WithQueues { make: tree.clone().make(), remarks: file.remarks(), tree: Some(tree) }))
 }
 
 /// A file that is read.

@@ -24,8 +24,11 @@ pub struct Comparison {
     pub sha256: String,
     /// Every option that shaped the workload or the simulations, by name.
     pub options: BTreeMap<String, serde_json::Value>,
-    /// The seeds of the simulations. Of several, every [`Figure`] that is there is a [`Spread`].
+    /// The seeds of the simulations.
     pub seeds: Vec<u64>,
+    /// What was compared, where that are several files or pieces of a workload, such as days; empty otherwise. Of several
+    /// seeds or samples, every [`Figure`] that is there is a [`Spread`].
+    pub samples: Vec<String>,
     /// What was to be small.
     pub objective: Objective,
     /// A lower bound on the cost of any schedule.
@@ -79,15 +82,15 @@ pub struct GroupResult {
 pub enum Figure {
     /// There is none: of flows none of which was done, or where nothing is known.
     Nothing,
-    /// A whole number, of one seed.
+    /// A whole number, of one sample.
     Count(u64),
-    /// A measure, of one seed.
+    /// A measure, of one sample.
     Number(f64),
-    /// Either, over several seeds.
+    /// Either, over several samples: seeds, files, or pieces of a workload.
     Spread(Spread),
 }
 
-/// Mean and spread of a number over several seeds.
+/// Mean and spread of a number over several seeds, files, or pieces of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -98,7 +101,7 @@ pub struct Spread {
     pub sd: f64,
     /// Half the width of the 95 % confidence interval of the mean.
     pub ci95: f64,
-    /// The paired difference, seed by seed, to the first policy that ran; null where there is none.
+    /// The paired difference, seed by seed or day by day, to the first policy that ran; null where there is none.
     pub difference: Option<Difference>,
 }
 
@@ -187,8 +190,8 @@ impl<'de> Deserialize<'de> for Figure {
     }
 }
 
-/// What several policies gave on one workload. With one seed every figure is a number; with several it is the mean
-/// and spread over the seeds, with the paired difference to the first policy that ran.
+/// What several policies gave on one workload. With one seed every figure is a number; with several, or on several files or
+/// pieces of a workload, it is the mean and spread over them, with the paired difference to the first policy that ran.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(
     test,
@@ -206,6 +209,9 @@ pub(crate) struct Document {
     workload: Workload,
     /// The seeds of the simulations.
     seeds: Vec<u64>,
+    /// What was compared, where that are several files or pieces of a workload, such as days.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    samples: Vec<String>,
     /// What was to be small.
     objective: Aim,
     /// A lower bound on the cost of any schedule; null where there is none.
@@ -308,6 +314,7 @@ pub fn write_comparison(comparison: &Comparison) -> String {
         version: comparison.version.clone(),
         workload: Workload { sha256: comparison.sha256.clone(), options: comparison.options.clone() },
         seeds: comparison.seeds.clone(),
+        samples: comparison.samples.clone(),
         objective: comparison.objective.into(),
         lower_bound: comparison.lower_bound,
         policies: comparison.policies.iter().map(Entry::from).collect(),
@@ -338,6 +345,7 @@ pub fn read_comparison(name: &str, bytes: &[u8]) -> Result<Comparison, TraceErro
         sha256: document.workload.sha256,
         options: document.workload.options,
         seeds: document.seeds,
+        samples: document.samples,
         objective: document.objective.into(),
         lower_bound: document.lower_bound,
         policies: document.policies.into_iter().enumerate().map(entry).collect::<Result<_, _>>()?,
@@ -407,6 +415,7 @@ mod tests {
             sha256: "ab".into(),
             options: BTreeMap::from([("grain".to_owned(), 5.into())]),
             seeds: vec![7],
+            samples: vec!["2026-03-01".into(), "2026-03-02".into()],
             objective: Objective::default(),
             lower_bound: figure,
             policies: vec![ran, refused],

@@ -110,7 +110,12 @@ impl Importers {
         let named = |i: &&Importer| ending.as_deref().is_some_and(|ending| i.endings.contains(&ending));
         let fits = |i: &&Importer| (i.looks_like)(text);
         let ours = |i: &&Importer| DOCUMENTS.iter().any(|document| document.name == i.name);
-        let later_first = || self.0.iter().rev();
+        // Names in a document of ours may be words of other formats.
+        let is_of_ours = text
+            .trim_start()
+            .strip_prefix('{')
+            .is_some_and(|rest| rest.trim_start().starts_with("\"slackline\""));
+        let later_first = || self.0.iter().rev().filter(|importer| ours(importer) || !is_of_ours);
         (later_first().filter(named).find(fits))
             .or_else(|| later_first().filter(named).find(ours))
             .or_else(|| later_first().find(named))
@@ -141,6 +146,8 @@ mod tests {
             ("-", "{\"schemaVersion\": \"1.5\"}", Some("wfformat")),
             ("w.json", "{\"schemaVersion\": \"1.5\"}", Some("wfformat")),
             ("w.json", "{\"slackline\": 1}", Some("json")),
+            // Found by damaged inputs: a job called as a field of Batsim's.
+            ("w.json", "{ \"slackline\": 1, \"flows\": [{\"jobs\": [{\"id\": \"subtime\"}]}]}", Some("json")),
             ("w.jsonl.zst", "", Some("jsonl")),
             ("-", "{\"slackline\": 1}\n{\"id\": \"f\"}", Some("jsonl")),
             ("-", "{\"slackline\": 1, \"flows\": []}", Some("json")),

@@ -48,8 +48,13 @@ impl SourceMap {
         Self { file: file.to_owned(), origin, flows: None }
     }
 
-    /// The same for a workload in which each flow comes from that flow of the file.
-    pub(crate) fn with_origins(self, flows: Vec<usize>) -> Self {
+    /// The same for a workload in which each flow comes from that flow of this one.
+    #[must_use]
+    pub fn with_origins(self, flows: Vec<usize>) -> Self {
+        let flows = match &self.flows {
+            Some(before) => flows.into_iter().map(|flow| before.get(flow).copied().unwrap_or(flow)).collect(),
+            None => flows,
+        };
         let is_the_same = flows.iter().enumerate().all(|(at, &from)| at == from);
         Self { flows: (!is_the_same).then_some(flows), ..self }
     }

@@ -63,6 +63,7 @@
 //! ```
 
 mod bounds;
+mod changes;
 mod entry;
 pub mod estimator;
 mod executor;
@@ -71,6 +72,7 @@ pub mod online;
 pub mod orders;
 pub mod plan;
 mod ranges;
+mod sizes;
 mod slot_bank;
 pub mod split;
 mod split_search;

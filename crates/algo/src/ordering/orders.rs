@@ -63,6 +63,11 @@ impl Rule {
         }
     }
 
+    /// The same from an order of another split, which is nearly the same: O(n) then.
+    pub(super) fn reorder(self, workload: &Workload, split: Split, times: Times, order: &mut [JobId]) {
+        sort(self, &stage_times(workload, split, times), total, order);
+    }
+
     /// The order of the workload's jobs on those slots. O(n log n).
     pub fn order(self, workload: &Workload, split: Split, times: Times) -> Vec<JobId> {
         match self {
@@ -132,16 +137,28 @@ pub(crate) fn order_of<I: From<usize> + Copy, T: Copy + PartialOrd>(
 where
     usize: From<I>,
 {
+    let mut order: Vec<I> = (0..stages.len()).map(I::from).collect();
+    sort(rule, stages, total, &mut order);
+    order
+}
+
+/// Sorts positions in any order.
+fn sort<I: From<usize> + Copy, T: Copy + PartialOrd>(
+    rule: Rule,
+    stages: &[Stages<T>],
+    total: impl Fn(&Stages<T>) -> f64,
+    order: &mut [I],
+) where
+    usize: From<I>,
+{
     let large = match rule {
         Rule::MkJr => vec![false; stages.len()],
         Rule::MkTctJr => larger_than_mean(&stages.iter().map(total).collect::<Vec<f64>>()),
     };
-    let mut order: Vec<I> = (0..stages.len()).map(I::from).collect();
     order.sort_by(|&i, &j| {
         let (i, j) = (usize::from(i), usize::from(j));
-        large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j]))
+        large[i].cmp(&large[j]).then(johnson::precedence(stages[i], stages[j])).then(i.cmp(&j))
     });
-    order
 }
 
 /// The shortest jobs first, by the sum of their stages; ties by id. O(n log n).
@@ -158,9 +175,12 @@ const LOG_TOLERANCE: f64 = 1e-9;
 
 /// Which values exceed the geometric mean of those above 0.
 fn larger_than_mean(values: &[f64]) -> Vec<bool> {
-    let logs = || values.iter().filter(|v| **v > 0.0).map(|&v| libm::log(v));
-    let mean = logs().sum::<f64>() / logs().count().max(1) as f64;
-    values.iter().map(|&v| v > 0.0 && libm::log(v) > mean + LOG_TOLERANCE).collect()
+    // Of values of 0 there are none.
+    let logs: Vec<f64> =
+        values.iter().map(|&v| if v > 0.0 { libm::log(v) } else { f64::NEG_INFINITY }).collect();
+    let counted = || logs.iter().filter(|log| log.is_finite());
+    let mean = counted().sum::<f64>() / counted().count().max(1) as f64;
+    logs.iter().map(|&log| log > mean + LOG_TOLERANCE).collect()
 }
 
 /// The times of the stages of each job, in a unit that is the same for all jobs.

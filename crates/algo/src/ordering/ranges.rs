@@ -6,7 +6,7 @@
 //! 1. *Fixed jobs.* With more map slots and fewer reduce slots, a map stage never takes longer and a
 //!    reduce stage never less. A job that is in the same part of Johnson's order at both ends of the
 //!    range, with the same key there, is so on every split between. Small and large of MK_TCT_JR are
-//!    told apart by the least and the most that jobs and their mean can take anywhere in the range.
+//!    told apart where that is sure on all of the range (`sizes.rs`).
 //!    The fixed jobs so have the same relative order on all splits of the range; on a single split,
 //!    all jobs are fixed.
 //! 2. *Lists.* Tasks are served in the order of a list, each on the slot that is free first and not
@@ -34,9 +34,9 @@ use slackline_model::JobId;
 use slackline_relax::johnson;
 
 use super::bounds::Stage;
-use super::estimator::alone;
 use super::executor::{Mode, start_all};
 use super::orders::{Rule, Times, stage_times};
+use super::sizes::sure_sizes;
 use super::slot_bank::Bank;
 use super::workload::{Ends, Job, Split, Workload};
 
@@ -46,10 +46,6 @@ pub(super) struct Both {
     pub(super) makespan: u64,
     pub(super) total_completion: u128,
 }
-
-/// Logarithms must differ by more than this for jobs to be surely small or large: ten times what the
-/// order itself takes for equal.
-const SURE: f64 = 1e-8;
 
 /// What the bounds need of a workload, and the range they are at.
 #[derive(Clone, Debug)]
@@ -138,7 +134,7 @@ impl<'a> RangeBounds<'a> {
         let at_high = stage_times(self.workload, high, times);
         let large = match rule {
             Rule::MkJr => vec![Some(false); self.stages.len()],
-            Rule::MkTctJr => self.sure_sizes(times, ends),
+            Rule::MkTctJr => sure_sizes(self.workload, times, ends),
         };
         let is_fixed = |job: &JobId| {
             let (one, other) = (at_low[job.index()], at_high[job.index()]);
@@ -155,36 +151,6 @@ impl<'a> RangeBounds<'a> {
             large[i].cmp(&large[j]).then(johnson::precedence(at_high[i], at_high[j]))
         });
         jobs
-    }
-
-    /// Whether each job is large on all splits of the range, or on none.
-    fn sure_sizes(&self, times: Times, Ends { low, high }: Ends) -> Vec<Option<bool>> {
-        let logs = |a: u32, b: u32| -> Vec<f64> {
-            let total = |job: &Job| match times {
-                Times::Area => {
-                    job.map.work().0 as f64 / f64::from(a) + job.reduce.work().0 as f64 / f64::from(b)
-                }
-                Times::Stage => (alone(&job.map, a) + alone(&job.reduce, b)) as f64,
-            };
-            self.workload.jobs().iter().map(|job| libm::log(total(job))).collect()
-        };
-        let (least, most) = (logs(high.map(), low.reduce()), logs(low.map(), high.reduce()));
-        // Jobs that take no time, with logarithms of minus infinity, are small and not in the mean.
-        let mean = |logs: &[f64]| {
-            let counted = || logs.iter().filter(|log| log.is_finite());
-            counted().sum::<f64>() / counted().count().max(1) as f64
-        };
-        let (mean_least, mean_most) = (mean(&least), mean(&most));
-        let size = |(least, most): (&f64, &f64)| {
-            if *most < mean_least - SURE {
-                Some(false)
-            } else if *least > mean_most + SURE {
-                Some(true)
-            } else {
-                None
-            }
-        };
-        least.iter().zip(&most).map(size).collect()
     }
 
     /// When the fixed jobs alone are ready on these map slots; others take their own time.

@@ -59,6 +59,21 @@ pub(super) struct Bank {
     window: Vec<Group>,
     /// Scratch: groups on their way back, earliest first.
     back: Vec<Group>,
+    /// Scratch: where they go.
+    places: Vec<u32>,
+}
+
+/// How many groups at the beginning are free later than `free`; looked for from the end, in growing steps.
+fn last_later(groups: &[Group], free: u64) -> usize {
+    let (mut high, mut step) = (groups.len(), 1);
+    while high > 0 {
+        let low = high.saturating_sub(step);
+        if groups[low].free > free {
+            return low + groups[low..high].partition_point(|group| group.free > free);
+        }
+        (high, step) = (low, 2 * step);
+    }
+    0
 }
 
 impl Bank {
@@ -89,6 +104,9 @@ impl Bank {
         }
         // Every idle slot gets a task now, so it may as well have come free now.
         self.occupy(idle, now);
+        if let Some(last) = self.each_once(batch) {
+            return Started::all(last, batch.span);
+        }
         let surface = self.surface(batch);
         if surface > batch.until {
             let startable = self.startable(batch);
@@ -129,6 +147,64 @@ impl Bank {
         match self.groups.get_mut(at) {
             Some(same) if same.free == then => same.count += count,
             _ => self.groups.insert(at, Group { free: then, count }),
+        }
+    }
+
+    /// Starts each task on a slot of its own, the first that are free, if that is who comes next: none of them is free again
+    /// before the last task starts. Returns when that is. Most batches are so, and need neither surface nor window.
+    fn each_once(&mut self, batch: Batch) -> Option<u64> {
+        let latest = (self.first() + batch.span).min(batch.until - 1);
+        let (mut need, mut used) = (batch.tasks, 0);
+        self.back.clear();
+        for group in self.groups.iter().rev() {
+            if group.free > latest {
+                return None;
+            }
+            used += 1;
+            let count = group.count.min(need);
+            self.back.push(Group { free: group.free + batch.span, count });
+            need -= count;
+            if need == 0 {
+                break;
+            }
+        }
+        if need > 0 {
+            return None;
+        }
+        let at = self.groups.len() - used;
+        let last = self.groups[at].free;
+        let left = self.groups[at].count - self.back[used - 1].count;
+        if left > 0 {
+            self.groups[at].count = left;
+        }
+        self.groups.truncate(at + usize::from(left > 0));
+        self.insert_back();
+        Some(last)
+    }
+
+    /// Puts groups that are on their way back, whose times are distinct, among the others. Each of those moves at most once.
+    fn insert_back(&mut self) {
+        let (mut kept, mut end) = (0, self.groups.len());
+        self.places.clear();
+        for k in 0..self.back.len() {
+            let group = self.back[k];
+            end = last_later(&self.groups[..end], group.free);
+            match self.groups.get_mut(end) {
+                Some(same) if same.free == group.free => same.count += group.count,
+                _ => {
+                    self.back[kept] = group;
+                    self.places.push(end as u32);
+                    kept += 1;
+                }
+            }
+        }
+        let mut end = self.groups.len();
+        self.groups.resize(end + kept, Group { free: 0, count: 0 });
+        for k in 0..kept {
+            let (at, shift) = (self.places[k] as usize, kept - k);
+            self.groups.copy_within(at..end, at + shift);
+            self.groups[at + shift - 1] = self.back[k];
+            end = at;
         }
     }
 
@@ -207,20 +283,8 @@ impl Bank {
 
     /// Puts the first `n` groups of the window back among the others.
     fn give_back(&mut self, n: usize) {
-        let Some(&Group { free: latest, .. }) = self.window[..n].last() else { return };
         self.back.clear();
-        let mut window = self.window[..n].iter().copied().peekable();
-        while let Some(&group) = self.groups.last()
-            && group.free <= latest
-        {
-            while let Some(earlier) = window.next_if(|w| w.free < group.free) {
-                self.back.push(earlier);
-            }
-            let same = window.next_if(|w| w.free == group.free).map_or(0, |w| w.count);
-            self.back.push(Group { free: group.free, count: group.count + same });
-            self.groups.pop();
-        }
-        self.back.extend(window);
-        self.groups.extend(self.back.iter().rev());
+        self.back.extend_from_slice(&self.window[..n]);
+        self.insert_back();
     }
 }

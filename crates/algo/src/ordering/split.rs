@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use slackline_model::{JobId, Span};
 
 use super::bounds::Bounds;
+use super::changes::Changes;
 use super::estimator::{Estimator, Mode};
 use super::orders::{Candidates, Goal, Rule, Times};
 use super::ranges::{Both, RangeBounds};
@@ -303,6 +304,9 @@ struct Probe<'a> {
     bounds: Bounds,
     range_bounds: RangeBounds<'a>,
     estimator: Estimator,
+    changes: Changes,
+    /// The order that was made last of each kind: that of another split is nearly the same.
+    orders: BTreeMap<(Rule, Times), Vec<JobId>>,
     /// Makespan and total completion time of what was estimated.
     estimated: BTreeMap<At, (Span, u128)>,
     /// Bounds by ranges, whatever becomes of the reduces and with these in order, from their first to their last points.
@@ -326,6 +330,8 @@ impl<'a> Probe<'a> {
             bounds: Bounds::new(workload),
             range_bounds: RangeBounds::new(workload),
             estimator: Estimator::default(),
+            changes: Changes::new(workload, splits),
+            orders: BTreeMap::new(),
             estimated: BTreeMap::new(),
             bounded: BTreeMap::new(),
             progress: None,
@@ -389,8 +395,9 @@ impl<'a> Probe<'a> {
 
     fn estimate(&mut self, point: u32, rule: Rule, times: Times) -> Choice {
         let split = self.splits.at(point);
-        let order = rule.order(self.workload, split, times);
-        let choice = Choice::of(&mut self.estimator, self.workload, split, order, self.config.mode);
+        let order = self.orders.entry((rule, times)).or_insert_with(|| self.workload.ids().collect());
+        rule.reorder(self.workload, split, times, order);
+        let choice = Choice::of(&mut self.estimator, self.workload, split, order.clone(), self.config.mode);
         self.estimated.insert((rule, times, point), (choice.makespan, choice.total_completion));
         Choice { rule: Some((rule, times)), ..choice }
     }
@@ -451,6 +458,10 @@ impl Search for ForGoal<'_, '_> {
 
     fn is_hopeless(&self, bound: u128) -> bool {
         self.best.as_ref().is_some_and(|best| self.key(best).0 <= bound)
+    }
+
+    fn middle(&self, low: u32, high: u32) -> u32 {
+        self.probe.changes.middle(self.times, low, high)
     }
 
     fn settled(&mut self, points: u32) {
@@ -519,6 +530,10 @@ impl Search for ForBoth<'_, '_> {
 
     fn is_hopeless(&self, bound: Self::Bound) -> bool {
         is_dominated(&self.front, bound)
+    }
+
+    fn middle(&self, low: u32, high: u32) -> u32 {
+        self.probe.changes.middle(self.times, low, high)
     }
 
     fn settled(&mut self, points: u32) {

@@ -1,6 +1,6 @@
 //! Best-first search over ranges, for a value whose bound holds over a range.
 //!
-//! The range with the least bound is halved until a single point has the least bound of all that is
+//! The range with the least bound is cut in two until a single point has the least bound of all that is
 //! left; that point is visited. A point is so visited only if its bound is below the best value found
 //! by then, and ranges without such points are never looked into.
 
@@ -13,7 +13,7 @@ pub(super) trait Search {
     /// A lower bound on what any point of a range can give.
     type Bound: Ord + Copy;
 
-    /// The bound over `range`, which is a half of a range of bound `whole`, if of any.
+    /// The bound over `range`, which is a part of a range of bound `whole`, if of any.
     fn bound(&mut self, range: RangeInclusive<u32>, whole: Option<Self::Bound>) -> Self::Bound;
 
     /// Whether nothing of that bound is worth a visit any more. Once true for a bound, it stays true.
@@ -21,6 +21,11 @@ pub(super) trait Search {
 
     /// Evaluates a point.
     fn visit(&mut self, point: u32);
+
+    /// The last point of the first part of a range that is cut in two.
+    fn middle(&self, low: u32, high: u32) -> u32 {
+        low + (high - low) / 2
+    }
 
     /// So many points more are settled, by a visit or a bound.
     fn settled(&mut self, _points: u32) {}
@@ -44,7 +49,7 @@ pub(super) fn best_first<S: Search>(points: RangeInclusive<u32>, search: &mut S)
             search.settled(1);
             visited += 1;
         } else {
-            let middle = lo + (hi - lo) / 2;
+            let middle = search.middle(lo, hi);
             for (lo, hi) in [(lo, middle), (middle + 1, hi)] {
                 let bound = search.bound(lo..=hi, Some(bound));
                 heap.push(Reverse((bound, hi - lo, lo)));

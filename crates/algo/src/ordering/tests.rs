@@ -10,8 +10,9 @@ use slackline_model::{JobId, Span};
 
 use super::bounds::Bounds;
 use super::estimator::{Estimator, Mode, estimate};
-use super::orders::{Candidates, Goal, Rule};
+use super::orders::{Candidates, Goal, Rule, Times, stage_times};
 use super::ranges::RangeBounds;
+use super::sizes::sure_sizes;
 use super::split::{Config, Splits, best_split, mk_tct_sf_jr};
 use super::workload::{Ends, Job, Split, Workload};
 
@@ -174,5 +175,28 @@ proptest! {
     ) {
         let mode = if strict { Mode::Strict } else { Mode::WorkConserving };
         check_ranges(&w, (a, b), width, mode)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn sizes_that_are_sure_are_so_on_all_splits(
+        w in workload(9, 2, 40, 3000), a in 1u32..60, b in 1u32..60, width in 0u32..200, by_stage: bool,
+    ) {
+        let times = if by_stage { Times::Stage } else { Times::Area };
+        let sure = sure_sizes(&w, times, Ends { low: split(a, b + width), high: split(a + width, b) });
+        for more in 0..=width {
+            let split = split(a + more, b + width - more);
+            // In units of which there are as many for both stages.
+            let logs: Vec<f64> =
+                stage_times(&w, split, times).iter().map(|[map, reduce]| libm::log((map + reduce) as f64)).collect();
+            let counted: Vec<f64> = logs.iter().copied().filter(|log| log.is_finite()).collect();
+            let mean = counted.iter().sum::<f64>() / counted.len().max(1) as f64;
+            for (log, sure) in logs.iter().zip(&sure) {
+                prop_assert!(sure.is_none_or(|large| large == (*log > mean + 1e-9)), "{:?} {sure:?}", split);
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Applications, users and queues, with what each uses and wants.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::{JobId, Key, Lane, Time};
@@ -15,6 +16,9 @@ pub(super) type UserAt = usize;
 
 /// Where an application stands among those that are equal otherwise: when it was submitted, then its flow's release.
 type Seat = (Time, Time, JobId);
+
+/// Where it stands among those that wait: its priority where masters are what it waits for, then its seat.
+type Turn = (Reverse<u32>, Seat);
 
 /// Where it stands in a leaf: its priority or what it uses, whichever counts, then its seat.
 type Place = (Key, Seat);
@@ -32,10 +36,19 @@ pub(super) struct Queue {
     apps: u32,
     apps_max: u32,
     turns: Turns,
+    /// How many applications of a leaf may run at a time because of what their masters hold; `None` if that is no limit.
+    pub(super) masters: Option<MastersMax>,
     /// Users of a leaf that have applications which run.
     users: BTreeMap<UserAt, Here>,
     /// Applications that wait because too many run.
-    waiting: BTreeMap<Seat, UserAt>,
+    waiting: BTreeMap<Turn, UserAt>,
+}
+
+/// How many masters there may be in a leaf, and of each user. One may always be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MastersMax {
+    pub(super) of_all: u32,
+    pub(super) of_each: u32,
 }
 
 /// A user in a leaf.
@@ -107,6 +120,7 @@ impl Queue {
             apps: 0,
             apps_max,
             turns,
+            masters: None,
             users: BTreeMap::new(),
             waiting: BTreeMap::new(),
         }
@@ -149,6 +163,23 @@ impl Queue {
 
     fn is_full(&self) -> bool {
         self.apps >= self.apps_max
+    }
+
+    /// Whether the master of one more application of that user may be there.
+    fn has_room_for_master(&self, user: UserAt) -> bool {
+        let Some(MastersMax { of_all, of_each }) = self.masters else { return true };
+        let of_user = self.users.get(&user).map_or(0, |here| here.apps);
+        self.apps == 0 || (self.apps < of_all && of_user < of_each)
+    }
+
+    /// How many users want something or have applications that wait to run.
+    pub(super) fn asking(&self) -> u32 {
+        let wanting = self.users.iter().filter(|(_, user)| user.wanting > 0).map(|(at, _)| at);
+        wanting.chain(self.waiting.values()).collect::<BTreeSet<_>>().len() as u32
+    }
+
+    fn turn(&self, app: &App) -> Turn {
+        (Reverse(if self.masters.is_some() { app.priority } else { 0 }), app.seat)
     }
 }
 
@@ -205,8 +236,9 @@ impl Book {
             Some(App { leaf, user, seat, priority, runs: false, now: Counts::default(), key: Key::new(0.0) });
         if self.has_room(leaf, user) {
             self.start(job);
-        } else {
-            self.queues[leaf].waiting.insert(seat, user);
+        } else if let Some(app) = &self.apps[job] {
+            let turn = self.queues[leaf].turn(app);
+            self.queues[leaf].waiting.insert(turn, user);
             self.n_waiting += 1;
         }
     }
@@ -217,7 +249,8 @@ impl Book {
         let Some(app) = self.apps[job].clone() else { return Vec::new() };
         self.apps.forget([job]);
         if !app.runs {
-            self.queues[app.leaf].waiting.remove(&app.seat);
+            let queue = &mut self.queues[app.leaf];
+            queue.waiting.remove(&queue.turn(&app));
             self.n_waiting -= 1;
             return Vec::new();
         }
@@ -237,7 +270,8 @@ impl Book {
 
     fn has_room(&self, leaf: QueueAt, user: UserAt) -> bool {
         let (runs, most) = self.running[user];
-        runs < most && self.up(leaf).all(|at| !self.queues[at].is_full())
+        let queue = &self.queues[leaf];
+        runs < most && queue.has_room_for_master(user) && self.up(leaf).all(|at| !self.queues[at].is_full())
     }
 
     fn start(&mut self, job: JobId) {
@@ -251,24 +285,26 @@ impl Book {
         self.queues[leaf].users.entry(user).or_default().apps += 1;
     }
 
-    /// Applications that wait run as far as there is room, those submitted first before others.
-    fn start_waiting(&mut self) -> Vec<JobId> {
+    /// Applications that wait run as far as there is room, those submitted first before others. Which do, whose counts are
+    /// to be looked at.
+    pub(super) fn start_waiting(&mut self) -> Vec<JobId> {
         let mut started = Vec::new();
         while self.n_waiting > 0 {
             let first = |(leaf, queue): (QueueAt, &Queue)| {
                 let mut waiting = queue.waiting.iter();
-                waiting.find(|&(_, &user)| self.has_room(leaf, user)).map(|(&seat, _)| (seat, leaf))
+                waiting.find(|&(_, &user)| self.has_room(leaf, user)).map(|(&turn, _)| (turn, leaf))
             };
             let has_room =
                 |&(leaf, _): &(QueueAt, &Queue)| self.up(leaf).all(|at| !self.queues[at].is_full());
-            let Some((seat, leaf)) = self.queues.iter().enumerate().filter(has_room).filter_map(first).min()
+            let Some((turn, leaf)) = self.queues.iter().enumerate().filter(has_room).filter_map(first).min()
             else {
                 break;
             };
-            self.queues[leaf].waiting.remove(&seat);
+            self.queues[leaf].waiting.remove(&turn);
             self.n_waiting -= 1;
-            self.start(seat.2);
-            started.push(seat.2);
+            let (_, (_, _, job)) = turn;
+            self.start(job);
+            started.push(job);
         }
         started
     }
@@ -284,8 +320,8 @@ impl Book {
         let Some(app) = &self.apps[job] else { return };
         if !app.runs && now.used > 0 {
             // The cluster began it by itself.
-            let (leaf, seat) = (app.leaf, app.seat);
-            self.queues[leaf].waiting.remove(&seat);
+            let (leaf, turn) = (app.leaf, self.queues[app.leaf].turn(app));
+            self.queues[leaf].waiting.remove(&turn);
             self.n_waiting -= 1;
             self.start(job);
         } else if !app.runs {

@@ -5,11 +5,12 @@
 
 use std::cmp::Reverse;
 
+use slackline_model::names::unknown;
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Cluster, JobId, Key, Lane};
 use slackline_policy::Policy;
 
-use super::book::{Active, Book, Here, Queue as Line, QueueAt};
+use super::book::{Active, Book, Here, MastersMax, Queue as Line, QueueAt};
 use super::online::{Applicant, Rules, Scheduler};
 use super::{CAPABILITIES, Container, ELSE, FILE, MEMORY, Turns, UserApps, VCORES};
 use crate::registry::PolicyEntry;
@@ -51,14 +52,17 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         "Reads the file as Hadoop 3 does: queues, capacity (percent, weights such as 2w, resources such as \
          [memory=10240,vcores=10]), maximum-capacity, minimum-user-limit-percent, user-limit-factor, ordering-policy of leaves \
          (fifo, fair, with fair.enable-size-based-weight) and of parents (utilization, priority-utilization with priority), \
-         max-parallel-apps, default-application-priority, queue-mappings by user.",
+         max-parallel-apps, maximum-am-resource-percent, default-application-priority, queue-mappings by user.",
         "A job is an application, and a slot is one container of slot-memory and slot-vcores. The queue is the flow's pool, \
          by its short name or its path; a flow without a pool is in the queue default.",
         "A free slot goes down the tree to the child that uses least of its guaranteed capacity and may have one more, then \
          to the first application in the leaf's order whose user is not above the limit: with fifo the highest priority (the \
          flow's, up to max-priority), then the first submitted. As in Hadoop a user may be one container above the limit, and \
          nothing is taken back.",
-        "Not modelled: preemption, maximum-am-resource-percent, node labels, reservations, locality delays, \
+        "Where ApplicationMasters hold slots (--profile hadoop), those of a leaf hold at most maximum-am-resource-percent of it, \
+         and those of a user their part of that; 0.1 where no file says so, as Hadoop has it. Applications beyond that wait, the \
+         highest priority first. One always runs.",
+        "Not modelled: preemption, node labels, reservations, locality delays, \
          queues that are made automatically, weights of users, groups. What of these a file says is named when it is \
          read.",
     ],
@@ -113,7 +117,15 @@ pub struct Queue {
     pub app_priority: u32,
     /// How many of its applications may run at a time.
     pub apps: u32,
+    /// What part of a leaf the masters of its applications may hold (`maximum-am-resource-percent`), where they hold slots.
+    pub masters: f32,
 }
+
+/// What part of a leaf masters may hold unless the file says so.
+pub const MASTERS: f32 = 0.1;
+
+/// MiB of which limits of masters are multiples (`yarn.scheduler.minimum-allocation-mb`).
+const MASTER_STEP: i64 = 1024;
 
 /// A size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,6 +160,7 @@ impl Queue {
             priority: 0,
             app_priority: 0,
             apps: u32::MAX,
+            masters: MASTERS,
         }
     }
 }
@@ -177,6 +190,69 @@ impl Hierarchy {
     pub fn chosen(self, settings: &Settings) -> Self {
         let priority_max = u32::try_from(settings.count(PRIORITY_MAX.name)).unwrap_or(u32::MAX);
         Self { priority_max, ..self }
+    }
+
+    /// With another part of its parent for the queue of that path or short name. The other queues of the parent share the rest
+    /// as they do now, evenly if they have nothing, and a maximum below the capacity is raised to it.
+    ///
+    /// # Errors
+    /// No such queue, or several; the root, or a queue without others beside it; capacities that are given as memory.
+    pub fn with_capacity(mut self, name: &str, part: f32) -> Result<Self, String> {
+        let at = self.queue(name)?;
+        let Some(parent) = self.queues[at].parent else {
+            return Err("found root, which has all of the cluster, expected a queue below it".to_owned());
+        };
+        let others: Vec<usize> =
+            (0..self.queues.len()).filter(|&k| k != at && self.queues[k].parent == Some(parent)).collect();
+        if others.is_empty() {
+            let path = &self.queues[at].path;
+            return Err(format!(
+                "found {path}, which has all of its parent, expected a queue with others beside it"
+            ));
+        }
+        let part_of = |k: usize| match self.queues[k].capacity {
+            Capacity::Part(part) => Ok(part),
+            Capacity::Memory(_) => Err(format!(
+                "found resources as the capacity of {}, expected a part of its parent",
+                self.queues[k].path
+            )),
+        };
+        part_of(at)?;
+        let parts = others.iter().map(|&k| part_of(k)).collect::<Result<Vec<f32>, String>>()?;
+        let sum: f32 = parts.iter().sum();
+        let share = |of: f32| if sum > 0.0 { of / sum } else { 1.0 / parts.len() as f32 };
+        let shares: Vec<(usize, f32)> =
+            others.iter().zip(&parts).map(|(&k, &of)| (k, share(of) * (1.0 - part))).collect();
+        for (k, part) in shares.into_iter().chain([(at, part)]) {
+            let queue = &mut self.queues[k];
+            queue.capacity = Capacity::Part(part);
+            if let Capacity::Part(most) = queue.maximum {
+                queue.maximum = Capacity::Part(most.max(part));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The queue of that path or short name, a leaf or not.
+    fn queue(&self, name: &str) -> Result<usize, String> {
+        let is_short = |queue: &Queue| queue.path.rsplit_once('.').is_some_and(|(_, short)| short == name);
+        let exact = self.queues.iter().position(|queue| queue.path == name);
+        let mut short = (0..self.queues.len()).filter(|&at| is_short(&self.queues[at]));
+        match (exact, short.next(), short.next()) {
+            (Some(at), ..) | (None, Some(at), None) => Ok(at),
+            (None, Some(_), Some(_)) => {
+                Err(format!("found several queues {name:?}, expected the path of one"))
+            }
+            (None, None, _) => {
+                // They are listed as this one is written.
+                let is_path = name.contains('.');
+                let as_written =
+                    |path: &String| path.rsplit('.').next().filter(|_| !is_path).unwrap_or(path).to_owned();
+                let names: Vec<String> =
+                    self.queues.iter().skip(1).map(|queue| as_written(&queue.path)).collect();
+                Err(unknown("queue", name, &names))
+            }
+        }
     }
 
     /// The leaf of that path or short name; `None` if there is none, or several of that name.
@@ -369,6 +445,33 @@ impl ByCapacity {
         ceil_div(share.max(percent).min(most), one) * one
     }
 
+    /// MiB that each queue may have now, with what its siblings use left out (`ParentQueue.getResourceLimitsOfChild`). O(queues).
+    fn current_limits(&self, book: &Book) -> Vec<i64> {
+        let one = book.container.memory.cast_signed();
+        let used = |at: QueueAt| i64::from(book.queues[at].used) * one;
+        let mut limits: Vec<i64> = Vec::with_capacity(self.sizes.len());
+        for (at, queue) in self.hierarchy.queues.iter().enumerate() {
+            let left = queue.parent.map_or(self.cluster, |parent| limits[parent] - used(parent) + used(at));
+            limits.push(left.min(self.sizes[at].maximum));
+        }
+        limits
+    }
+
+    /// How many masters may be in a leaf, which may have so many MiB now (`LeafQueue.calculateAndGetAMResourceLimit` and
+    /// `getUserAMResourceLimit`).
+    fn masters_max(&self, at: QueueAt, limit: i64, users: u32, one: i64) -> MastersMax {
+        let (queue, size) = (&self.hierarchy.queues[at], self.sizes[at]);
+        let masters = |memory: i64, part: f32| {
+            let memory = (memory as f64 * f64::from(part) + 0.5) as i64;
+            let limit = ceil_div(memory, MASTER_STEP).saturating_mul(MASTER_STEP);
+            u32::try_from(limit.div_euclid(one)).unwrap_or(u32::MAX)
+        };
+        let of_all = masters(size.guaranteed.max(limit), queue.masters);
+        let of_user = (queue.user_limit / 100.0).max(1.0 / users.max(1) as f32).min(1.0);
+        let factor = if queue.user_limit_factor < 0.0 { 1.0 } else { of_user * queue.user_limit_factor };
+        MastersMax { of_all, of_each: masters(size.guaranteed, queue.masters * factor).min(of_all) }
+    }
+
     /// The queue that a name stands for.
     fn named(&self, name: &str, book: &Book) -> Option<QueueAt> {
         self.hierarchy.leaf(name).filter(|&at| book.queues[at].children.is_empty())
@@ -423,6 +526,16 @@ impl Rules for ByCapacity {
     fn resize(&mut self, book: &Book, slots: u32) {
         self.cluster = i64::from(slots) * book.container.memory.cast_signed();
         self.measure();
+    }
+
+    fn limit_masters(&self, book: &mut Book) {
+        let one = book.container.memory.cast_signed();
+        for (at, limit) in self.current_limits(book).into_iter().enumerate() {
+            if book.queues[at].children.is_empty() {
+                let users = book.queues[at].asking();
+                book.queues[at].masters = Some(self.masters_max(at, limit, users, one));
+            }
+        }
     }
 
     fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {

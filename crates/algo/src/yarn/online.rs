@@ -23,6 +23,9 @@ pub(super) trait Rules {
     /// The cluster has so many slots from now on.
     fn resize(&mut self, book: &Book, slots: u32);
 
+    /// Says in the book how many applications may run at a time because of what their masters hold.
+    fn limit_masters(&self, _book: &mut Book) {}
+
     /// The application that gets the next slot, among those that are accepted.
     fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId>;
 }
@@ -79,6 +82,7 @@ impl<R: Rules> Scheduler<R> {
             Ok(leaf) => {
                 let priority = self.rules.priority(leaf, flow.priority);
                 let user = user.unwrap_or(NOBODY);
+                self.limit_masters(view);
                 self.book.submit(job, (leaf, user, priority), (view.now, flow.release));
             }
             Err(why) => self.failure = Some(why),
@@ -104,8 +108,16 @@ impl<R: Rules> Scheduler<R> {
     }
 
     fn leave(&mut self, job: JobId, view: &View<'_>) {
+        self.limit_masters(view);
         for started in self.book.leave(job) {
             self.look(started, view);
+        }
+    }
+
+    /// Limits the masters of applications where they hold slots: Hadoop does when one comes or goes, or machines do.
+    fn limit_masters(&mut self, view: &View<'_>) {
+        if view.held.has_masters() {
+            self.rules.limit_masters(&mut self.book);
         }
     }
 
@@ -229,6 +241,10 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
         let slots = lanes.iter().map(|&lane| view.state.alive(lane)).sum::<u32>() + view.held.masters();
         if self.slots.replace(slots) != Some(slots) {
             self.rules.resize(&self.book, slots);
+            self.limit_masters(view);
+            for started in self.book.start_waiting() {
+                self.look(started, view);
+            }
         }
     }
 

@@ -15,11 +15,35 @@ struct Bench<R> {
     rules: R,
     book: Book,
     jobs: u32,
+    has_masters: bool,
 }
 
 impl<R: Rules> Bench<R> {
     fn new((rules, book): (R, Book)) -> Self {
-        Self { rules, book, jobs: 0 }
+        Self { rules, book, jobs: 0, has_masters: false }
+    }
+
+    fn with_masters(self) -> Self {
+        Self { has_masters: true, ..self }
+    }
+
+    fn limit_masters(&mut self) {
+        if self.has_masters {
+            self.rules.limit_masters(&mut self.book);
+        }
+    }
+
+    /// An application is over; others may run because of it, which want a lot.
+    fn leave(&mut self, job: JobId) {
+        self.limit_masters();
+        for job in self.book.leave(job) {
+            self.want(job, 100);
+        }
+    }
+
+    /// Which applications may run: those want something.
+    fn runs(&self, jobs: &[JobId]) -> Vec<bool> {
+        jobs.iter().map(|&job| self.book.counts(job).wants > 0).collect()
     }
 
     /// Another application of a user in a queue.
@@ -32,6 +56,7 @@ impl<R: Rules> Bench<R> {
         let job = JobId(self.jobs);
         self.jobs += 1;
         let priority = self.rules.priority(leaf, priority);
+        self.limit_masters();
         self.book.submit(job, (leaf, user, priority), (Time(u64::from(self.jobs)), Time::ZERO));
         self.want(job, 100);
         job
@@ -361,4 +386,65 @@ fn rules_place_applications_in_their_order() {
     assert_eq!(bench.leaf(Some("b"), Some("u")), Ok(3), "root.users.u");
     let refused = bench.leaf(Some("b"), None).unwrap_err();
     assert!(refused.contains("the placement policy of the file gives it no queue"), "{refused}");
+}
+
+#[test]
+fn masters_hold_a_part_of_a_queue_and_of_what_a_user_may_have() {
+    // 20 slots, half of them guaranteed: masters of all users hold a fifth of what the queue may have now, which is all, and
+    // those of one user a fifth of what the queue is guaranteed.
+    let mut hierarchy = queues(&[("a", 50.0), ("b", 50.0)]);
+    hierarchy.queues[1].masters = 0.2;
+    let mut bench = by_capacity(20, hierarchy).with_masters();
+    let ann: Vec<JobId> = (0..4).map(|_| bench.submit(1, "ann")).collect();
+    let bob: Vec<JobId> = (0..4).map(|_| bench.submit(1, "bob")).collect();
+    assert_eq!(bench.runs(&ann), [true, true, false, false]);
+    assert_eq!(bench.runs(&bob), [true, true, false, false], "four of them hold the fifth of all");
+    bench.leave(bob[0]);
+    assert_eq!(bench.runs(&[ann[2], bob[2]]), [false, true], "ann has what one may");
+    bench.leave(ann[0]);
+    assert_eq!(bench.runs(&ann[1..]), [true, true, false]);
+}
+
+#[test]
+fn one_master_is_always_there_and_the_most_urgent_next() {
+    let mut hierarchy = queues(&[("a", 100.0)]);
+    (hierarchy.queues[1].masters, hierarchy.priority_max) = (0.001, 9);
+    let mut bench = by_capacity(10, hierarchy.clone()).with_masters();
+    let jobs: Vec<JobId> = [None, Some(1), Some(5)]
+        .into_iter()
+        .map(|priority| bench.submit_urgent(1, "ann", priority))
+        .collect();
+    assert_eq!(bench.runs(&jobs), [true, false, false]);
+    bench.leave(jobs[0]);
+    assert_eq!(bench.runs(&jobs[1..]), [false, true]);
+    // Where masters hold no slots there is nothing to limit.
+    let mut bench = by_capacity(10, hierarchy);
+    let jobs: Vec<JobId> = (0..3).map(|_| bench.submit(1, "ann")).collect();
+    assert_eq!(bench.runs(&jobs), [true; 3]);
+}
+
+#[test]
+fn another_capacity_leaves_the_rest_to_the_others() {
+    let mut hierarchy = queues(&[("a", 50.0), ("b", 30.0), ("c", 20.0)]);
+    hierarchy.queues[2].maximum = Capacity::Part(0.5);
+    let parts = |name: &str, part| {
+        let changed = hierarchy.clone().with_capacity(name, part).unwrap();
+        let percent = |of: Capacity| match of {
+            Capacity::Part(part) => (part * 100.0).round(),
+            Capacity::Memory(_) => f32::NAN,
+        };
+        changed.queues[1..]
+            .iter()
+            .map(|queue| (percent(queue.capacity), percent(queue.maximum)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(parts("root.a", 0.75), [(75.0, 100.0), (15.0, 50.0), (10.0, 100.0)]);
+    assert_eq!(parts("a", 0.0), [(0.0, 100.0), (60.0, 60.0), (40.0, 100.0)]);
+    let nothing = queues(&[("a", 100.0), ("b", 0.0), ("c", 0.0)]).with_capacity("a", 0.5).unwrap();
+    assert_eq!(nothing.queues[2].capacity, Capacity::Part(0.25));
+    let error = |name| hierarchy.clone().with_capacity(name, 0.5).unwrap_err();
+    assert!(error("d").contains("one of a, ") && error("root.d").contains("one of root.a, "));
+    assert!(error("root").contains("all of the cluster"));
+    let alone = queues(&[("a", 100.0)]).with_capacity("a", 0.5).unwrap_err();
+    assert!(alone.contains("others beside it"), "{alone}");
 }

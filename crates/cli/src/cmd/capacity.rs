@@ -132,7 +132,8 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         }
     };
     let answer = found.found.filter(|_| asked.report.is_asked());
-    let answer = answer.map(|value| search_for.at(&draft, value)).transpose();
+    let at = |value| Ok((search_for.policy_at(value)?, search_for.at(&draft, value)?));
+    let answer: Result<Option<_>, CapacityError> = answer.map(at).transpose();
     let answer = answer.map_err(|error| anyhow!("{}: {error}", source.name))?;
     drop(shown);
     let head = format!(
@@ -161,12 +162,13 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         let seeds = vec![asked.shape.root_seed()];
         let about = about(source.short_name(), "tune", seeds, recorded, loaded.sha256.clone());
         let page = match &answer {
-            Some((instance, options)) => drawn(Page::new(instance, about), instance, policy, options)?
-                .with_note(format!(
+            Some((policy, (instance, options))) => {
+                drawn(Page::new(instance, about), instance, policy, options)?.with_note(format!(
                     "The timeline and the flows are those with the answer, {} = {}.",
-                    axis.knob.name(),
+                    axis.knob,
                     found.found.unwrap_or_default()
-                )),
+                ))
+            }
             None => Page::new(&loaded.instance, about),
         };
         asked.report.write(&page.with_capacity(&found, &question))?;

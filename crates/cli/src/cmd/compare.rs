@@ -1,6 +1,8 @@
-//! `compare`: several policies on one workload, side by side.
+//! `compare`: several policies on one workload, or on several files or pieces of one, side by side.
 
+mod course;
 mod drawing;
+mod samples;
 mod written;
 
 use std::path::PathBuf;
@@ -12,7 +14,7 @@ use clap::Args;
 use clap::builder::PossibleValue;
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
-use slackline::import::{Loaded, RecordedOptions, bounds};
+use slackline::import::{Every, Loaded, RecordedOptions, bounds};
 use slackline::parallel::processors;
 use slackline::recorded::{self, Distance};
 use slackline::registry::ALL;
@@ -23,7 +25,9 @@ use slackline::simulate::{Left, SimulateError};
 use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
 
+use self::course::{Course, Results};
 use self::drawing::Drawing;
+use self::samples::{Sample, Samples};
 use self::written::Written;
 use super::Answer;
 use crate::args::listed::Listed;
@@ -31,7 +35,7 @@ use crate::args::output::Form;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::clock::Stopwatches;
 use crate::history::Past;
-use crate::input::{self, Source, tell, warn_of_load};
+use crate::input::{self, Source};
 use crate::out;
 use crate::progress::Progress;
 use crate::tables::Tables;
@@ -45,16 +49,19 @@ Examples:
   slackline compare examples/nightly.toml -p all --timeout 5m
   slackline compare examples/nightly.toml -p fair,edf --machines 6,8,10
   slackline compare trace.tsv --by size --machines 600 --slots 3 --deadlines 3
+  slackline compare week.jsonl --each day -p fifo,edf,auto
+  slackline compare monday.swf tuesday.swf wednesday.swf -p fifo,fair
 
 The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
 better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval, \
-a rank is the mean of the ranks by cost, and differences to the first policy are paired, seed by seed. With several --machines there is a \
+a rank is the mean of the ranks by cost, and differences to the first policy are paired, seed by seed. The same holds over several \
+workloads, and with --each over the days of one. With several --machines there is a \
 row for each size and policy (with --seeds tables for each size), and deadlines that --deadlines F makes are those of the largest cluster, \
 for all sizes. A --history is only read: every run begins with the same.")]
 pub(crate) struct Compare {
-    /// Workload document or trace; - for standard input
-    #[arg(value_name = "WORKLOAD")]
-    workload: PathBuf,
+    /// Workload document or trace; - for standard input. Figures are means over several
+    #[arg(value_name = "WORKLOAD", required = true)]
+    workloads: Vec<PathBuf>,
     /// Policies, or all
     ///
     /// As in fifo,fair:by=flow. What follows command: is all one program with its arguments, commas included.
@@ -76,6 +83,12 @@ pub(crate) struct Compare {
     /// Each draws by itself; figures are means, intervals and paired differences.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value::whole::<u32>(1, 10_000), help_heading = "Simulation")]
     seeds: u32,
+    /// Cut the workload into days (or weeks, or pieces of such a length) and average over them
+    ///
+    /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a start, and has the flows that
+    /// are released in it. Each piece begins with an empty cluster, so that what a day leaves to the next is not counted.
+    #[arg(long, value_name = "day|DURATION", value_parser = str::parse::<Every>, help_heading = "Simulation")]
+    each: Option<Every>,
     /// Policies that run at a time [default: as many as there are processors]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Simulation")]
     threads: Option<u16>,
@@ -107,7 +120,7 @@ fn group() -> Listed<&'static str> {
     Listed::of("group", comparison::GROUPS.map(|by| (name(by), by)))
 }
 
-/// What all seeds have in common.
+/// What all samples have in common.
 struct Setting<'a> {
     args: &'a Compare,
     source: &'a Source,
@@ -120,15 +133,19 @@ struct Setting<'a> {
     is_shown: bool,
 }
 
-/// What one seed gave on one cluster.
+/// What one sample gave on one cluster.
 struct Round {
+    /// Which sample, where they are files or pieces.
+    name: Option<String>,
     machines: u32,
+    /// How many flows it has, and what the cluster is.
+    flows: u64,
+    cluster: String,
     rows: Vec<Row>,
     bound: Option<f64>,
     headlines: String,
     objective: Objective,
     options: RecordedOptions,
-    sha256: String,
     /// What is drawn of each policy, if this round is.
     drawn: Vec<Option<Drawn>>,
 }
@@ -138,7 +155,8 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let shapes = args.shape.sizes();
     let is_swept = shapes.len() > 1;
     let mut columns = args.by.map_or_else(comparison::column_names, comparison::column_names_by);
-    if is_swept && args.seeds == 1 {
+    let is_averaged = args.seeds > 1 || args.workloads.len() > 1 || args.each.is_some();
+    if is_swept && !is_averaged {
         columns.insert(0, comparison::MACHINES);
     }
     let view = args.table.view(&args.output, &columns)?;
@@ -152,18 +170,23 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     if is_swept {
         refuse_with_sizes(args)?;
     }
+    refuse_schedules_of_several(args)?;
     let past = Past::read(&args.simulation)?;
-    let source = input::read(&args.workload, args.output.file())?;
+    let read = |workload: &PathBuf| input::read(workload, args.output.file());
+    let sources = args.workloads.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
     let mut policies: Vec<PolicySpec> = named.into_iter().map(|policy| args.answers.of(policy)).collect();
     let shapes =
         shapes.iter().map(|shape| shape.options(&tables.importers)).collect::<anyhow::Result<Vec<_>>>()?;
     let first = args.shape.root_seed();
-    let mut loaded = Some(source.load(&shapes[0].clone().with_seed(first))?);
+    let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
+    let samples = Samples { sources: &sources, every: args.each, seeds: &seeds };
+    let mut of_first = Some(samples.of(&sources[0], &shapes[0], first)?);
+    let loaded = of_first.as_ref().and_then(|samples| Some(&samples.first()?.loaded));
     // What really happened stands first beside the policies that are compared unless others are asked for; it did on one
     // cluster.
     if !is_swept
-        && loaded.as_ref().is_some_and(|loaded| loaded.recorded.is_some())
+        && loaded.is_some_and(|loaded| loaded.recorded.is_some())
         && policies.iter().map(PolicySpec::spec).eq(tables.policies.usual())
     {
         policies.insert(0, tables.policies.parse(recorded::NAME)?);
@@ -173,67 +196,29 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     // Tables of groups and of several sizes do not show how far the rows are from what happened.
     let beside = Some(policies.as_slice()).filter(|_| !is_swept && args.by.is_none());
     let has_profile = args.simulation.profile.0.is_some();
-    let warning = loaded.as_ref().and_then(|loaded| input::warn_of_recorded(loaded, beside, has_profile));
+    let warning = loaded.and_then(|loaded| input::warn_of_recorded(loaded, beside, has_profile));
     if let Some(dir) = &args.schedules {
         std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
     }
-    let seeds: Vec<u64> = (0..u64::from(args.seeds)).map(|k| first.wrapping_add(k)).collect();
-    let mut progress = None;
-    let mut sizes: Vec<Vec<Round>> = Vec::new();
-    // Of several sizes and seeds the first is drawn.
-    let mut first_loaded = None;
-    for shape in &shapes {
-        let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
-        let mut rounds = Vec::new();
-        for (k, &seed) in seeds.iter().enumerate() {
-            let mut loaded = match loaded.take() {
-                Some(first) => first,
-                None => source.load(&shape.clone().with_seed(seed))?,
-            };
-            // Deadlines must be the same for all sizes: those of the largest cluster.
-            if let (true, Some(_), Some(largest)) = (is_swept, args.shape.deadlines, shapes.last()) {
-                let largest = source.load(&largest.clone().with_seed(seed))?;
-                loaded.instance = loaded.instance.with_deadlines_of(&largest.instance);
-            }
-            loaded.prepare(args.simulation.grain)?;
-            if k == 0 {
-                if sizes.is_empty() {
-                    tell(&source.name, &loaded.diagnostics);
-                    warn_of_seeds(args, &loaded);
-                }
-                warn_of_load(&loaded.instance);
-            }
-            let runs = policies.len() * seeds.len() * shapes.len();
-            let progress = progress.get_or_insert_with(|| Progress::new(runs, loaded.instance.n_tasks()));
-            let setting = Setting {
-                args,
-                source: &source,
-                past: &past,
-                policies: &policies,
-                progress,
-                late: &late,
-                is_shown: seeds.len() == 1 && !is_swept,
-            };
-            let base = (sizes.len() * seeds.len() + k) * policies.len();
-            let is_drawn = args.report.is_asked() && first_loaded.is_none();
-            rounds.push(round(&setting, &loaded, seed, base, is_drawn)?);
-            if is_drawn {
-                first_loaded = Some(loaded);
-            }
-        }
-        sizes.push(rounds);
-    }
-    drop(progress);
+    let course = Course {
+        args,
+        samples: &samples,
+        shapes: &shapes,
+        policies: &policies,
+        past: &past,
+        is_shown: !is_averaged && !is_swept,
+    };
+    let Results { mut sizes, first_loaded } = course.run(of_first.take())?;
     if let Some(by) = args.by {
-        refuse_without_groups(by, &sizes[0][0].rows, &source.name)?;
+        refuse_without_groups(by, &sizes[0], &samples.title())?;
     }
-    let written = Written { args, view: &view, policies: &policies, seeds: &seeds, warning };
+    let written = Written { args, view: &view, policies: &policies, samples: &samples, warning };
     match sizes.as_slice() {
         [only] => written.write(only)?,
         several => written.write_sizes(several)?,
     }
     if let Some(loaded) = &first_loaded {
-        written.write_page(loaded, source.short_name(), &mut sizes)?;
+        written.write_page(loaded, &mut sizes)?;
     }
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();
@@ -242,11 +227,24 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
 }
 
 /// A table of groups has nothing to show where no flows are in any.
-fn refuse_without_groups(by: &str, rows: &[Row], workload: &str) -> anyhow::Result<()> {
-    let ran = || rows.iter().filter_map(|row| row.result.as_ref().ok());
+fn refuse_without_groups(by: &str, rounds: &[Round], workload: &str) -> anyhow::Result<()> {
+    let ran = || rounds.iter().flat_map(|round| &round.rows).filter_map(|row| row.result.as_ref().ok());
     let has_groups = |figures: &Figures| figures.groups.iter().any(|group| group.by == by);
     if ran().next().is_some() && !ran().any(has_groups) {
         bail!("--by: found {by}, which tells no flows of {workload} apart");
+    }
+    Ok(())
+}
+
+/// Schedules are for `check`, which reads one workload as it is.
+fn refuse_schedules_of_several(args: &Compare) -> anyhow::Result<()> {
+    let found = match args.each {
+        Some(_) => "--each",
+        None if args.workloads.len() > 1 => "several workloads",
+        None => return Ok(()),
+    };
+    if args.schedules.is_some() {
+        bail!("--schedules: found {found} with it, expected one workload as it is, which `check` can read");
     }
     Ok(())
 }
@@ -287,14 +285,9 @@ fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
     }
 }
 
-/// Runs all policies with one seed, which are those from `base` on of all runs.
-fn round(
-    setting: &Setting<'_>,
-    loaded: &Loaded,
-    seed: u64,
-    base: usize,
-    is_drawn: bool,
-) -> anyhow::Result<Round> {
+/// Runs all policies on one sample, which are those from `base` on of all runs.
+fn round(setting: &Setting<'_>, sample: &Sample, base: usize, is_drawn: bool) -> anyhow::Result<Round> {
+    let Sample { ref name, seed, ref loaded } = *sample;
     let Setting { args, source, past, policies, progress, late, .. } = *setting;
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
@@ -342,13 +335,15 @@ fn round(
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
     Ok(Round {
+        name: name.clone(),
         machines: instance.cluster().n_machines(),
+        flows: instance.flows().len() as u64,
+        cluster: headline::cluster(instance),
         rows: rows(setting, instance, &compared),
         bound,
         headlines,
         objective: instance.objective(),
         options,
-        sha256: loaded.sha256.clone(),
         drawn: drawing.map_or_else(Vec::new, Drawing::into_drawn),
     })
 }

@@ -41,6 +41,7 @@ Examples:
   slackline tune examples/nightly.toml --machines 1..50 --until missed:0 -p edf
   slackline tune trace.tsv --machines 10..6000 --deadlines 3 --until missed:1% --until p95_response:2h -p edf
   slackline tune examples/nightly.toml --over slowstart=0.05..1 -p fair
+  slackline tune examples/hadoop-log --over capacity:prod=20..80:5 -p yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml
 
 Splits: --total-slots divides slots one by one; --machines with --slots gives every machine the same m map \
 and r reduce slots, m + r = --slots. Without either, the workload's own machines are divided so. Flows are \
@@ -49,9 +50,10 @@ of one job and all there at 0.
 Capacity: sizes of --machines A..B, or of --over slots=A..B, are simulated under --policy until the fewest is \
 known that meets every --until: by halves, and then next to the answer and about 5 % from it, to see whether more is \
 better here (it need not be). --search every tries all sizes up to the answer. A simulation ends early once a \
-condition cannot be met: flows that are open after their deadline count at once. Settings (--over slowstart=A..B, heartbeat=A..B), sizes with a step (A..B:STEP), and \
+condition cannot be met: flows that are open after their deadline count at once. Settings (--over slowstart=A..B, heartbeat=A..B, capacity:QUEUE=A..B), sizes with a step (A..B:STEP), and \
 sizes without --until are all simulated to their end, and make a curve (--format csv). Deadlines that --deadlines F makes \
-are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). If nothing does, the exit code is 1. Ctrl-C ends the search with what \
+are those of the largest cluster, for all sizes (of map-slots and reduce-slots those of the cluster as it stands). Where a queue gets another capacity, maximums below \
+a capacity are raised to it. If nothing does, the exit code is 1. Ctrl-C ends the search with what \
 it knows.")]
 pub(crate) struct Tune {
     /// Workload document or trace; - for standard input
@@ -103,8 +105,9 @@ pub(crate) struct Tune {
     at_most: Vec<String>,
     /// Vary this instead of machines
     ///
-    /// slots, map-slots or reduce-slots of each machine, slowstart or heartbeat: NAME=A..B, or NAME=A..B:STEP. Of sizes the
-    /// fewest with every --until is found; of settings the one that costs least, by the objective.
+    /// slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE, the percent of its parent that a
+    /// queue of yarn-capacity has (the other queues of the parent share the rest as they did): NAME=A..B, or NAME=A..B:STEP. Of
+    /// sizes the fewest with every --until is found; of settings the one that costs least, by the objective.
     #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "front", "schedule", "total_slots"])]
     over: Option<Axis>,
@@ -182,7 +185,7 @@ fn until() -> Listed<Until> {
 }
 
 fn axis() -> Listed<Axis> {
-    Listed::new(Knob::ALL.map(|knob| format!("{}=", knob.name())), str::parse::<Axis>)
+    Listed::new(Knob::beginnings(), str::parse::<Axis>)
 }
 
 impl Tune {

@@ -1,6 +1,7 @@
 //! The program as its users meet it: the built binary, its output, its exit codes.
 //!
 //! - `verbs`: every verb does what it says;
+//! - `samples`: figures over days, files and seeds;
 //! - `same`: same command, same bytes; another seed, other bytes;
 //! - `plans`: plans pass `check`, refusals say why;
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
@@ -72,6 +73,7 @@ mod runs_terminal;
 mod runs_told;
 mod runs_watched;
 mod same;
+mod samples;
 mod serve;
 mod specifications;
 mod streams;

@@ -16,7 +16,7 @@ fn is_page(file: &std::path::Path, verb: &str) -> bool {
 }
 
 /// The document in a page.
-fn data(page: &std::path::Path) -> String {
+pub(crate) fn data(page: &std::path::Path) -> String {
     let html = fs::read_to_string(page).unwrap();
     let packed = html.split_once("id=\"data\">").unwrap().1.split_once('<').unwrap().0;
     let packed = base64::engine::general_purpose::STANDARD.decode(packed.trim()).unwrap();

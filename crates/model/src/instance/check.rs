@@ -11,7 +11,7 @@ use crate::id::MachineId;
 use crate::names::is_printable;
 use crate::time::SECONDS_MAX;
 
-pub(super) use flows::{check_one, limits, recurrence, recurrences};
+pub(super) use flows::{check_one, limits, recurrences};
 
 /// Most slots a lane may have, so that slot numbers and their sums fit `u32`.
 const SLOTS_MAX: u64 = 1 << 31;

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use std::rc::Rc;
 
 use super::build::{arrival, build};
-use super::check::{check_one, recurrence};
+use super::check::check_one;
 use super::derive::{derive, resolve_costs};
 use super::{Arrival, Instance};
 use crate::draft::{Draft, FlowDraft};
@@ -74,7 +74,7 @@ impl Ord for Coming {
 impl Coming {
     /// The recurrence of that number, if there are so many.
     fn of(draft: Rc<FlowDraft>, (index, k): (usize, u32), mark: u32) -> Option<Self> {
-        let (_, shift) = recurrence(&draft, k)?;
+        let (_, shift) = draft.recurrence(k)?;
         let release = Time::from_seconds_nearest(draft.release + shift);
         Some(Self { release, rank: (index, k), mark, draft })
     }
@@ -161,7 +161,7 @@ impl Intake {
         (index, k): (usize, u32),
         next: Option<Time>,
     ) -> Result<Arrival, Invalid> {
-        let (name, shift) = recurrence(draft, k).expect("invariant: only recurrences that there are come");
+        let (name, shift) = draft.recurrence(k).expect("invariant: only recurrences that there are come");
         if !self.names.insert(hash(&name)) {
             return Err(problem("id", format!("found flow {name:?} a second time")));
         }

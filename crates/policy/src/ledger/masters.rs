@@ -52,6 +52,11 @@ impl Masters {
         }
     }
 
+    /// Whether each needs a slot.
+    pub(crate) fn need_slots(&self) -> bool {
+        self.rules.most.is_some()
+    }
+
     /// Slots that masters hold.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         let live = self.live.values().map(|master| master.slot);

@@ -11,7 +11,7 @@ use crate::names::unknown;
 use crate::simulate::Options;
 
 /// What is varied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Knob {
     /// Machines of the first group.
@@ -26,15 +26,26 @@ pub enum Knob {
     Slowstart,
     /// Seconds between two reports of a machine.
     Heartbeat,
+    /// Percent of its parent that a queue of `yarn-capacity` is guaranteed. The other queues of the parent share the rest
+    /// as they share it now, and a maximum below the capacity is raised to it.
+    Capacity(String),
 }
 
-impl Knob {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Machines, Self::Slots, Self::MapSlots, Self::ReduceSlots, Self::Slowstart, Self::Heartbeat];
+/// What the name of [`Knob::Capacity`] begins with; the queue follows, by its path or short name.
+const CAPACITY: &str = "capacity:";
 
-    /// Its name, which is that of the option that sets it.
-    pub const fn name(self) -> &'static str {
+/// Knobs that have no name of their own in them.
+const PLAIN: [Knob; 6] =
+    [Knob::Machines, Knob::Slots, Knob::MapSlots, Knob::ReduceSlots, Knob::Slowstart, Knob::Heartbeat];
+
+impl Knob {
+    /// How texts of axes begin, one for each.
+    pub fn beginnings() -> impl Iterator<Item = String> {
+        PLAIN.into_iter().map(|knob| format!("{knob}=")).chain([CAPACITY.to_owned()])
+    }
+
+    /// Its name, which is that of the option that sets it; without the queue, where it is of one.
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Machines => "machines",
             Self::Slots => "slots",
@@ -42,11 +53,27 @@ impl Knob {
             Self::ReduceSlots => "reduce-slots",
             Self::Slowstart => "slowstart",
             Self::Heartbeat => "heartbeat",
+            Self::Capacity(_) => "capacity",
         }
     }
 
+    fn named(name: &str) -> Result<Self, String> {
+        if let Some(queue) = name.strip_prefix(CAPACITY) {
+            if queue.is_empty() {
+                return Err(
+                    "found capacity: without a queue, expected one, such as capacity:root.prod=20..80"
+                        .to_owned(),
+                );
+            }
+            return Ok(Self::Capacity(queue.to_owned()));
+        }
+        let known = PLAIN.each_ref().map(Self::name);
+        let names: Vec<&str> = known.into_iter().chain(["capacity:QUEUE"]).collect();
+        PLAIN.into_iter().find(|knob| knob.name() == name).ok_or_else(|| unknown("setting", name, &names))
+    }
+
     /// Whether less of it is less of a cluster.
-    pub const fn is_size(self) -> bool {
+    pub const fn is_size(&self) -> bool {
         matches!(self, Self::Machines | Self::Slots | Self::MapSlots | Self::ReduceSlots)
     }
 
@@ -54,12 +81,14 @@ impl Knob {
     ///
     /// # Errors
     /// Slots of another kind than the machines have.
-    pub(super) fn set(self, draft: &mut Draft, options: &mut Options, value: f64) -> Result<(), String> {
+    pub(super) fn set(&self, draft: &mut Draft, options: &mut Options, value: f64) -> Result<(), String> {
         let whole = value as u32;
         match self {
             Self::Machines => draft.machines[0].count = whole,
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
+            // It is the policy that differs.
+            Self::Capacity(_) => {}
             Self::Slots | Self::MapSlots | Self::ReduceSlots => {
                 for machine in &mut draft.machines {
                     machine.slots = self.of_machine(machine.slots, whole)?;
@@ -69,7 +98,7 @@ impl Knob {
         Ok(())
     }
 
-    fn of_machine(self, slots: Slots, value: u32) -> Result<Slots, String> {
+    fn of_machine(&self, slots: Slots, value: u32) -> Result<Slots, String> {
         match (self, slots) {
             (Self::Slots, Slots::Universal(_)) => Ok(Slots::Universal(value)),
             (Self::MapSlots, Slots::Typed { reduce, .. }) => Ok(Slots::Typed { map: value, reduce }),
@@ -149,9 +178,7 @@ impl FromStr for Axis {
         const EXPECTED: &str =
             "expected NAME=A..B or NAME=A..B:STEP, such as slots=1..16 or slowstart=0.05..1";
         let (name, values) = text.split_once('=').ok_or(EXPECTED)?;
-        let names = Knob::ALL.map(Knob::name);
-        let knob = Knob::ALL.into_iter().find(|knob| knob.name() == name.trim());
-        let knob = knob.ok_or_else(|| unknown("setting", name.trim(), &names))?;
+        let knob = Knob::named(name.trim())?;
         let (range, step) =
             values.split_once(':').map_or((values, None), |(range, step)| (range, Some(step)));
         let (from, to) = range.split_once("..").ok_or(EXPECTED)?;
@@ -161,11 +188,12 @@ impl FromStr for Axis {
         if from > to {
             return Err(format!("found {from}..{to}, expected the smaller value first"));
         }
-        Ok(Self { knob, values: values_of(knob, (from, to), step)? })
+        let values = values_of(&knob, (from, to), step)?;
+        Ok(Self { knob, values })
     }
 }
 
-fn values_of(knob: Knob, (from, to): (f64, f64), step: Option<f64>) -> Result<Values, String> {
+fn values_of(knob: &Knob, (from, to): (f64, f64), step: Option<f64>) -> Result<Values, String> {
     if knob.is_size() && step.is_none() {
         return Ok(Values::Range(from as u32..=to as u32));
     }
@@ -191,7 +219,7 @@ fn digits(value: f64) -> f64 {
 }
 
 impl Knob {
-    fn value(self, text: &str) -> Result<f64, String> {
+    fn value(&self, text: &str) -> Result<f64, String> {
         let wrong = |expected: &str| format!("found {text:?} for {}, expected {expected}", self.name());
         let number = match self {
             Self::Heartbeat => return duration::parse_option(text).map_err(|expected| wrong(&expected)),
@@ -199,10 +227,25 @@ impl Knob {
                 let number = text.parse().ok().filter(|value: &f64| (0.0..=1.0).contains(value));
                 return number.ok_or_else(|| wrong("a fraction from 0 to 1"));
             }
+            Self::Capacity(_) => {
+                let number = text.trim_end_matches('%').trim_end().parse().ok();
+                let number = number.filter(|value: &f64| (0.0..=100.0).contains(value));
+                return number.ok_or_else(|| wrong("a percentage from 0 to 100"));
+            }
             Self::Machines | Self::Slots => text.parse().ok().filter(|n: &u32| *n > 0),
             Self::MapSlots | Self::ReduceSlots => text.parse().ok(),
         };
         number.map(f64::from).ok_or_else(|| wrong("a whole number"))
+    }
+}
+
+impl fmt::Display for Knob {
+    /// Its name with the queue, where it is of one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Capacity(queue) => write!(f, "{CAPACITY}{queue}"),
+            knob => f.write_str(knob.name()),
+        }
     }
 }
 
@@ -232,6 +275,10 @@ mod tests {
         let Values::Listed(values) = axis("slowstart=0.05..1").unwrap().values else { panic!() };
         assert_eq!((values.len(), values[0], values[1], values[19]), (20, 0.05, 0.1, 1.0));
         assert_eq!(axis("heartbeat=1s..1m:59").unwrap().values, Values::Listed(vec![1.0, 60.0]));
+        let capacity = axis("capacity:root.prod=20..80%:20").unwrap();
+        assert_eq!(capacity.knob, Knob::Capacity("root.prod".to_owned()));
+        assert_eq!(capacity.values, Values::Listed(vec![20.0, 40.0, 60.0, 80.0]));
+        assert_eq!(capacity.knob.to_string(), "capacity:root.prod");
     }
 
     #[test]
@@ -243,6 +290,9 @@ mod tests {
         assert!(error("slots=3..2").contains("the smaller value first"));
         assert!(error("slowstart=0..2").contains("a fraction from 0 to 1"));
         assert!(error("slowstart=0..1:0").contains("a step of 0"));
+        assert!(error("capacity:=1..2").contains("without a queue"));
+        assert!(error("capacity:a=1..200").contains("a percentage from 0 to 100"));
+        assert!(error("capacity=1..2").contains("capacity:QUEUE"), "{}", error("capacity=1..2"));
     }
 
     #[test]

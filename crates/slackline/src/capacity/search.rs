@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use slackline_judge::Metrics;
 use slackline_model::{Draft, Instance, Invalid, Span};
 
-use super::axis::{Axis, Values};
+use super::axis::{Axis, Knob, Values};
 use super::bisection::{Fewest, fewest, roughly};
 use super::condition::Condition;
 use super::hopes::Hopes;
@@ -101,7 +101,7 @@ pub enum CapacityError {
     #[error("{knob} {value}: {problem}")]
     Simulation {
         /// What was varied.
-        knob: &'static str,
+        knob: String,
         /// The value.
         value: f64,
         /// What the judge found, or what the policy says.
@@ -206,6 +206,21 @@ impl<'a> Search<'a> {
         let (mut draft, mut options) = (draft.clone(), self.options.clone());
         self.axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
         Ok((Instance::new(&draft)?.cut(self.grain), options))
+    }
+
+    /// The policy for a value of the axis.
+    ///
+    /// # Errors
+    /// A policy without such a queue.
+    pub fn policy_at(&self, value: f64) -> Result<PolicySpec, CapacityError> {
+        self.at_value(self.policy, value)
+    }
+
+    fn at_value(&self, policy: &PolicySpec, value: f64) -> Result<PolicySpec, CapacityError> {
+        match &self.axis.knob {
+            Knob::Capacity(queue) => policy.with_capacity(queue, value).map_err(CapacityError::Axis),
+            _ => Ok(policy.clone()),
+        }
     }
 }
 
@@ -363,11 +378,12 @@ impl Work<'_> {
     fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<Tried, Stop> {
         let Search { conditions, axis, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
+        let policy = self.search.at_value(policy, value)?;
         let hopes = Hopes::new(&instance, conditions, options.sim.heartbeat);
         let is_over = || may_give_up && hopes.are_gone() || cancel();
         let ended = |flow, times| hopes.ended(flow, times);
         let watch = Watch::default().with_cancel(&is_over).with_ended(&ended);
-        let outcome = match simulate_figures(&instance, policy, &options, None, watch) {
+        let outcome = match simulate_figures(&instance, &policy, &options, None, watch) {
             Ok(simulated) => simulated.schedule.cost.map_or(Outcome::Failed, |cost| {
                 let metrics = simulated.metrics;
                 let machines = f64::from(instance.cluster().n_machines());
@@ -377,7 +393,7 @@ impl Work<'_> {
             Err(SimulateError::Stopped) if may_give_up && hopes.are_gone() => Outcome::GivenUp,
             Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
             Err(problem) => {
-                let knob = axis.knob.name();
+                let knob = axis.knob.to_string();
                 let problem = Box::new(problem);
                 return Err(CapacityError::Simulation { knob, value, problem }.into());
             }

@@ -100,7 +100,7 @@ impl Shaped {
         Ok(Loaded { name, instance, sha256, options: recorded, diagnostics, recorded: happened })
     }
 
-    fn check(&self) -> Result<Instance, ImportError> {
+    pub(super) fn check(&self) -> Result<Instance, ImportError> {
         let Imported { draft, source, .. } = &self.imported;
         if draft.machines.is_empty() {
             return Err(ImportError::NoCluster { name: self.name.clone() });

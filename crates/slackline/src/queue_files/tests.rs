@@ -99,12 +99,25 @@ fn absolute_capacities_are_memory() {
 }
 
 #[test]
+fn masters_have_a_part_of_each_queue() {
+    let queues = [("root.queues", "a,b"), ("root.a.capacity", "50"), ("root.b.capacity", "50")];
+    let parts = |more: &[(&'static str, &'static str)]| {
+        let (hierarchy, remarks) = capacity(&[&queues, more].concat()).unwrap();
+        assert!(remarks.is_empty(), "{remarks:?}");
+        hierarchy.queues[1..].iter().map(|queue| queue.masters).collect::<Vec<_>>()
+    };
+    assert_eq!(parts(&[]), [0.1, 0.1]);
+    let more = [("maximum-am-resource-percent", "0.3"), ("root.b.maximum-am-resource-percent", "0.5")];
+    assert_eq!(parts(&more), [0.3, 0.5]);
+}
+
+#[test]
 fn what_is_not_modelled_is_named_with_its_lines() {
     let (_, remarks) = capacity(&[
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
         ("root.b.capacity", "50"),
-        ("maximum-am-resource-percent", "0.5"),
+        ("node-locality-delay", "40"),
         ("root.a.accessible-node-labels", "gpu"),
         ("root.b.accessible-node-labels", "*"),
         ("root.b.state", "STOPPED"),
@@ -112,7 +125,7 @@ fn what_is_not_modelled_is_named_with_its_lines() {
     ])
     .unwrap();
     let expected = "q.xml: not modelled: accessible-node-labels (2 times, first on line 6), \
-                    maximum-am-resource-percent (line 5), queue-mappings g:staff:a (line 9), state STOPPED (line 8)";
+                    node-locality-delay (line 5), queue-mappings g:staff:a (line 9), state STOPPED (line 8)";
     assert_eq!(remarks, [expected]);
     let (_, remarks) = fair(
         "<queue name='a'>\n<maxAMShare>0.3</maxAMShare>\n<aclSubmitApps>*</aclSubmitApps></queue>\n\

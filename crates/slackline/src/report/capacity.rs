@@ -34,7 +34,7 @@ pub fn outcome(found: &Capacity, asked: &Asked<'_>) -> String {
 fn sentence(found: &Capacity, asked: &Asked<'_>) -> String {
     let Asked { conditions, axis, .. } = *asked;
     let wanted = conditions.iter().map(Condition::words).collect::<Vec<_>>().join(" and ");
-    let knob = axis.knob;
+    let knob = &axis.knob;
     if found.is_interrupted {
         return format!("stopped before the end: {}", so_far(found, knob, &wanted));
     }
@@ -54,13 +54,13 @@ fn sentence(found: &Capacity, asked: &Asked<'_>) -> String {
         format!("{} {verb} the fewest in {axis} with {wanted}", size(knob, value))
     } else {
         let with = if conditions.is_empty() { String::new() } else { format!(" of those with {wanted}") };
-        format!("{} {} of {axis} costs least{with}", knob.name(), short(value))
+        format!("{knob} {} of {axis} costs least{with}", short(value))
     };
     answer + &proof(found, knob, value) + &price
 }
 
 /// What is known of a search that was stopped.
-fn so_far(found: &Capacity, knob: Knob, wanted: &str) -> String {
+fn so_far(found: &Capacity, knob: &Knob, wanted: &str) -> String {
     let fails = found.tried.iter().filter(|tried| !tried.meets).map(|tried| tried.value);
     match found.found {
         Some(value) => {
@@ -73,7 +73,7 @@ fn so_far(found: &Capacity, knob: Knob, wanted: &str) -> String {
 }
 
 /// What was seen beside the answer.
-fn proof(found: &Capacity, knob: Knob, value: f64) -> String {
+fn proof(found: &Capacity, knob: &Knob, value: f64) -> String {
     let failed_above = found.tried.iter().find(|tried| tried.value > value && !tried.meets);
     match (found.is_monotone, failed_above) {
         (Some(false), Some(above)) => format!(
@@ -112,29 +112,29 @@ fn unproven(found: &Capacity) -> &'static str {
 }
 
 /// `12 machines do`, `1 machine does`.
-fn does(knob: Knob, value: f64) -> String {
+fn does(knob: &Knob, value: f64) -> String {
     format!("{} {}", size(knob, value), if value == 1.0 { "does" } else { "do" })
 }
 
 /// `12 machines`, `3 map slots a machine`.
-fn size(knob: Knob, value: f64) -> String {
+fn size(knob: &Knob, value: f64) -> String {
     match knob {
         Knob::Machines => counted(value as u64, "machine"),
         Knob::Slots => format!("{} a machine", counted(value as u64, "slot")),
         Knob::MapSlots => format!("{} a machine", counted(value as u64, "map slot")),
         Knob::ReduceSlots => format!("{} a machine", counted(value as u64, "reduce slot")),
-        _ => format!("{} {}", knob.name(), short(value)),
+        _ => format!("{knob} {}", short(value)),
     }
 }
 
 /// `number of machines`.
-fn what(knob: Knob) -> String {
+fn what(knob: &Knob) -> String {
     match knob {
         Knob::Machines => "number of machines".to_owned(),
         Knob::Slots | Knob::MapSlots | Knob::ReduceSlots => {
             format!("number of {}", knob.name().replace('-', " "))
         }
-        _ => knob.name().to_owned(),
+        _ => knob.to_string(),
     }
 }
 
@@ -179,7 +179,7 @@ pub fn table(found: &Capacity, asked: &Asked<'_>, all: bool, view: &View) -> Str
 /// The columns of values that were tried.
 pub(crate) fn tried_columns(shown: &[Tried], asked: &Asked<'_>) -> Vec<Column> {
     let mut columns =
-        vec![axis_column(asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
+        vec![axis_column(&asked.axis.knob, shown), Column::words("meets", shown.iter().map(verdict)).rank(1)];
     let figure = |of: &dyn Fn(&Figures) -> f64| -> Vec<Option<f64>> {
         shown.iter().map(|tried| tried.figures().map(of)).collect()
     };
@@ -199,7 +199,7 @@ pub(crate) fn tried_columns(shown: &[Tried], asked: &Asked<'_>) -> Vec<Column> {
     columns
 }
 
-fn axis_column(knob: Knob, tried: &[Tried]) -> Column {
+fn axis_column(knob: &Knob, tried: &[Tried]) -> Column {
     let values: Vec<Option<f64>> = tried.iter().map(|tried| Some(tried.value)).collect();
     let unit = if knob.is_size() { Unit::Count } else { Unit::Measure };
     Column::numbers(knob.name(), &values, unit)
@@ -247,7 +247,7 @@ pub fn json(found: &Capacity, asked: &Asked<'_>) -> String {
     write_capacity(&Document {
         until: asked.conditions.iter().map(Condition::to_string).collect(),
         policy: asked.policy.spec().to_owned(),
-        over: asked.axis.knob.name().to_owned(),
+        over: asked.axis.knob.to_string(),
         found: found.found,
         search: match found.method {
             Method::Bisect => "bisect".to_owned(),

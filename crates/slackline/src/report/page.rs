@@ -74,8 +74,8 @@ pub struct Page<'a> {
     drawn: Vec<Option<Drawn>>,
     /// What stands above all, if it is not the workload.
     head: Option<String>,
-    /// The figures of all seeds, if there are several.
-    seeds: Option<Vec<Runs>>,
+    /// The figures of all samples, if there are several, and what one of them is called.
+    samples: Option<(Vec<Runs>, &'static str)>,
     extras: Extras,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Page<'a> {
             rows: Vec::new(),
             drawn: Vec::new(),
             head: None,
-            seeds: None,
+            samples: None,
             extras: Extras::default(),
         }
     }
@@ -142,7 +142,11 @@ impl<'a> Page<'a> {
             title: &self.about.name,
             head: self.head.clone().unwrap_or_else(|| headline::lines(&self.about.name, self.instance)),
             made: Made::of(&self.about),
-            least: Least::of(&self.rows, self.seeds.as_deref(), &objective),
+            least: Least::of(
+                &self.rows,
+                self.samples.as_ref().map(|(all, sample)| (all.as_slice(), *sample)),
+                &objective,
+            ),
             believed: believed(&self.rows),
             objective,
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),

@@ -1,17 +1,20 @@
-//! The same comparison over several seeds: means with 95 % intervals, and differences to the first
-//! policy seed by seed, which say more because both met the same luck.
+//! The same comparison over several samples, which are seeds, files, or pieces of a workload such as its days: means with 95 %
+//! intervals, and differences to the first policy sample by sample, which say more because both met the same luck.
 
 use crate::report::comparison::{self, FLOWS, Figures, Spec};
 use crate::report::names;
 use crate::report::number::{NOTHING, Unit, column, exact};
 use crate::report::table::{Best, Column, Table, View};
 
-/// What became of one policy, seed by seed.
+/// What samples are called: one of them. `seed`, `day`, `file`.
+pub const SEED: &str = "seed";
+
+/// What became of one policy, sample by sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
     /// The policy with its parameters.
     pub policy: String,
-    /// Its figures for every seed, or why there are none.
+    /// Its figures for every sample, or why there are none.
     pub result: Result<Vec<Figures>, String>,
 }
 
@@ -79,8 +82,8 @@ impl Spread {
 }
 
 /// Two tables: means ± half the 95 % interval with the best means marked, and the paired differences to the first
-/// policy.
-pub fn table(all: &[Runs], view: &View) -> String {
+/// policy. `sample` is what one sample is called.
+pub fn table(all: &[Runs], sample: &str, view: &View) -> String {
     let mut out = means(all).render(view);
     let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
     let mut named = all.iter().zip(&names);
@@ -94,12 +97,12 @@ pub fn table(all: &[Runs], view: &View) -> String {
         };
         // A difference of gaps is none that must stay true: it is rounded to the nearest.
         let unit = |spec: &Spec| if spec.unit == Unit::Gap { Unit::Percent } else { spec.unit };
-        out.extend(["\ndifference to ", name, ", seed by seed\n"]);
+        out.extend(["\ndifference to ", name, ", ", sample, " by ", sample, "\n"]);
         // What does not fit has just been named.
         let view = View { note: false, ..view.clone() };
         out += &columns(&others, to_first, |spec| (unit(spec), None)).render(&view);
     }
-    out + &notes(all)
+    out + &notes(all, sample)
 }
 
 /// The means with their intervals, a row a policy.
@@ -110,12 +113,13 @@ pub(crate) fn means(all: &[Runs]) -> Table {
 }
 
 /// Why policies have no row, how often flows failed, and where masters of jobs crowded out their tasks.
-fn notes(all: &[Runs]) -> String {
+fn notes(all: &[Runs], sample: &str) -> String {
     let note = |(runs, name): (&Runs, &String)| match &runs.result {
         Err(reason) => Some(format!("{name}: {reason}\n")),
         Ok(figures) => {
             let failed = figures.iter().filter(|f| f.failed > 0).count();
-            (failed > 0).then(|| format!("{name}: flows failed with {failed} of {} seeds\n", figures.len()))
+            (failed > 0)
+                .then(|| format!("{name}: flows failed with {failed} of {} {sample}s\n", figures.len()))
         }
     };
     let names = names::shown(all.iter().map(|runs| runs.policy.as_str()));
@@ -155,7 +159,7 @@ fn by_group(by: &str, all: &[Runs]) -> Vec<(String, f64, Runs)> {
 }
 
 /// A row for each policy and group: pools, users or size classes, as `by` says; means ± half the 95 % interval.
-pub fn table_by(by: &'static str, all: &[Runs], view: &View) -> String {
+pub fn table_by(by: &'static str, all: &[Runs], sample: &str, view: &View) -> String {
     let groups = by_group(by, all);
     let rows: Vec<&Runs> = groups.iter().map(|(_, _, runs)| runs).collect();
     let own = |runs: &[Figures], spec: &Spec| Spread::over(runs, &|figures| spec.value(figures));
@@ -165,12 +169,13 @@ pub fn table_by(by: &'static str, all: &[Runs], view: &View) -> String {
         if flows.iter().flatten().all(|flows| flows.fract() == 0.0) { Unit::Count } else { Unit::Measure };
     let name = Column::words(by, groups.iter().map(|(name, _, _)| name.clone())).key();
     columns.splice(1..1, [name, Column::numbers(FLOWS, &flows, unit)]);
-    Table::of(columns).render(view) + &notes(all)
+    Table::of(columns).render(view) + &notes(all, sample)
 }
 
-/// One row a policy, group and metric: flows, seeds, mean, standard deviation and half the 95 % interval.
-pub fn csv_by(by: &'static str, all: &[Runs]) -> String {
-    let header = ["policy", by, FLOWS, "metric", "seeds", "mean", "sd", "ci95"];
+/// One row a policy, group and metric: flows, samples, mean, standard deviation and half the 95 % interval.
+pub fn csv_by(by: &'static str, all: &[Runs], sample: &str) -> String {
+    let samples = format!("{sample}s");
+    let header = ["policy", by, FLOWS, "metric", &samples, "mean", "sd", "ci95"];
     let groups = by_group(by, all);
     let records = groups.iter().flat_map(|(group, flows, runs)| {
         let figures = runs.result.as_deref().unwrap_or_default();
@@ -260,12 +265,21 @@ pub fn rank(all: &mut [Runs]) {
 
 /// The columns of [`csv`].
 pub(crate) const HEADER: [&str; 9] =
-    ["policy", "metric", "seeds", "mean", "sd", "ci95", "difference", "difference_ci95", "refused"];
+    ["policy", "metric", SAMPLES, "mean", "sd", "ci95", "difference", "difference_ci95", "refused"];
 
-/// One row a policy and metric: seeds, mean, standard deviation, half the 95 % interval, and mean and half
+/// Stands for the column that says how many samples there are, which is called after them.
+const SAMPLES: &str = "samples";
+
+/// The columns of [`csv`] for samples that are called so.
+pub(crate) fn header(sample: &str) -> [String; 9] {
+    HEADER.map(|name| if name == SAMPLES { format!("{sample}s") } else { name.to_owned() })
+}
+
+/// One row a policy and metric: samples, mean, standard deviation, half the 95 % interval, and mean and half
 /// interval of the difference to the first policy.
-pub fn csv(all: &[Runs]) -> String {
-    crate::report::csv(&HEADER, records(all))
+pub fn csv(all: &[Runs], sample: &str) -> String {
+    let header = header(sample);
+    crate::report::csv(&header.each_ref().map(String::as_str), records(all))
 }
 
 /// The records of that.

@@ -81,6 +81,26 @@ fn a_job_is_submitted_and_its_master_started_before_its_tasks() {
     assert_eq!((schedule.flows[0].start, schedule.flows[0].completion), (Some(6.0), Some(37.0)));
 }
 
+/// The most masters that are there at a time.
+fn most_masters(schedule: &Schedule) -> usize {
+    let masters = masters(schedule);
+    let at = |now: f64| masters.iter().filter(|&&(_, _, start, _, end)| start <= now && now < end).count();
+    masters.iter().map(|&(_, _, start, ..)| at(start)).max().unwrap_or(0)
+}
+
+#[test]
+fn queues_limit_masters_as_hadoop_does() {
+    let flow = |k: u32| FlowDraft::new(format!("f{k}"), vec![job("j", &[], uniform(3, 20.0), None)]);
+    let machines = vec![machines("m", 1, 1.0, Slots::Universal(20))];
+    let instance = Instance::new(&Draft { machines, flows: (0..5).map(flow).collect(), ..Draft::default() });
+    let instance = instance.unwrap();
+    assert_eq!(most_masters(&run(&instance, "fifo", &fixed(":am-linger=0"), 0)), 5);
+    // A tenth of 20 slots, as nothing else is said.
+    assert_eq!(most_masters(&run(&instance, "yarn-capacity", &fixed(":am-linger=0"), 0)), 2);
+    let none = run(&instance, "yarn-capacity", &fixed(":am-share=0"), 0);
+    assert_eq!(most_masters(&none), 5, "they hold no slots");
+}
+
 #[test]
 fn a_master_waits_until_another_has_gone() {
     let schedule = run(&two(2), "fifo", &fixed(""), 0);

@@ -37,8 +37,9 @@ const CONTAINER_MB: u64 = 1024;
 const NODE_MB: u64 = 10_240;
 const NODE_CORES: u64 = 10;
 
-/// The most tasks of a trace that is kept, and of an object of one that is not: counts that say more are mistaken.
-const TASKS_MAX: u64 = 10_000_000;
+/// The most tasks that counts add to a trace that is kept, or to an object of one that is not: counts that say more are
+/// mistaken, and each task takes memory.
+const COUNTED_MAX: u64 = 1_000_000;
 
 /// The latest time that is believed, milliseconds: a thousand years.
 const MILLIS_MAX: i64 = 31_557_600_000_000;
@@ -127,7 +128,7 @@ struct Node {
 /// The first object that is no job, with its line; a file of nodes that is none.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let nodes = nodes(settings.text("nodes"))?;
-    import_objects(input, settings, Trace { tasks: Some(0), ..Trace::default() }, nodes.as_ref())
+    import_objects(input, settings, Trace { counted: Some(0), ..Trace::default() }, nodes.as_ref())
 }
 
 fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
@@ -142,8 +143,8 @@ struct Trace {
     nodes: Option<Topology>,
     /// How many jobs there were.
     jobs: u64,
-    /// How many tasks there were, where all are kept.
-    tasks: Option<u64>,
+    /// How many tasks counts have added, where all are kept.
+    counted: Option<u64>,
 }
 
 impl LoggedObjects for Trace {
@@ -160,7 +161,7 @@ impl LoggedObjects for Trace {
             return Ok(false);
         }
         self.jobs += 1;
-        self.check_tasks(object, &job)?;
+        self.check_counts(object, &job)?;
         add(object, &job, self.jobs, log);
         Ok(true)
     }
@@ -171,18 +172,20 @@ impl LoggedObjects for Trace {
 }
 
 impl Trace {
-    /// Refuses counts that no memory holds.
-    fn check_tasks(&mut self, object: &Object<'_>, job: &Job) -> Result<(), TraceError> {
-        let listed = job.tasks.iter().flatten();
-        let each = listed.fold(0_u64, |sum, task| sum.saturating_add(task.count()));
-        let tasks = job.count.unwrap_or(1).saturating_mul(each.max(1));
-        let tasks = self.tasks.unwrap_or(0).saturating_add(tasks);
-        if tasks > TASKS_MAX {
-            let up_to = if self.tasks.is_some() { "up to" } else { "of" };
-            let what = format!("found {tasks} tasks {up_to} this job, expected at most {TASKS_MAX}");
+    /// Refuses counts that no memory holds: of tasks that are listed the file is as long itself.
+    fn check_counts(&mut self, object: &Object<'_>, job: &Job) -> Result<(), TraceError> {
+        let listed = || job.tasks.iter().flatten();
+        let each = listed().fold(0_u64, |sum, task| sum.saturating_add(task.count()));
+        let all = job.count.unwrap_or(1).saturating_mul(each.max(1));
+        let more = self.counted.unwrap_or(0).saturating_add(all.saturating_sub(listed().count() as u64));
+        if more > COUNTED_MAX {
+            let up_to = if self.counted.is_some() { "up to" } else { "of" };
+            let what = format!(
+                "found counts for {more} more tasks {up_to} this job, expected at most {COUNTED_MAX}"
+            );
             return Err(object.error(what));
         }
-        self.tasks = self.tasks.map(|_| tasks);
+        self.counted = self.counted.map(|_| more);
         Ok(())
     }
 }
@@ -323,7 +326,8 @@ mod tests {
         let error = |text: &str| read(text, &[]).unwrap_err().to_string();
         let many = JOBS.replace("\"count\": 3", "\"count\": 30000000000");
         assert!(
-            error(&many).starts_with("t.json:6:1: found 60000000005 tasks up to this job, expected"),
+            error(&many)
+                .starts_with("t.json:6:1: found counts for 60000000000 more tasks up to this job, expected"),
             "{}",
             error(&many)
         );

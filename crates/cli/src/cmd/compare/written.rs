@@ -1,13 +1,14 @@
 //! What `compare` writes: a table, CSV or a document, of one cluster or of several sizes of it.
 
 use slackline::PolicySpec;
-use slackline::import::Loaded;
+use slackline::import::{Loaded, RecordedOptions};
 use slackline::report::comparison::{About, OnSize};
 use slackline::report::number::counted;
 use slackline::report::page::Page;
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, View, comparison, headline, spread};
 
+use super::samples::Samples;
 use super::{Compare, Round};
 use crate::args::output::Form;
 use crate::args::report::about;
@@ -18,33 +19,34 @@ pub(super) struct Written<'a> {
     pub(super) args: &'a Compare,
     pub(super) view: &'a View,
     pub(super) policies: &'a [PolicySpec],
-    pub(super) seeds: &'a [u64],
+    pub(super) samples: &'a Samples<'a>,
     /// Why the figures may mislead, which the page says too.
     pub(super) warning: Option<String>,
 }
 
 impl Written<'_> {
-    /// Writes what all seeds gave on one cluster.
+    /// Writes what all samples gave on one cluster.
     pub(super) fn write(&self, rounds: &[Round]) -> anyhow::Result<()> {
         let (args, view) = (self.args, self.view);
         let form = args.output.form();
-        let head = format!("{}{}", rounds[0].headlines, self.remarks(rounds));
+        let head = format!("{}{}", self.headlines(rounds), self.remarks(rounds));
+        let sample = self.samples.word();
         let body = match (form, rounds) {
             (Form::Table, [only]) => match args.by {
                 Some(by) => comparison::table_by(by, &only.rows, view),
                 None => comparison::table(&only.rows, view),
             },
             (Form::Table, _) => match args.by {
-                Some(by) => spread::table_by(by, &self.by_policy(rounds), view),
-                None => spread::table(&self.by_policy(rounds), view),
+                Some(by) => spread::table_by(by, &self.by_policy(rounds), sample, view),
+                None => spread::table(&self.by_policy(rounds), sample, view),
             },
             (Form::Csv, [only]) => match args.by {
                 Some(by) => comparison::csv_by(by, &only.rows),
                 None => comparison::csv(&only.rows),
             },
             (Form::Csv, _) => match args.by {
-                Some(by) => spread::csv_by(by, &self.by_policy(rounds)),
-                None => spread::csv(&self.by_policy(rounds)),
+                Some(by) => spread::csv_by(by, &self.by_policy(rounds), sample),
+                None => spread::csv(&self.by_policy(rounds), sample),
             },
             (Form::Json, _) => comparison::json(&self.about(rounds), &self.by_policy(rounds)),
         };
@@ -55,12 +57,15 @@ impl Written<'_> {
         self.put(&head, &body)
     }
 
-    /// Writes what all seeds gave on clusters of several sizes, as a table or CSV.
+    /// Writes what all samples gave on clusters of several sizes, as a table or CSV.
     pub(super) fn write_sizes(&self, sizes: &[Vec<Round>]) -> anyhow::Result<()> {
-        let heads = sizes.iter().map(|rounds| rounds[0].headlines.trim_end_matches(&objective(rounds)));
+        let of_size =
+            |rounds: &Vec<Round>| self.headlines(rounds).trim_end_matches(&objective(rounds)).to_owned();
+        let heads = sizes.iter().map(of_size);
         let head = heads.collect::<String>() + &objective(&sizes[0]) + &self.remarks(&sizes[0]);
+        let sample = self.samples.word();
         let is_table = self.args.output.form() == Form::Table;
-        let body = if self.seeds.len() == 1 {
+        let body = if sizes[0].len() == 1 {
             let sizes = of_sizes(sizes);
             if is_table {
                 comparison::table_of_sizes(&sizes, self.view)
@@ -74,24 +79,21 @@ impl Written<'_> {
             };
             let sizes: Vec<_> = sizes.iter().map(runs).collect();
             if is_table {
-                comparison::spreads_of_sizes(&sizes, self.view)
+                comparison::spreads_of_sizes(&sizes, sample, self.view)
             } else {
-                comparison::csv_of_spreads(&sizes)
+                comparison::csv_of_spreads(&sizes, sample)
             }
         };
         self.put(&head, &body)
     }
 
-    /// Writes the page of `--report`: the first seed on the first cluster is drawn, whose workload this is.
-    pub(super) fn write_page(
-        &self,
-        loaded: &Loaded,
-        name: &str,
-        sizes: &mut [Vec<Round>],
-    ) -> anyhow::Result<()> {
+    /// Writes the page of `--report`: the first sample on the first cluster is drawn, whose workload this is.
+    pub(super) fn write_page(&self, loaded: &Loaded, sizes: &mut [Vec<Round>]) -> anyhow::Result<()> {
         let drawn = std::mem::take(&mut sizes[0][0].drawn);
         let first = &sizes[0][0];
-        let about = about(name, "compare", self.seeds.to_vec(), first.options.clone(), first.sha256.clone());
+        let name = self.samples.title();
+        let about =
+            about(&name, "compare", self.samples.seeds.to_vec(), self.options(first), self.samples.sha256());
         let mut page = Page::new(&loaded.instance, about);
         for (row, drawn) in first.rows.iter().zip(drawn) {
             page = page.with_policy(row.clone(), drawn);
@@ -99,8 +101,8 @@ impl Written<'_> {
         if let Some(warning) = &self.warning {
             page = page.with_warning(warning);
         }
-        if self.seeds.len() > 1 {
-            page = page.with_seeds(&self.by_policy(&sizes[0]));
+        if sizes[0].len() > 1 {
+            page = page.with_samples(&self.by_policy(&sizes[0]), self.samples.word(), first.name.as_deref());
         }
         if sizes.len() > 1 {
             page = page.with_sizes(&of_sizes(sizes));
@@ -131,23 +133,52 @@ impl Written<'_> {
             ([only], None) => format!("{}; {TIMES}", headline::bound(only.bound)),
             ([_], Some(why)) => format!("{why}; {TIMES}"),
             (_, why) => {
-                let (n, from) = (counted(self.seeds.len() as u64, "seed"), self.seeds[0]);
                 let why = why.map_or_else(String::new, |why| format!("; {why}"));
-                format!("{n} from {from}: means ± half their 95 % interval; {TIMES}{why}")
+                format!("{}: means ± half their 95 % interval; {TIMES}{why}", self.counted(rounds))
             }
         }
+    }
+
+    /// `5 seeds from 0`, `7 days from 2026-03-01 to 2026-03-07, each from an empty cluster`.
+    fn counted(&self, rounds: &[Round]) -> String {
+        let n = counted(rounds.len() as u64, self.samples.word());
+        let name = |round: Option<&Round>| round.and_then(|round| round.name.clone());
+        match (name(rounds.first()), name(rounds.last())) {
+            (Some(first), Some(last)) => format!("{n} from {first} to {last}, each from an empty cluster"),
+            _ => format!("{n} from {}", self.samples.seeds[0]),
+        }
+    }
+
+    /// What the results are about: the first round alone says it of seeds, and where there is but one.
+    fn headlines(&self, rounds: &[Round]) -> String {
+        let first = &rounds[0];
+        if !self.samples.are_named() || rounds.len() == 1 {
+            return first.headlines.clone();
+        }
+        // With each seed every flow comes again.
+        let flows = rounds.iter().map(|round| round.flows).sum::<u64>() / self.samples.seeds.len() as u64;
+        let (title, flows) = (self.samples.title(), counted(flows, "flow"));
+        format!("{title}: {flows} on {}\n{}", first.cluster, objective(rounds))
+    }
+
+    /// The options of a round, with how the workload was cut.
+    fn options(&self, round: &Round) -> RecordedOptions {
+        let mut options = round.options.clone();
+        options.extend(self.samples.every.map(|every| ("each".to_owned(), every.to_string().into())));
+        options
     }
 
     /// What all rounds are about.
     fn about(&self, rounds: &[Round]) -> About {
         let first = &rounds[0];
-        let mut options = first.options.clone();
-        // A workload that was drawn records its seed, but here there are several.
-        options.retain(|name, _| name != "seed" || rounds.len() == 1);
+        let mut options = self.options(first);
+        // A workload that was drawn records its seed, but here there may be several.
+        options.retain(|name, _| name != "seed" || self.samples.seeds.len() == 1);
         About {
-            sha256: first.sha256.clone(),
+            sha256: self.samples.sha256(),
             options,
-            seeds: self.seeds.to_vec(),
+            seeds: self.samples.seeds.to_vec(),
+            samples: rounds.iter().filter_map(|round| round.name.clone()).collect(),
             lower_bounds: rounds.iter().map(|round| round.bound).collect(),
             objective: first.objective,
         }
@@ -168,7 +199,7 @@ impl Written<'_> {
     }
 }
 
-/// The rows of the first seed on each cluster.
+/// The rows of the first sample on each cluster.
 fn of_sizes(sizes: &[Vec<Round>]) -> Vec<OnSize<Row>> {
     let rows =
         |rounds: &Vec<Round>| OnSize { machines: rounds[0].machines, policies: rounds[0].rows.clone() };

@@ -77,9 +77,8 @@ impl Fuzz {
                     numbers.insert(option, args.next()?.parse().ok()?);
                 }
                 Some("keep") => keeps_all = true,
-                Some(_) => return None,
                 None if names().contains(arg) => targets.push(arg.clone()),
-                None => return None,
+                Some(_) | None => return None,
             }
         }
         let number = |option: &str| numbers.get(option).copied();

@@ -310,15 +310,7 @@ impl Flows<'_> {
 /// Each flow that a flow of a draft stands for: its name, and how many seconds it comes later.
 pub(in crate::instance) fn recurrences(flow: &FlowDraft) -> impl DoubleEndedIterator<Item = (String, f64)> {
     let times = flow.repeat.map_or(1, |repeat| repeat.times);
-    (0..times).filter_map(move |k| recurrence(flow, k))
-}
-
-/// One of them, if there are so many.
-pub(in crate::instance) fn recurrence(flow: &FlowDraft, k: u32) -> Option<(String, f64)> {
-    match flow.repeat {
-        None => (k == 0).then(|| (flow.id.clone(), 0.0)),
-        Some(repeat) => (k < repeat.times).then(|| (format!("{}#{k}", flow.id), repeat.every * f64::from(k))),
-    }
+    (0..times).filter_map(move |k| flow.recurrence(k))
 }
 
 /// Where a limit was written: at the phase or at the job.

@@ -21,13 +21,15 @@ pub struct About {
     pub options: BTreeMap<String, serde_json::Value>,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// A lower bound on the cost of any schedule, for each seed.
+    /// What was compared, where that are several files or pieces of a workload; empty otherwise.
+    pub samples: Vec<String>,
+    /// A lower bound on the cost of any schedule, for each sample.
     pub lower_bounds: Vec<Option<f64>>,
     /// What was to be small.
     pub objective: Objective,
 }
 
-/// The comparison document, of policies with as many figures each as there are seeds.
+/// The comparison document, of policies with as many figures each as there are samples: as there are lower bounds.
 pub fn json(about: &About, all: &[Runs]) -> String {
     let base = all.iter().find_map(|runs| runs.result.as_deref().ok()).unwrap_or_default();
     let entry = |runs: &Runs| {
@@ -35,7 +37,7 @@ pub fn json(about: &About, all: &[Runs]) -> String {
         match &runs.result {
             Err(reason) => ComparisonEntry::Refused { policy, reason: reason.clone() },
             Ok(figures) => {
-                let of = Of { figures, base, several: about.seeds.len() > 1 };
+                let of = Of { figures, base, several: about.lower_bounds.len() > 1 };
                 ComparisonEntry::Ran {
                     policy,
                     objective: of.objective(),
@@ -57,6 +59,7 @@ pub fn json(about: &About, all: &[Runs]) -> String {
         sha256: about.sha256.clone(),
         options: about.options.clone(),
         seeds: about.seeds.clone(),
+        samples: about.samples.clone(),
         objective: about.objective,
         lower_bound,
         policies: all.iter().map(entry).collect(),
@@ -69,7 +72,7 @@ fn figure(own: Spread, difference: Option<Spread>) -> Figure {
     Figure::Spread(slackline_trace::comparison::Spread { mean, sd, ci95, difference })
 }
 
-/// One policy's figures for each seed, and those of the first policy.
+/// One policy's figures for each sample, and those of the first policy.
 struct Of<'a> {
     figures: &'a [Figures],
     base: &'a [Figures],
@@ -107,7 +110,7 @@ impl Of<'_> {
         names.map(|name| (name.to_owned(), self.figure(name, &|figures| figures.value(name)))).collect()
     }
 
-    /// The groups of the first seed; where other seeds give other sizes, over those that have the group.
+    /// The groups of the first sample; where others give other sizes, over those that have the group.
     fn groups(&self) -> Vec<GroupResult> {
         let groups = self.figures.first().into_iter().flat_map(|figures| &figures.groups);
         let result = |group: &super::Group| {

@@ -32,12 +32,13 @@ pub fn table_of_sizes(sizes: &[OnSize<Row>], view: &View) -> String {
     Table::of(columns).render(view) + &notes(&named) + &crowding(&named)
 }
 
-/// Two tables for each size: means, and paired differences to the first policy.
-pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], view: &View) -> String {
+/// Two tables for each size: means, and paired differences to the first policy. `sample` is what one sample is called.
+pub fn spreads_of_sizes(sizes: &[OnSize<Runs>], sample: &str, view: &View) -> String {
     let one = |(k, size): (usize, &OnSize<Runs>)| {
         // What does not fit has been named by the first.
         let view = View { note: view.note && k == 0, ..view.clone() };
-        format!("{}\n{}", counted(size.machines.into(), "machine"), spread::table(&size.policies, &view))
+        let table = spread::table(&size.policies, sample, &view);
+        format!("{}\n{table}", counted(size.machines.into(), "machine"))
     };
     sizes.iter().enumerate().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -50,11 +51,11 @@ pub fn csv_of_sizes(sizes: &[OnSize<Row>]) -> String {
 }
 
 /// One row a size, policy and metric, as [`spread::csv`].
-pub fn csv_of_spreads(sizes: &[OnSize<Runs>]) -> String {
+pub fn csv_of_spreads(sizes: &[OnSize<Runs>], sample: &str) -> String {
     let rows = sizes.iter().flat_map(|size| {
         spread::records(&size.policies).into_iter().map(move |record| (size.machines, record))
     });
-    with_machines(&spread::HEADER, rows)
+    with_machines(&spread::header(sample).each_ref().map(String::as_str), rows)
 }
 
 /// The size of each row.

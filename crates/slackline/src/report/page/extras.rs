@@ -87,12 +87,14 @@ impl Page<'_> {
         self.extras.tables.push(Titled { title: title.to_owned(), table: Table::of(columns) });
     }
 
-    /// With means over several seeds; what is drawn is of the first.
+    /// With means over several samples, one of which is called so (`seed`, `day`); what is drawn is of the first, which has that
+    /// name where it has one.
     #[must_use]
-    pub fn with_seeds(mut self, all: &[Runs]) -> Self {
-        self.table("All seeds: means ± half their 95 % interval", means(all).into_columns());
-        self.seeds = Some(all.to_vec());
-        self.with_note("The charts and the flows are those of the first seed.")
+    pub fn with_samples(mut self, all: &[Runs], sample: &'static str, first: Option<&str>) -> Self {
+        self.table(&format!("All {sample}s: means ± half their 95 % interval"), means(all).into_columns());
+        self.samples = Some((all.to_vec(), sample));
+        let first = first.map_or_else(String::new, |name| format!(", {name}"));
+        self.with_note(format!("The charts and the flows are those of the first {sample}{first}."))
     }
 
     /// With what policies give on clusters of several sizes; what is drawn is of the first.
@@ -163,7 +165,7 @@ impl Page<'_> {
             };
             self.extras.curves.push(Curves {
                 title: name.replace('_', " "),
-                x_title: asked.axis.knob.name().replace('-', " "),
+                x_title: asked.axis.knob.to_string().replace('-', " "),
                 unit: unit_name(unit_of(name)),
                 x: found.tried.iter().map(|tried| tried.value).collect(),
                 marked: found.found,

@@ -18,11 +18,14 @@ pub(super) struct Least {
 }
 
 impl Least {
-    /// Of the policies of `rows`, by the means of `all` if there are several seeds. `None` if none has a cost.
-    pub(super) fn of(rows: &[Row], all: Option<&[Runs]>, objective: &str) -> Option<Self> {
+    /// Of the policies of `rows`, by the means of `all` if there are several samples, one of which is called so. `None` if none
+    /// has a cost.
+    pub(super) fn of(rows: &[Row], all: Option<(&[Runs], &str)>, objective: &str) -> Option<Self> {
         let names = shown_names(rows);
         let costs: Vec<Vec<f64>> = match all {
-            Some(all) => all.iter().map(|runs| costs(runs.result.as_deref().unwrap_or_default())).collect(),
+            Some((all, _)) => {
+                all.iter().map(|runs| costs(runs.result.as_deref().unwrap_or_default())).collect()
+            }
             None => {
                 rows.iter().map(|row| costs(row.result.as_ref().map_or(&[], std::slice::from_ref))).collect()
             }
@@ -46,7 +49,7 @@ impl Least {
             }
             format!("; no schedule can be more than {} cheaper", number(gap / (1.0 + gap), Unit::Percent))
         });
-        let mean = if all.is_some() { ", mean of all seeds" } else { "" };
+        let mean = all.map_or_else(String::new, |(_, sample)| format!(", mean of all {sample}s"));
         let (than, bound) = (than.unwrap_or_default(), bound.unwrap_or_default());
         Some(Self {
             before: match (known().count(), alike.len()) {
@@ -60,7 +63,7 @@ impl Least {
     }
 }
 
-/// Whether a cost is about the least: within a hundredth of it, or not told apart from it by the seeds.
+/// Whether a cost is about the least: within a hundredth of it, or not told apart from it by the samples.
 fn is_about(costs: &[f64], best: &[f64], least: f64) -> bool {
     let differences: Vec<f64> = costs.iter().zip(best).map(|(cost, best)| cost - best).collect();
     Spread::of(&differences).is_some_and(|spread| spread.mean <= spread.ci95.max(ABOUT * least.abs()))
@@ -115,7 +118,7 @@ mod tests {
         };
         let names = |all: &[Runs]| {
             let row = |runs: &Runs| Row { policy: runs.policy.clone(), result: Err(String::new()) };
-            Least::of(&all.iter().map(row).collect::<Vec<_>>(), Some(all), "makespan")
+            Least::of(&all.iter().map(row).collect::<Vec<_>>(), Some((all, "seed")), "makespan")
                 .map(|least| least.names)
         };
         let wide = [runs("a", &[100.0, 140.0, 90.0]), runs("b", &[120.0, 100.0, 130.0])];
