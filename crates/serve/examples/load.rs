@@ -9,6 +9,7 @@
 //! clients that watch. A submission is sent when its time has come, whatever became of those before, so that a service that is slow
 //! is not asked less; what is measured is from that time to its answer.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it is a measurement on a terminal")]
+#![expect(clippy::disallowed_methods, reason = "it measures by the wall clock")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

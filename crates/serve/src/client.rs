@@ -320,9 +320,10 @@ impl Client {
                     self.open = Some(open);
                     return Ok(answer);
                 }
+                // Where the request went out it is not known whether it was done; what only looks may be asked again.
                 Some(Err(mut error)) => {
-                    if error.take_message().is_none() && asked.method != Method::GET {
-                        // It went out: whether it was done is not known. What only looks may be asked again.
+                    let is_out = error.take_message().is_none();
+                    if is_out && asked.method != Method::GET {
                         return Err(broken(&name, error.into_error()));
                     }
                 }

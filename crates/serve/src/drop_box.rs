@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use slackline_local::clock;
@@ -133,8 +133,10 @@ impl Looking {
     /// Why it stays where it is.
     fn take(&self, file: &Path) -> Result<(), String> {
         let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
-        let age = metadata.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        let written =
+            Duration::new(u64::try_from(metadata.mtime()).unwrap_or(0), metadata.mtime_nsec() as u32);
         // One that is of the future has been set so, and is whole.
+        let age = Duration::from_micros(clock::unix_micros()).checked_sub(written);
         if !metadata.is_file() || age.is_some_and(|age| age < SETTLED) {
             return Ok(());
         }

@@ -154,7 +154,7 @@ impl Server {
     ///
     /// # Errors
     /// An address beyond this machine without TLS and tokens; one that cannot be had; files that cannot be read.
-    pub fn start(front: Front, setup: Setup) -> Result<Self, ListenError> {
+    pub fn start(front: Front, setup: &Setup) -> Result<Self, ListenError> {
         let tokens = Tokens::new(front.place().tokens());
         let has_tokens = !tokens.all()?.is_empty();
         if let Some(address) = setup.listen.filter(|address| !address.ip().is_loopback()) {

@@ -229,6 +229,8 @@ fn hash(token: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn now() -> Timestamp {
@@ -254,7 +256,6 @@ mod tests {
         assert_eq!(there.all().unwrap().len(), 1);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&bert) && text.contains(&hash(&bert)), "{text}");
-        use std::os::unix::fs::PermissionsExt;
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 

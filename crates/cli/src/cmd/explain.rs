@@ -112,13 +112,11 @@ impl Explain {
     /// What is asked of a service, if a submission is named by its number.
     fn of_service(&self) -> Option<OfService<'_>> {
         let (flow, job) = (self.second.as_deref(), self.third.as_deref());
-        match submission(self.state.as_deref()) {
-            Some(number) => Some(OfService { number, flow: Some(&self.first), job: flow }),
-            None => {
-                let number = submission(Some(Path::new(&self.first)))?;
-                Some(OfService { number, flow, job })
-            }
+        if let Some(number) = submission(self.state.as_deref()) {
+            return Some(OfService { number, flow: Some(&self.first), job: flow });
         }
+        let number = submission(Some(Path::new(&self.first)))?;
+        Some(OfService { number, flow, job })
     }
 
     /// `states` is where runs have their state directories.

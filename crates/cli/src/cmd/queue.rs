@@ -1,5 +1,7 @@
 //! `queue`: what is submitted to a service, and how far it is; and one submission as `status` shows it.
 
+use std::fmt::Write;
+
 use clap::Args;
 use jiff::Timestamp;
 use slackline::report::number::counted;
@@ -270,15 +272,16 @@ pub(super) fn service(
                 fitted(&format!("{}\n", service::headline(&service)), out::view(output.file()).width);
             let now = service.now;
             let started = service::clock(service.started, now);
-            text.push_str(&format!("at work since {started}, version {}\n", service.version));
+            let _ = writeln!(text, "at work since {started}, version {}", service.version);
             let calibration = service.calibration;
             if calibration.flows > 0 {
-                text.push_str(&format!(
-                    "predictions of {}: {:.0} % done in the interval of eight in ten, {:.0} % off on average\n",
+                let _ = writeln!(
+                    text,
+                    "predictions of {}: {:.0} % done in the interval of eight in ten, {:.0} % off on average",
                     counted(calibration.flows, "flow"),
                     100.0 * calibration.inside,
                     100.0 * calibration.error
-                ));
+                );
             }
             text
         }
@@ -300,7 +303,7 @@ fn whole(one: &Submission, view: &View) -> String {
     );
     let mut text = fitted(&headline, view.width);
     if let Some(occurrence) = &one.occurrence {
-        text.push_str(&format!("of {} at {}\n", occurrence.recurrence, service::clock(occurrence.at, now)));
+        let _ = writeln!(text, "of {} at {}", occurrence.recurrence, service::clock(occurrence.at, now));
     }
     if one.flows.is_empty() {
         return text;
@@ -318,7 +321,7 @@ fn whole(one: &Submission, view: &View) -> String {
     }
     if let Some(prediction) = one.prediction.as_ref().filter(|_| !one.state.is_over()) {
         let made = service::clock(prediction.made, now);
-        text.push_str(&format!("\npredicted at {made}:\n{}", predicted(prediction, now)));
+        let _ = write!(text, "\npredicted at {made}:\n{}", predicted(prediction, now));
     }
     text
 }

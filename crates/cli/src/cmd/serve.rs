@@ -180,7 +180,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     // Without a handler a signal ends the program at once, which loses nothing either.
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
     let service = Service::start(&setup)?;
-    let server = Server::start(service.front().clone(), args.http(&place)?)?;
+    let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     let boxes = args
         .watch
         .iter()

@@ -1,6 +1,7 @@
 //! `submit`: a flow file for a service, to be run now, when something is there, or again and again.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -38,6 +39,7 @@ and day of week; a time that clocks leave out when they are put forward comes as
 there is twice counts once.
 
 Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Submit {
     /// Flow file, whose jobs say what they run; - for standard input
     #[arg(value_name = "WORKLOAD")]
@@ -207,11 +209,8 @@ impl Submit {
         let now = Timestamp::now();
         let mut text = format!("{}\n", accepted.message);
         if let Some(next) = accepted.next {
-            text.push_str(&format!(
-                "next at {} ({})\n",
-                service::clock(next, now),
-                service::from_now(next, now)
-            ));
+            let _ =
+                writeln!(text, "next at {} ({})", service::clock(next, now), service::from_now(next, now));
         }
         match (over, &accepted.prediction) {
             (Some(over), _) if over.state.is_over() => text.push_str(&ended(over, now)),
@@ -231,7 +230,7 @@ fn ended(over: &Submission, now: Timestamp) -> String {
     for flow in &over.flows {
         let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
         let cause = flow.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
-        text.push_str(&format!("  {}: {}{at}{cause}\n", flow.flow, service::verdict(flow, now)));
+        let _ = writeln!(text, "  {}: {}{at}{cause}", flow.flow, service::verdict(flow, now));
     }
     text
 }
@@ -251,25 +250,22 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
         };
         let chance =
             flow.chance.map_or_else(String::new, |chance| format!(", with a chance of {chance:.0} %"));
-        text.push_str(&format!(
-            "{}: done at {}{between}{holds}{chance}\n",
-            flow.flow,
-            clock(flow.completion)
-        ));
+        let _ = writeln!(text, "{}: done at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
     }
     for late in &prediction.makes_late {
-        text.push_str(&format!(
-            "makes {}/{} ({}) late by {}: done at {} instead of {}\n",
+        let _ = writeln!(
+            text,
+            "makes {}/{} ({}) late by {}: done at {} instead of {}",
             late.number,
             late.flow,
             late.name,
             duration(late.late_by),
             clock(late.with),
             clock(late.without)
-        ));
+        );
     }
     for remedy in &prediction.remedies {
-        text.push_str(&match remedy {
+        text.extend([match remedy {
             Remedy::Deadline { flow, deadline } => {
                 format!("{flow}: a deadline that holds is {}\n", clock(*deadline))
             }
@@ -281,7 +277,7 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
             Remedy::Nothing { flow, alone } => {
                 format!("{flow}: nothing here makes it hold: alone it is done at {}\n", clock(*alone))
             }
-        });
+        }]);
     }
     text
 }

@@ -45,7 +45,7 @@ impl World {
         let tokens = Tokens::new(service.front().place().tokens());
         let tokens =
             Role::ALL.map(|role| (role, tokens.add(role.name(), role, jiff::Timestamp::now()).unwrap()));
-        let server = Server::start(service.front().clone(), http.clone()).unwrap();
+        let server = Server::start(service.front().clone(), http).unwrap();
         let world = Self { service, server, tokens: tokens.into() };
         let _: Done = world.client(Role::Operate).post("/api/v1/drain", None::<&()>).unwrap();
         world
@@ -332,7 +332,7 @@ pub(super) fn socket(dir: &Path) {
 pub(super) fn tls(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     let everywhere = Setup { listen: Some("0.0.0.0:0".parse().unwrap()), ..http(dir) };
-    let refused = |setup: &Setup| match Server::start(service.front().clone(), setup.clone()) {
+    let refused = |setup: &Setup| match Server::start(service.front().clone(), setup) {
         Ok(_) => panic!("it listens"),
         Err(error) => error.to_string(),
     };
@@ -343,7 +343,7 @@ pub(super) fn tls(dir: &Path) {
     assert!(refused(&everywhere).contains("expected TLS with it"));
     let files = certificate(dir);
     let secret = Setup { tls: Some(files.clone()), ..everywhere };
-    let server = Server::start(service.front().clone(), secret.clone()).unwrap();
+    let server = Server::start(service.front().clone(), &secret).unwrap();
     let port = server.address().unwrap().port();
     let at = |trusted: Option<&Path>| {
         let at = At::parse(&format!("https://localhost:{port}")).unwrap();
@@ -363,7 +363,7 @@ pub(super) fn tls(dir: &Path) {
     let kept: Me = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
     assert_eq!(kept.name, "anna");
     server.stop();
-    let error = Server::start(service.front().clone(), secret);
+    let error = Server::start(service.front().clone(), &secret);
     assert!(matches!(error, Err(ListenError::Tls(_))));
     service.stop().unwrap();
 }
@@ -387,7 +387,7 @@ pub(super) fn drop_box(dir: &Path) {
             let file = inbox.join(name);
             fs::write(&file, text).unwrap();
             // As if it had been there for a while.
-            let long_ago = std::time::SystemTime::now() - Duration::from_secs(60);
+            let long_ago = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
             fs::File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
         }
     };

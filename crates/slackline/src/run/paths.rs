@@ -21,7 +21,7 @@ pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
             run.setting.cwd = Some(directory.join(cwd).display().to_string());
         }
         RunWork::Jar { jar, .. } if !jar.contains("://") => {
-            *jar = directory.join(&*jar).display().to_string()
+            *jar = directory.join(&*jar).display().to_string();
         }
         // What is built in reads and writes what it is told, wherever it runs.
         _ => {}
