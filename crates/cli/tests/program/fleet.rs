@@ -283,6 +283,52 @@ fn machines_that_are_not_there_are_said_and_the_others_go_on_without_them() {
 }
 
 #[test]
+fn a_run_has_the_speeds_that_an_earlier_one_has_shown() {
+    // What a machine takes comes with the way to it.
+    let ssh = "#!/bin/sh\ncase $1 in n1) PACE=0.01;; *) PACE=2;; esac\nexport PACE\nexec sh -c \"$2\"\n";
+    let dir = with_machines(scratch("fleet-speeds"), ssh, &[1, 1]);
+    let flow = r#"
+slackline = 1
+[[flows]]
+id = "f"
+jobs = [{ id = "j", run = { mapper = "cat; sleep $PACE", inputs = ["in/*"], output = "out" } }]
+"#;
+    fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+    fs::create_dir(dir.join("in")).expect("a directory");
+    for k in 0..6 {
+        fs::write(dir.join(format!("in/{k}")), format!("{k:1023}\n")).expect("an input");
+    }
+    let args = [&RUN[..], &["--history", "history", "--split", "1KiB", "--again"]].concat();
+    let speeds = |dir: &Path| -> Vec<f64> {
+        let text = fs::read(dir.join("state/workload.json")).expect("a workload");
+        let workload: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
+        let machines = workload["cluster"]["machines"].as_array().expect("machines");
+        machines.iter().map(|machine| machine["speed"].as_f64().unwrap_or(1.0)).collect()
+    };
+    let first = slackline(&dir, &args);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert_eq!(speeds(&dir), [1.0, 1.0], "nothing is known yet");
+    for policy in ["dmrs", "auto"] {
+        let second = slackline(&dir, &[&args[..], &["--policy", policy]].concat());
+        assert_eq!(second.code, Some(0), "{}", second.err);
+        checked(&dir);
+        let speeds = speeds(&dir);
+        assert!(speeds[0] > 1.2 * speeds[1], "{policy}: {speeds:?}");
+    }
+    // What is said of a machine is believed.
+    fs::write(dir.join("hosts"), "n1 slots=1 speed=1\nn2 slots=1 speed=1\n").expect("a file of machines");
+    let third = slackline(&dir, &args);
+    assert_eq!(third.code, Some(0), "{}", third.err);
+    assert_eq!(speeds(&dir), [1.0, 1.0]);
+    // A machine that is as it was, of which nothing is said, is in the unit of the one of which something is.
+    fs::write(dir.join("hosts"), "n1 slots=1\nn2 slots=1 speed=3\n").expect("a file of machines");
+    let fourth = slackline(&dir, &args);
+    assert_eq!(fourth.code, Some(0), "{}", fourth.err);
+    let speeds = speeds(&dir);
+    assert!(speeds[1] == 3.0 && speeds[0] > 1.2 * 3.0, "{speeds:?}");
+}
+
+#[test]
 fn a_machine_that_sees_something_else_keeps_the_run_from_beginning() {
     // What the second machine is told is changed on its way.
     let ssh = "#!/bin/sh\ntest $1 = n1 || { sed -u -f change | sh -c \"$2\"; exit; }\nexec sh -c \"$2\"\n";
