@@ -13,6 +13,9 @@ use crate::time::SECONDS_MAX;
 
 pub(super) use flows::{check_one, limits, recurrences};
 
+/// The largest weight, cost and slope: a cost is at most the product of two of them and of a time, and flows are fewer than 2^32.
+const AMOUNT_MAX: f64 = 1e100;
+
 /// Most slots a lane may have, so that slot numbers and their sums fit `u32`.
 const SLOTS_MAX: u64 = 1 << 31;
 
@@ -45,6 +48,13 @@ impl Problems {
         };
         self.add(path(), what);
         false
+    }
+
+    /// A weight, a cost or a slope: not negative, and so small that sums of products are finite.
+    fn amount(&mut self, path: impl FnOnce() -> String, kind: &str, value: f64) {
+        if !(0.0..=AMOUNT_MAX).contains(&value) {
+            self.add(path(), format!("found {kind}{value}, expected a number from 0 to {AMOUNT_MAX:e}"));
+        }
     }
 
     /// A name: non-empty, printable, no space around it.

@@ -240,6 +240,19 @@ fn an_infinite_number_is_named_once_and_where_it_stands() {
     refused(|d| d.flows[0].jobs[0].map = Some(infinite.clone()), "flows[0].jobs[0].map.work");
 }
 
+/// Found by damaged inputs: costs that are infinite differ from each other.
+#[test]
+fn weights_and_costs_whose_products_overflow_are_refused() {
+    refused(|d| d.flows[0].weight = 1e308, "flows[0].weight");
+    let steps = CostDraft::Steps(vec![(1.0, 1.0), (2.0, 1e101)]);
+    refused(|d| d.flows[0].cost = Some(steps.clone()), "flows[0].cost.steps[1][1]");
+    let mut d = draft(vec![job("a", &[])]);
+    (d.flows[0].weight, d.flows[0].jobs[0].map) = (1e100, Some(uniform(1, 1e10)));
+    d.flows[0].cost = Some(CostDraft::Piecewise { points: vec![(0.0, 1e100)], slope: Some(1e100) });
+    let instance = Instance::new(&d).unwrap();
+    assert!(instance.cost_of(&[9e10]).is_finite());
+}
+
 #[test]
 fn too_much_work_is_refused_before_it_is_added_up() {
     let mut d = draft(vec![job("a", &[])]);

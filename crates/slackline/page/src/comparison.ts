@@ -7,6 +7,8 @@ import { marks, number, short } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
 
+const TIMES = "times are seconds unless they show units";
+
 export class Comparison {
   readonly element = h("div", {});
   private readonly table: SortedTable<number>;
@@ -17,7 +19,7 @@ export class Comparison {
   constructor(private readonly model: Model, private readonly state: State) {
     const rows = model.doc.policies.map((_, k) => k);
     this.table = new SortedTable(this.columns(), rows, {
-      caption: "Policies; the best of each column is marked", chosen: (k) => k === state.policy,
+      caption: `Policies; the best of each column is marked; ${TIMES}`, chosen: (k) => k === state.policy,
       onChoose: (k) => { if (model.doc.policies[k].ran) { state.policy = k; state.changed("policy"); } },
     });
     this.table.element.hidden = rows.length === 0;
@@ -31,7 +33,7 @@ export class Comparison {
     const box = h("input", { type: "checkbox" });
     box.addEventListener("change", () => {
       this.all = box.checked;
-      const table = new SortedTable(this.columns(), this.model.doc.policies.map((_, k) => k), { caption: "Policies, all figures" });
+      const table = new SortedTable(this.columns(), this.model.doc.policies.map((_, k) => k), { caption: `Policies, all figures; ${TIMES}` });
       this.table.element.replaceChildren(...table.element.childNodes);
     });
     return h("label", { class: "no-print" }, box, " all figures");

@@ -64,7 +64,7 @@ export class Detail {
     const { flow } = selected, ran = policy.ran, close = () => this.state.select(null);
     const parts: (HTMLElement | null)[] = [
       h("header", {}, h("h3", {}, `Flow ${model.flowName(flow)} under ${policy.name}`),
-        h("button", { type: "button", click: close, "aria-label": "Close" }, "×")),
+        h("button", { type: "button", class: "no-print", click: close, "aria-label": "Close" }, "×")),
       selected.bar !== null && selected.policy === this.state.policy && ran.bars ? list(attempt(model, ran, selected.bar)) : null,
       this.policies(flow),
       this.why(ran, flow),

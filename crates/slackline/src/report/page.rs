@@ -142,11 +142,7 @@ impl<'a> Page<'a> {
             title: &self.about.name,
             head: self.head.clone().unwrap_or_else(|| headline::lines(&self.about.name, self.instance)),
             made: Made::of(&self.about),
-            least: Least::of(
-                &self.rows,
-                self.samples.as_ref().map(|(all, sample)| (all.as_slice(), *sample)),
-                &objective,
-            ),
+            least: self.least(&objective),
             believed: believed(&self.rows),
             objective,
             clock: self.instance.start().and_then(|start| clock::Clock::of(start, horizon)),
@@ -160,6 +156,17 @@ impl<'a> Page<'a> {
                 .map(|(row, drawn)| Policy::of(self.instance, row, drawn.as_ref(), scale, with_bars))
                 .collect(),
         }
+    }
+}
+
+impl Page<'_> {
+    /// Which policy costs least; not of a run and what was expected of it, which are no choice.
+    fn least(&self, objective: &str) -> Option<Least> {
+        if self.extras.has_prediction() {
+            return None;
+        }
+        let samples = self.samples.as_ref().map(|(all, sample)| (all.as_slice(), *sample));
+        Least::of(&self.rows, samples, objective)
     }
 }
 

@@ -403,7 +403,10 @@ impl Reader<'_> {
         for (job, after) in jobs.iter_mut().zip(after) {
             job.draft.after = after.into_iter().map(|(writer, _)| ids[writer].clone()).collect();
             for input in job.draft.run.iter_mut().flat_map(|run| &mut run.inputs) {
-                if let Some(&writer) = writers.get(input) {
+                // What is before a slash is a flow where an input names a job.
+                if let Some(&writer) = writers.get(input)
+                    && !ids[writer].contains('/')
+                {
                     *input = format!("@{}", ids[writer]);
                 }
             }

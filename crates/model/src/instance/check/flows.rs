@@ -127,12 +127,7 @@ impl Flows<'_> {
             problems.add(format!("{path}.id"), "found a name of more than 65,536 bytes");
         }
         problems.seconds(|| format!("{path}.release"), flow.release);
-        if !(flow.weight.is_finite() && flow.weight >= 0.0) {
-            problems.add(
-                format!("{path}.weight"),
-                format!("found {}, expected a finite number, 0 or more", flow.weight),
-            );
-        }
+        problems.amount(|| format!("{path}.weight"), "", flow.weight);
         if let Some(deadline) = flow.deadline {
             problems.seconds(|| format!("{path}.deadline"), deadline);
         }
@@ -353,13 +348,8 @@ fn check_cost(path: &str, cost: &CostDraft, problems: &mut Problems) {
         CostDraft::Metric(_) => return,
         CostDraft::Steps(steps) => (steps, "steps"),
         CostDraft::Piecewise { points, slope } => {
-            if let Some(slope) = slope
-                && !(slope.is_finite() && *slope >= 0.0)
-            {
-                problems.add(
-                    format!("{path}.slope"),
-                    format!("found {slope}, expected a finite number, 0 or more"),
-                );
+            if let Some(slope) = slope {
+                problems.amount(|| format!("{path}.slope"), "", *slope);
             }
             (points, "points")
         }
@@ -369,12 +359,7 @@ fn check_cost(path: &str, cost: &CostDraft, problems: &mut Problems) {
     }
     for (i, &(time, value)) in points.iter().enumerate() {
         problems.seconds(|| format!("{path}.{field}[{i}][0]"), time);
-        if !(value.is_finite() && value >= 0.0) {
-            problems.add(
-                format!("{path}.{field}[{i}][1]"),
-                format!("found a cost of {value}, expected a finite number, 0 or more"),
-            );
-        }
+        problems.amount(|| format!("{path}.{field}[{i}][1]"), "a cost of ", value);
         if i > 0 && time < points[i - 1].0 {
             problems.add(
                 format!("{path}.{field}[{i}][0]"),

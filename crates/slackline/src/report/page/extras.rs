@@ -32,6 +32,12 @@ pub(super) struct Extras {
     predicted: Option<Vec<f64>>,
 }
 
+impl Extras {
+    pub(super) fn has_prediction(&self) -> bool {
+        self.predicted.is_some()
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Titled {
     title: String,

@@ -197,3 +197,18 @@ fn a_job_with_a_command_can_be_run() {
         error("<main-class>", "<reducer>cat</reducer><main-class>").contains("<reducer> without <command>")
     );
 }
+
+/// Found by damaged inputs.
+#[test]
+fn a_job_that_is_called_like_a_path_is_read_by_its_output() {
+    let text = NIGHTLY
+        .replace("/data/extracted/part-0", "/data/extracted")
+        .replace("name=\"extract\"", "name=\"/data/extract\"")
+        .replace("<maps tasks=\"1\" seconds=\"0\"/>", "");
+    let draft = read_with(&text, &[]).unwrap().draft;
+    let join = &draft.flows[0].jobs[0];
+    assert_eq!(join.after, ["/data/extract", "users"]);
+    assert_eq!(join.run.as_ref().unwrap().inputs, ["/data/extracted", "@users"]);
+    let written = write_workload(&draft, Format::Json);
+    read_workload("again", written.as_bytes(), Some("json"), &ImportOptions::default()).unwrap();
+}
