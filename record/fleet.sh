@@ -195,7 +195,13 @@ with() {
 }
 
 kill_agent() { kill -KILL "$(agents | head -1)"; }
-stop_agent() { kill -STOP "$(agents | head -1)"; }
+# It goes on when the run is over by then, and has to end with everything.
+stop_agent() {
+    local one
+    one=$(agents | head -1)
+    kill -STOP "$one"
+    (sleep 40; kill -CONT "$one" 2> /dev/null) < /dev/null > /dev/null 2>&1 &
+}
 kill_slurmd() { kill -KILL "$(cat "$dir/slurmd/slurmd.n2.pid")"; }
 # Without the daemon of the step too nothing of the node is left.
 kill_node() {
