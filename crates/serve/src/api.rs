@@ -535,7 +535,7 @@ pub struct LoadPoint {
     pub queued: u64,
 }
 
-/// Attempts that ended lately or are at work.
+/// Attempts that ended lately.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
     /// The attempts, the earliest start first.
@@ -560,10 +560,10 @@ pub struct Attempt {
     pub slot: Option<u32>,
     /// Since when.
     pub start: Timestamp,
-    /// Until when; left out while it is at work.
+    /// Until when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
-    /// `done`, `failed`, `killed` or `lost`; left out while it is at work.
+    /// `done`, `failed`, `killed` or `lost`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
@@ -575,7 +575,7 @@ pub struct Event {
     pub id: u64,
     /// When.
     pub at: Timestamp,
-    /// What: `submitted`, `opened`, `began`, `done`, `failed`, `cancelled`, `rejected`, `skipped`, `predicted`, `changed`, `likely_late`,
+    /// What: `submitted`, `opened`, `waits`, `ended`, `done`, `failed`, `cancelled`, `rejected`, `skipped`, `predicted`, `changed`, `likely_late`,
     /// `likely_in_time`, `late`, `estimates_off`, `alert_failed`, `recurrence`, `service`.
     pub kind: String,
     /// The submission.

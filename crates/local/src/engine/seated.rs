@@ -68,6 +68,8 @@ impl Local<'_> {
 
     /// Starts what the driver asks for, which is that task of the run.
     pub(crate) fn begin_task(&mut self, start: &Start<'_>, id: TaskId) {
+        // While it was quiet nobody told it how late it is.
+        self.now = self.clock.now();
         self.start_task(start, id);
     }
 

@@ -308,7 +308,7 @@ impl Desk {
         }
         let why = self.entries.get(&number).and_then(|entry| entry.why.clone());
         let message = match why {
-            Some(why) => format!("{name} is submitted as {number}; it {why}"),
+            Some(why) => format!("{name} is submitted as {number}: {why}"),
             None => format!("{name} is submitted as {number}"),
         };
         Accepted { number: Some(number), name, message, next: None, prediction: None }

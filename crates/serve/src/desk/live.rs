@@ -300,8 +300,12 @@ impl Entry {
 
     /// Whether nothing of a flow is to start.
     pub(super) fn is_held(&self, flow: &str) -> bool {
-        let is_on_trial = self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in;
-        self.held || self.held_flows.contains(flow) || is_on_trial
+        self.held || self.held_flows.contains(flow) || self.is_on_trial()
+    }
+
+    /// Whether it may begin only if its deadlines are expected to hold, and that is not known yet.
+    fn is_on_trial(&self) -> bool {
+        self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in
     }
 
     /// How a flow stands for the engine.
@@ -608,11 +612,19 @@ impl Desk {
         let Outlooked { took, flows, of } = outlook;
         self.is_predicting = false;
         self.next_outlook = now + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
-        for ((number, flow), expected) in flows {
-            self.expect(now, (number, &flow), expected, out);
-        }
         let about = of.as_ref().map(|of| of.number);
-        let live: Vec<u64> = self.live_numbers().collect();
+        let on_trial = about.filter(|number| self.entries.get(number).is_some_and(Entry::is_on_trial));
+        if on_trial.is_some() {
+            // Whether it is let in is decided now: what it means for the others is so only then.
+            self.next_outlook = now + SECOND;
+        }
+        let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
+        for ((number, flow), expected) in flows {
+            if is_meant(number) {
+                self.expect(now, (number, &flow), expected, out);
+            }
+        }
+        let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
         for number in live {
             let meaning = of.clone().filter(|of| of.number == number);
             let is_new = self.entries[&number].prediction.is_none();
@@ -724,7 +736,7 @@ impl Desk {
     /// A submission that is not to run late is let in, or is not.
     fn decide(&mut self, now: Moment, number: u64, is_late: bool, out: &mut Out) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
-        if entry.wanted.submit.if_late != IfLate::Reject || entry.is_let_in {
+        if !entry.is_on_trial() {
             return;
         }
         if is_late {

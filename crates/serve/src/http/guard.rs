@@ -32,7 +32,7 @@ impl FromRequestParts<House> for Asking {
 fn unknown() -> Refused {
     Refused::new(
         StatusCode::UNAUTHORIZED,
-        "found nobody who is known, expected a token (authorization: Bearer TOKEN), which `slackline serve token add` makes",
+        "found nobody who is known, expected a token (authorization: Bearer TOKEN), which `slackline token --add` makes",
     )
 }
 

@@ -163,6 +163,12 @@ fn several(dir: &Path) {
     }
     let timeline = service.front().timeline(0);
     assert_eq!(timeline.attempts.len(), 12);
+    // Whose run it is, a slot has one attempt at a time.
+    let mut free = std::collections::BTreeMap::new();
+    for attempt in &timeline.attempts {
+        let before = free.insert(attempt.slot.unwrap(), attempt.end.unwrap());
+        assert!(before.is_none_or(|before| before <= attempt.start), "{timeline:#?}");
+    }
     service.stop().unwrap();
 }
 
