@@ -47,7 +47,7 @@ const TIME: Param = Param::new(
     "time",
     NONE,
     Values::Text("TIME"),
-    "for how long nodes are asked for, as salloc takes it: 30, 2:00:00, 1-12; none: what Slurm has as its default",
+    "for how long nodes are asked for, as salloc has it: 30, 2:00:00, 1-12; none: by Slurm",
 )
 .or_word(NONE);
 
