@@ -58,9 +58,11 @@ fn its_engine_is_wherever_engines_are() {
     // Lines end where the terminal does.
     let help: Vec<_> = said(&dir, &["run", "--help"]).split_whitespace().map(str::to_owned).collect();
     let help = help.join(" ");
-    for words in
-        ["part: which part [default: 0.5]", "[possible values: local, yarn, part]", "local: tasks at"]
-    {
+    for words in [
+        "part: which part [default: 0.5]",
+        "[possible values: local, ssh, slurm, yarn, part]",
+        "local: tasks at",
+    ] {
         assert!(help.contains(words), "{words:?} in\n{help}");
     }
     for shell in ["bash", "zsh", "fish"] {
@@ -69,7 +71,8 @@ fn its_engine_is_wherever_engines_are() {
     assert!(said(&dir, &["completions", "zsh"]).contains("a part of this machine"));
     let run = |more: &[&str]| refused(&dir, &[&["run", "none.toml"][..], more].concat());
     assert!(
-        run(&["--engine", "parts"]).contains("expected one of local, yarn, part; did you mean \"part\"?")
+        run(&["--engine", "parts"])
+            .contains("expected one of local, ssh, slurm, yarn, part; did you mean \"part\"?")
     );
     assert!(run(&["--engine", "part:fraction=2"]).contains("expected a number from 0.01 to 1"));
     assert!(run(&["--fraction", "2"]).contains("expected a number from 0.01 to 1"));

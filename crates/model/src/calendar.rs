@@ -53,8 +53,14 @@ pub struct Start(Zoned);
 
 impl PartialEq for Start {
     fn eq(&self, other: &Self) -> bool {
-        // The library calls them equal if they are the same moment, whatever their zones.
-        self.0 == other.0 && self.0.time_zone() == other.0.time_zone()
+        // The library calls them equal if they are the same moment, whatever their zones; and zones of one name are other ones where
+        // one of them is of this machine and the other of a table.
+        let [one, two] = [self.0.time_zone(), other.0.time_zone()];
+        let is_same_zone = match (one.iana_name(), two.iana_name()) {
+            (Some(one), Some(two)) => one == two,
+            _ => one == two,
+        };
+        self.0 == other.0 && is_same_zone
     }
 }
 

@@ -236,15 +236,17 @@ impl Learning {
                     estimates.task[phase] = self.estimate(instance, phase);
                 }
                 Event::FlowArrived(flow) => self.meet(instance, flow, estimates),
-                Event::MachineJoined(machine) => {
-                    let group = instance.cluster().group_id_of(machine);
-                    if group.index() == self.number_of.len() {
-                        let info = &instance.cluster().groups()[group];
+                Event::MachineJoined(_) => {
+                    // Several may join at an instant: the cluster has all of them.
+                    let known = self.number_of.len();
+                    for info in instance.cluster().groups().iter().skip(known) {
                         let number = self.group(&info.name);
                         self.number_of.push(number);
                         if self.believes {
                             self.prior[number] = info.speed;
                         }
+                    }
+                    if self.number_of.len() > known {
                         self.look_again(instance, estimates);
                     }
                 }

@@ -59,7 +59,9 @@ workloads, and with --each over the days of one. With several --machines there i
 row for each size and policy (with --seeds tables for each size), and deadlines that --deadlines F makes are those of the largest cluster, \
 for all sizes. A --history is only read: every run begins with the same.")]
 pub(crate) struct Compare {
-    /// Workload document or trace; - for standard input. Figures are means over several
+    /// Workload document or trace; - for standard input
+    ///
+    /// Of several, figures are means over them.
     #[arg(value_name = "WORKLOAD", required = true)]
     workloads: Vec<PathBuf>,
     /// Policies, or all
@@ -87,7 +89,7 @@ pub(crate) struct Compare {
     ///
     /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a start, and has the flows that
     /// are released in it. Each piece begins with an empty cluster, so that what a day leaves to the next is not counted.
-    #[arg(long, value_name = "day|DURATION", value_parser = str::parse::<Every>, help_heading = "Simulation")]
+    #[arg(long, hide_short_help = true, value_name = "day|DURATION", value_parser = str::parse::<Every>, help_heading = "Simulation")]
     each: Option<Every>,
     /// Policies that run at a time [default: as many as there are processors]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Simulation")]

@@ -182,8 +182,8 @@ fn held(dir: &Path) {
     let b = submit(&service, flow(dir, "b", "cat", 2));
     fs::write(&go, "").unwrap();
     assert_eq!(over(&service, b).state, State::Done);
-    let shown = show(&service, a);
-    assert_eq!((shown.flows[0].state, shown.flows[0].done, shown.flows[0].running), (FlowState::Held, 2, 0));
+    let shown = until(&service, a, |shown| shown.flows[0].running == 0);
+    assert_eq!((shown.flows[0].state, shown.flows[0].done), (FlowState::Held, 2));
     let change = Change { weight: Some(3.0), deadline: Some("1h".into()), ..Change::default() };
     let change = service.front().change(a, change, &shown).unwrap();
     ask(&service, change).unwrap();

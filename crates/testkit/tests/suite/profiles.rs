@@ -27,7 +27,8 @@ fn run(instance: &Instance, spec: &str, profile: &str, seed: u64) -> Schedule {
 /// A profile that draws nothing: 1 s to submit, 5 s for a master, 2 s for a container, and what is said.
 fn fixed(more: &str) -> String {
     format!(
-        "hadoop:submit=1:am-start=5:am-linger=4:container-start=2{}{}{more}",
+        "hadoop:submit=1:am-start=5:container-start=2{}{}{}{more}",
+        if more.contains(":am-linger") { "" } else { ":am-linger=4" },
         if more.contains(":heartbeat") { "" } else { ":heartbeat=0" },
         if more.contains(":am-heartbeat") { "" } else { ":am-heartbeat=0" },
     )

@@ -411,7 +411,7 @@ mod tests {
         let damage =
             Damage::of(vec![b"{\"jobs\": [{\"id\": 1}, {\"id\": 2}]}\n".to_vec(), b"a,1\nb,2\n".to_vec()]);
         let input = |k| damage.input(&mut random::rng(Seed(3), "test", k));
-        let all: BTreeSet<Vec<u8>> = (0..1000).map(input).collect();
+        let all: BTreeSet<Vec<u8>> = (0..10_000).map(input).collect();
         assert!(all.len() > 500, "{}", all.len());
         assert_eq!(input(17), input(17));
         assert!(all.iter().any(|input| input.starts_with(b"{\"jobs\": [{\"id\": 1}, {\"id\": 1}")));
