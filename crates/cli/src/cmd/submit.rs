@@ -44,9 +44,9 @@ pub(crate) struct Submit {
     /// Flow file, whose jobs say what they run; - for standard input
     #[arg(value_name = "WORKLOAD")]
     workload: PathBuf,
-    /// Name under which its outputs are remembered [default: that of the file, with the values of --set]
+    /// Name of its outputs [default: as the file, with values of --set]
     ///
-    /// Of submissions of one name one runs at a time.
+    /// Outputs are remembered by it. Of submissions of one name one runs at a time.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Value of a parameter; may be given several times
@@ -57,7 +57,9 @@ pub(crate) struct Submit {
     /// Values of a parameter: a flow a value
     #[arg(long = "for", hide_short_help = true, value_name = "NAME=VALUES", value_parser = pair, help_heading = "Parameters")]
     each: Option<(String, String)>,
-    /// A deadline: a duration after its release, a time of day, or a date and time; may be given several times
+    /// A deadline; may be given several times
+    ///
+    /// WHEN is a duration after its release, a time of day, or a date and time.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = pair, help_heading = "Policy")]
     deadline: Vec<(String, String)>,
     /// The higher, the sooner it is taken from the queue
@@ -69,7 +71,9 @@ pub(crate) struct Submit {
     /// Hold it until it is let go by `unhold`
     #[arg(long, help_heading = "When")]
     hold: bool,
-    /// Begin when a file matches; may be given several times, and then all have to
+    /// Begin when a file matches; may be given several times
+    ///
+    /// Then each of them has to match a file.
     #[arg(long, value_name = "PATTERN", help_heading = "When")]
     when: Vec<String>,
     /// Begin when all of its inputs are there
@@ -79,13 +83,13 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "CRON", help_heading = "When")]
     schedule: Option<String>,
     /// Time zone of --schedule [default: that of the service]
-    #[arg(long, value_name = "ZONE", requires = "schedule", help_heading = "When")]
+    #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule", help_heading = "When")]
     zone: Option<String>,
     /// What is done about times at which the service was not there
-    #[arg(long, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = Listed::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
+    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = Listed::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
     catch_up: CatchUp,
     /// What is done when one of its name is not over
-    #[arg(long, value_name = "WHAT", default_value = "wait", value_parser = Listed::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
+    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = Listed::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
     overlap: Overlap,
     /// A word of your own: what is sent again with the same one is not submitted again
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::processes::{Family, ended, pause, signal, until};
+use crate::processes::{Family, ended, signal, until};
 use crate::runs::{checked, command, killed_again_and_again, parts, prepared, results};
 use crate::{Ran, ran, scratch};
 
@@ -453,7 +453,7 @@ fn with_slurm(dir: &Path) {
                   test $n = 1 || echo UNLIMITED > left\n\
                   echo \"salloc: Granted job allocation $n\" >&2\n\
                   export SLURM_JOB_ID=$n SLURM_JOB_NODELIST=\"m$n[1-2]\" SLURM_JOB_CPUS_PER_NODE='1(x2)'\n\
-                  exec 3<&0\n\"$@\" <&3 &\nchild=$!\ntrap 'kill $child' HUP\nwait $child\necho $n >> given-back\n";
+                  exec 3<&0\n\"$@\" <&3 &\nchild=$!\ntrap 'kill $child' HUP TERM INT\nwait $child\necho $n >> given-back\n";
     script(&dir.join("bin/salloc"), salloc);
 }
 
@@ -581,20 +581,10 @@ fn allocations_are_asked_for_one_after_the_other_and_given_back() {
 }
 
 #[test]
-fn an_allocation_is_given_back_when_the_driver_is_killed() {
-    let (dir, family) = (hanging("fleet-allocation-killed", SSH), Family::new("fleet-allocation-killed"));
+fn an_allocation_that_is_refused_is_said() {
+    let (dir, family) = (hanging("fleet-allocation-refused", SSH), Family::new("fleet-allocation-refused"));
     with_slurm(&dir);
     let args = [&SLURM[..], &["--nodes", "2"]].concat();
-    let mut run = on_slurm(&family, &dir, &args);
-    let mut run =
-        run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    family.awaits(HANGS);
-    run.kill().expect("it can be killed");
-    run.wait().expect("it is gone");
-    until("it is given back", || fs::read_to_string(dir.join("given-back")).is_ok_and(|text| text == "1\n"));
-    family.is_gone();
-    pause(10);
-    // One that is refused is said.
     script(&dir.join("bin/salloc"), "#!/bin/sh\necho 'salloc: error: invalid partition' >&2\nexit 1\n");
     let refused = crate::ran(&on_slurm(&family, &dir, &args).output().expect("the program starts"));
     assert_eq!(refused.code, Some(2), "{}", refused.err);

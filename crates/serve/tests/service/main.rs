@@ -309,6 +309,8 @@ fn told(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     let go = dir.join("go");
     let first = submit(&service, flow(dir, "a", "cat; sleep 0.2; echo said >&2", 6));
+    // What is submitted later may be opened sooner.
+    until(&service, first, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     let second = submit(&service, flow(dir, "b", "cat", 2));
     over(&service, first);
     over(&service, second);
