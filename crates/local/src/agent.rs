@@ -1,9 +1,9 @@
 //! The agent of a machine: attempts that a run elsewhere asks for, in worker processes of this machine
-//! ([`Processes`]). It is started over a link (`ssh`, `srun`) and speaks [`crate::fleet::protocol`] over its standard
+//! (`Processes`). It is started over a link (`ssh`, `srun`) and speaks `crate::fleet::protocol` over its standard
 //! input and output.
 //!
-//! When its input ends, or nobody has said anything for [`LEASE`], it ends with everything that it started. It does so
-//! too when it was stopped itself for longer than the run waits ([`SILENT`]): what it was at work on is somebody else's by
+//! When its input ends, or nobody has said anything for `LEASE`, it ends with everything that it started. It does so
+//! too when it was stopped itself for longer than the run waits (`SILENT`): what it was at work on is somebody else's by
 //! then.
 
 use std::fs::{self, File};

@@ -1,8 +1,8 @@
 //! Machines that run attempts. They know nothing of flows, policies or journals.
 //!
-//! - [`Processes`]: this machine; its workers may be held by control [`groups`]; `pid_file` says who they are;
-//! - [`Agents`]: machines that are reached over a [`link`], on each of which an agent runs attempts for us; what is said to
-//!   them and what they say is in [`protocol`], and comes as [`lines`].
+//! - `Processes`: this machine; its workers may be held by control `groups`; `pid_file` says who they are;
+//! - `Agents`: machines that are reached over a `link`, on each of which an agent runs attempts for us; what is said to
+//!   them and what they say is in `protocol`, and comes as `lines`.
 
 pub(crate) mod agents;
 pub(crate) mod groups;

@@ -1,8 +1,8 @@
 //! Several machines as an engine: tasks are processes of all of them, outputs are directories that all of them see.
 //!
-//! - [`hosts`]: the file that says which machines there are; [`ssh`]: machines that are reached by ssh;
+//! - `hosts`: the file that says which machines there are; [`ssh`]: machines that are reached by ssh;
 //! - [`slurm`]: nodes that Slurm lends;
-//! - [`sight`]: whether a machine sees what the run sees.
+//! - `sight`: whether a machine sees what the run sees.
 
 mod hosts;
 mod sight;
