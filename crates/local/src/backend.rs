@@ -16,7 +16,7 @@ use crate::engine::Observer;
 use crate::job_cost::JobHistory;
 use crate::journal::Attempt;
 use crate::preflight::Obstacle;
-use crate::run::{Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
+use crate::run::{Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd, Says};
 
 /// An engine by name, its parameters and how it is made of them.
 ///
@@ -72,15 +72,14 @@ pub trait Backend: Send {
         state: &Path,
     ) -> Result<Box<dyn Prepared>, Vec<Fault>>;
 
-    /// The engine as one that stays, with its own files in a directory. The time that it lives in began so many microseconds
-    /// after 1970, and has come to `seen` at least.
+    /// The engine as one that stays.
     ///
     /// # Errors
     /// An engine that runs nothing but one flow file at a time; whatever the engine says.
-    fn resident(&self, files: &Path, started: u64, seen: Time) -> Result<Box<dyn Resident>, EngineError> {
-        let _ = (files, started, seen);
+    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+        let _ = residence;
         Err(EngineError::other(
-            "found an engine that runs one flow file at a time, expected one that can stay: local",
+            "found an engine that runs one flow file at a time, expected one that can stay: local, ssh or slurm",
         ))
     }
 
@@ -91,18 +90,49 @@ pub trait Backend: Send {
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError>;
 }
 
+/// Where and when an engine is to stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Residence<'a> {
+    /// The directory of its own files.
+    pub files: &'a Path,
+    /// When the time that it lives in began: microseconds since 1970.
+    pub started: u64,
+    /// To what that time has come at least.
+    pub seen: Time,
+    /// What jobs took, by which machines are known.
+    pub past: &'a JobHistory,
+    /// Is told what is waited for.
+    pub says: Says<'a>,
+}
+
+/// A machine of an engine that stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedMachine {
+    /// Its name, slots and speed.
+    pub draft: MachineDraft,
+    /// Whether it is there.
+    pub is_up: bool,
+}
+
 /// An engine that stays while runs come and go: they share its machines, and one driver drives them all.
 ///
 /// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a run hear of
 /// the time of their run.
 pub trait Resident: Engine {
-    /// The machines, and no flows.
+    /// The machines that there are from the beginning, and no flows.
     fn empty(&self) -> &Instance;
 
-    /// Takes a session to be run: its open flows come to the driver when they are released, each as it stands.
+    /// The machines as they are now: those of [`Resident::empty`] first, then those that joined, in their order.
+    fn machines(&self) -> Vec<SharedMachine>;
+
+    /// What somebody should know of its machines, since this was asked last.
+    fn said(&mut self) -> Vec<String>;
+
+    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its open flows come to
+    /// the driver when they are released, each as it stands.
     ///
     /// # Errors
-    /// A session of another engine; a workload that is none.
+    /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than a machine has.
     fn seat(
         &mut self,
         session: Box<dyn Session>,

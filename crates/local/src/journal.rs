@@ -159,8 +159,17 @@ pub(crate) struct JoinedMachine {
 }
 
 impl JoinedMachine {
+    /// That of a workload.
+    pub(crate) fn of(machine: &MachineDraft) -> Self {
+        let slots = match machine.slots {
+            Slots::Universal(slots) => slots,
+            Slots::Typed { map, reduce } => map + reduce,
+        };
+        Self { name: machine.name.clone(), slots, speed: machine.speed }
+    }
+
     /// The same as workloads have it.
-    fn draft(self) -> MachineDraft {
+    pub(crate) fn draft(self) -> MachineDraft {
         let Self { name, slots, speed } = self;
         MachineDraft { name, count: 1, speed, slots: Slots::Universal(slots), rack: None }
     }

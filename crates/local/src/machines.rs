@@ -11,25 +11,30 @@ pub mod ssh;
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_model::Draft;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{self, Param, Values};
 
-use crate::backend::{Backend, Fault, Prepared, Session, Stop};
+use crate::backend::{Backend, Fault, Prepared, Residence, Resident, Session, Stop};
 use crate::engine::{Interrupt, Settings};
 use crate::fleet::agents::{Agents, Terms};
-use crate::fleet::{Capacity, Fleet};
+use crate::fleet::{self, Capacity, Fleet};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
 use crate::journal::Attempt;
 use crate::preflight::Obstacle;
+use crate::resident::{ResidentEngine, Stock};
 use crate::resolve::{InputRules, Resolved, Spread, resolve};
-use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Needs, Opening, Recovered, RunEnd, Says};
+use crate::run::{
+    self, Drive, EngineError, JobVerdict, LostOutput, Needs, Opening, Recovered, RunEnd, Says, file,
+    new_owner,
+};
 use crate::speeds::Speeds;
-use crate::this_machine::{Rules, jars};
-use sight::Sight;
+use crate::this_machine::{Rules, SessionHere, jars};
+pub(crate) use sight::Sight;
 
 /// The directory that all machines see.
 pub(crate) const SHARED: Param = Param::new(
@@ -60,6 +65,11 @@ pub(crate) trait Site: Send {
     /// The speeds that its user says machines have, by name.
     fn said(&self) -> Vec<(String, f64)> {
         Vec::new()
+    }
+
+    /// The same of one of them.
+    fn said_of(&self, machine: &str) -> Option<f64> {
+        self.said().into_iter().find_map(|(name, speed)| (name == machine).then_some(speed))
     }
 
     /// Machines of whose speeds nothing was said have these.
@@ -135,12 +145,13 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
             return Err(faults);
         }
         let (mut site, settings) = (self.site.clone(), self.common.rules.settings.clone());
-        let said = site.said();
-        let speeds =
-            Speeds::learned(past).in_unit_of(said.iter().map(|(name, speed)| (name.as_str(), *speed)));
+        let speeds = speeds(&site, past);
         let past = past.iter().map(|(name, cost)| (name.clone(), speeds.sized(cost))).collect();
+        let mut workload = workload.clone();
+        for machine in &mut workload.machines {
+            machine.speed = site.said_of(&machine.name).or_else(|| speeds.of(&machine.name)).unwrap_or(1.0);
+        }
         site.learn(speeds);
-        let workload = Draft { machines: site.expected(), ..workload.clone() };
         let mut resolved = resolve(&workload, rules, &past)
             .map_err(|error| vec![Fault { path: error.path, problem: error.problem }])?;
         resolved.spread = Some(Spread { shared: self.common.shared.clone() });
@@ -150,6 +161,46 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         run::unfinished_since(state)
     }
+
+    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+        let Residence { files, started, seen, past, says } = residence;
+        let (pids, owner) = (files.join("pids"), files.join("owner"));
+        let data = self.common.shared.as_deref().unwrap_or(files);
+        for directory in [files, data] {
+            std::fs::create_dir_all(directory).map_err(file(directory))?;
+        }
+        // What reached machines for a killed one goes; what it had there the agents end, who know it by its name.
+        fleet::fence(&pids).map_err(file(&pids))?;
+        let owner = kept_name(&owner).map_err(file(&owner))?;
+        let sight = Sight::new(data, &owner, &[], pids)?;
+        let mut site = self.site.clone();
+        let speeds = speeds(&site, past);
+        site.learn(speeds);
+        let Opened { fleet, machines } = site.open(sight.terms(), says)?;
+        let stock = Stock::kept(&files.join("machines"), machines)?;
+        let settings = self.common.rules.settings.clone();
+        let engine = ResidentEngine::new(Box::new(fleet), stock, settings, (started, seen))?;
+        Ok(Box::new(engine.seen_by(sight)))
+    }
+}
+
+/// What is known of the speeds of a site's machines.
+fn speeds(site: &impl Site, past: &JobHistory) -> Speeds {
+    let said = site.said();
+    Speeds::learned(past).in_unit_of(said.iter().map(|(name, speed)| (name.as_str(), *speed)))
+}
+
+/// A name that no other has, the same each time.
+fn kept_name(path: &Path) -> io::Result<String> {
+    match std::fs::read_to_string(path) {
+        Ok(name) if !name.is_empty() => return Ok(name),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let (name, beside) = (new_owner(), path.with_extension("next"));
+    std::fs::write(&beside, &name)?;
+    std::fs::rename(&beside, path)?;
+    Ok(name)
 }
 
 /// A workload that is ready to be run there.
@@ -170,11 +221,17 @@ impl<S: Site> Prepared for PreparedThere<S> {
 
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
         let Self { resolved, site, settings } = *self;
+        if opening.beside_others {
+            // The machines are there, and others have them too.
+            let session = run::open(opening, &resolved)?;
+            return Ok(Box::new(SessionHere { session, settings }));
+        }
         let (mut there, says) = (None, opening.says);
         let mut acquire = |needs: Needs<'_>| {
-            let sight = Sight::new(&needs)?;
+            let Needs { layout, owner, jobs } = needs;
+            let sight = Sight::new(layout.data(), owner, jobs, layout.pids())?;
             let Opened { fleet, machines } = site.open(sight.terms(), says)?;
-            fits(needs.jobs, &machines, &fleet.machines())?;
+            fits(jobs, &machines, &fleet.machines())?;
             there = Some((fleet, sight));
             Ok(Some(machines))
         };
@@ -184,7 +241,7 @@ impl<S: Site> Prepared for PreparedThere<S> {
 }
 
 /// Refuses jobs whose attempts ask for more than a machine has: they may be given to any.
-fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]) -> Result<(), EngineError> {
+pub(crate) fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]) -> Result<(), EngineError> {
     for job in jobs {
         // Of one that is not there it is not known.
         let known = machines.iter().zip(has).filter(|(_, has)| has.processors > 0);

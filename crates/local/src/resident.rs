@@ -1,4 +1,4 @@
-//! This machine as an engine that stays: runs come and go, share its workers, and are driven as one.
+//! An engine that stays: runs come and go, share its machines, and are driven as one.
 //!
 //! Each run keeps what it has when it is alone: its state directory, its journal, an engine of its own ([`Local`]) that
 //! commits, retries and publishes. What is shared is the fleet (`hub`), the slots and the driver. So whatever holds of a run
@@ -7,42 +7,46 @@
 //! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or has another
 //! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
 //! ([`Report::Running`]): policies need to know nothing of changes.
+//!
+//! Machines that go, come back and come are told to every run, and once to the driver. They have numbers for good (`stock`).
 
 mod flow;
 mod hub;
 mod seat;
+mod stock;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slackline_model::cluster::Group;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Draft, FlowId, Instance, PhaseId, Span, Time};
+use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
 use slackline_policy::{Config, Engine};
 
-use crate::backend::{Ended, Resident, Seat, SeatRules, Session, Standing};
+use crate::backend::{Ended, Resident, Seat, SeatRules, Session, SharedMachine, Standing};
 use crate::clock::RunClock;
 use crate::engine::ending::PATIENCE;
 use crate::engine::seated::{Busy, Fate};
 use crate::engine::{Local, Observer, Settings, TICK};
-use crate::fleet::{self, Fleet, Processes, Told};
-use crate::run::{EngineError, RunEnd, file};
+use crate::fleet::{Fleet, NewMachine, Prospect, Told};
+use crate::machines::{self, Sight};
+use crate::run::{EngineError, RunEnd};
 use crate::this_machine::SessionHere;
 
 use self::flow::Arrived;
 use self::hub::{Held, Hub, Share};
 use self::seat::{Owned, Seated};
+pub(crate) use self::stock::Stock;
 
-/// This machine, for as many runs as come.
-pub(crate) struct ResidentHere {
+/// Machines for as many runs as come.
+pub(crate) struct ResidentEngine {
     hub: Rc<RefCell<Hub>>,
     settings: Settings,
-    machines: Vec<MachineDraft>,
-    /// The machines without flows.
+    /// The first machines, without flows.
     empty: Instance,
     clock: RunClock,
     /// When its time began: microseconds since 1970.
@@ -58,39 +62,35 @@ pub(crate) struct ResidentHere {
     due: Vec<Report>,
     wakes: BTreeSet<Time>,
     ended: Vec<Ended>,
+    /// What somebody should know.
+    said: Vec<String>,
+    /// Whether something does not start because its machine goes too soon.
+    is_barred: bool,
+    /// Why no machine will come by itself, if that was said since the last one came.
+    given_up: Option<String>,
+    /// What its machines have to see, if they are others.
+    sight: Option<Sight>,
 }
 
-impl ResidentHere {
-    /// An engine whose own files are in a directory, with a time that began so many microseconds after 1970 and has come to
-    /// `seen` at least. What a killed one has left of its workers goes.
+impl ResidentEngine {
+    /// An engine on the machines of a fleet, with a time that began so many microseconds after 1970 and has come to `seen` at
+    /// least.
     ///
     /// # Errors
-    /// The directory cannot be used; something of an earlier engine does not go.
+    /// Machines that are none.
     pub(crate) fn new(
-        machines: Vec<MachineDraft>,
-        settings: Settings,
-        (files, started, seen): (&Path, u64, Time),
-    ) -> Result<Self, EngineError> {
-        let pids = files.join("pids");
-        std::fs::create_dir_all(files).map_err(file(files))?;
-        fleet::fence(&pids).map_err(file(&pids))?;
-        let groups = crate::run::hold_memory_of_all(&files.join("memory"))?;
-        let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
-        Self::on(Box::new(fleet), machines, settings, (started, seen))
-    }
-
-    /// The same on any fleet.
-    fn on(
         fleet: Box<dyn Fleet>,
-        machines: Vec<MachineDraft>,
+        stock: Stock,
         settings: Settings,
         (started, seen): (u64, Time),
     ) -> Result<Self, EngineError> {
-        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
+        let machines = stock.machines().to_vec();
+        let empty = Instance::new(&Draft { machines, ..Draft::default() })?.without_flows();
+        let hub = Hub::new(fleet, stock);
         Ok(Self {
-            hub: Rc::new(RefCell::new(Hub::new(fleet))),
+            due: hub.away().iter().copied().map(Report::Down).collect(),
+            hub: Rc::new(RefCell::new(hub)),
             settings,
-            machines,
             empty,
             clock: RunClock::since(started, seen),
             started,
@@ -99,27 +99,89 @@ impl ResidentHere {
             next_seat: 0,
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
-            due: Vec::new(),
             wakes: BTreeSet::new(),
             ended: Vec::new(),
+            said: Vec::new(),
+            is_barred: false,
+            given_up: None,
+            sight: None,
         })
+    }
+
+    /// The same, which keeps the file by which its machines are seen to see what it sees.
+    pub(crate) fn seen_by(mut self, sight: Sight) -> Self {
+        self.sight = Some(sight);
+        self
     }
 
     /// Hears of attempts that have ended, and has every run take in what is due.
     fn hear(&mut self, patience: Duration) {
         let mut told: BTreeMap<Seat, Vec<Told>> = BTreeMap::new();
         let heard = self.hub.borrow_mut().listen(patience);
-        for (seat, news) in heard {
-            told.entry(seat).or_default().push(news);
-        }
         self.now = self.clock.now();
         let seats: Vec<Seat> = self.seats.keys().copied().collect();
+        for (seat, news) in heard {
+            if let Some(seat) = seat {
+                told.entry(seat).or_default().push(news);
+                continue;
+            }
+            for &seat in &seats {
+                told.entry(seat).or_default().push(news.clone());
+            }
+            self.take_in_machine(news);
+        }
         for seat in seats {
             self.turn(seat, told.remove(&seat).unwrap_or_default());
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
             self.due.push(Report::Woken);
+        }
+    }
+
+    /// The driver hears of a machine, and whoever asks what there is to say.
+    fn take_in_machine(&mut self, told: Told) {
+        match told {
+            Told::Down { machine, why } => {
+                self.due.push(Report::Down(machine));
+                self.said.push(format!("machine {} is not there any more: {why}", self.name(machine)));
+            }
+            Told::Up(machine) => {
+                self.due.push(Report::Up(machine));
+                self.said.push(format!("machine {} is there again", self.name(machine)));
+                self.given_up = None;
+            }
+            Told::Joined(NewMachine { number, .. }) => {
+                let group = group(self.hub.borrow().machines()[number.index()].clone());
+                self.said.push(format!("machine {} has joined", group.name));
+                self.due.push(Report::Joined(group));
+                self.given_up = None;
+            }
+            Told::Until { machine, left } => {
+                let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
+                self.due.push(Report::Ends { machine, at });
+            }
+            Told::Said(what) => self.said.push(what),
+            Told::Ended { .. } => {}
+        }
+    }
+
+    fn name(&self, machine: MachineId) -> String {
+        self.hub.borrow().machines()[machine.index()].name.clone()
+    }
+
+    /// Where something is left to do and nothing is at work for lack of machines, more are asked for.
+    fn see_to_machines(&mut self) {
+        let mut hub = self.hub.borrow_mut();
+        let is_lacking = self.is_barred || hub.away().len() == hub.machines().len();
+        if !is_lacking || self.arrived.is_empty() || !hub.is_idle() {
+            return;
+        }
+        if let Prospect::Over(why) = hub.prospect(self.is_barred)
+            && self.given_up.as_ref() != Some(&why)
+        {
+            self.said.push(why.clone());
+            self.given_up = Some(why);
         }
     }
 
@@ -157,7 +219,7 @@ impl ResidentHere {
         let (busy, later) = (seated.with(|local| local.busy(flow)), seated.later());
         let (number, phase) = self.next;
         // The workload was one when the session came; what is left of it is one too.
-        let arrival = seated.arrival((id, flow), &busy, (&self.machines, phase));
+        let arrival = seated.arrival((id, flow), &busy, (self.hub.borrow().machines(), phase));
         let Some((arrived, arrival)) = arrival.expect("invariant: what is left of a workload is one") else {
             return seated.note(flow, None);
         };
@@ -205,11 +267,17 @@ impl ResidentHere {
     }
 }
 
-impl Engine for ResidentHere {
+/// A machine as the driver hears of one that joins.
+fn group(machine: MachineDraft) -> Group {
+    let MachineDraft { name, count, speed, slots, rack } = machine;
+    Group { name, count, speed, slots, rack, first: MachineId(0) }
+}
+
+impl Engine for ResidentEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
-            faults: Faults::Never,
+            faults: if self.hub.borrow().changes() { Faults::Tasks } else { Faults::Never },
             offers: Offers::Immediate,
             masters: None,
             lengths: Lengths::Guessed,
@@ -221,8 +289,12 @@ impl Engine for ResidentHere {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
             self.seats.values_mut().for_each(Seated::idle);
+            self.see_to_machines();
             let patience = self.patience();
             self.hear(patience);
+        }
+        if !self.due.is_empty() {
+            self.is_barred = false;
         }
         reports.append(&mut self.due);
         Some(self.now)
@@ -274,15 +346,30 @@ impl Engine for ResidentHere {
         self.wakes.insert(at.max(Time(self.now.0 + 1)));
     }
 
+    fn barred(&mut self) {
+        self.is_barred = true;
+    }
+
     /// More may come as long as somebody drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
     }
 }
 
-impl Resident for ResidentHere {
+impl Resident for ResidentEngine {
     fn empty(&self) -> &Instance {
         &self.empty
+    }
+
+    fn machines(&self) -> Vec<SharedMachine> {
+        let hub = self.hub.borrow();
+        let all = (0..).map(MachineId).zip(hub.machines());
+        all.map(|(id, draft)| SharedMachine { draft: draft.clone(), is_up: !hub.away().contains(&id) })
+            .collect()
+    }
+
+    fn said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
     }
 
     fn seat(
@@ -292,7 +379,7 @@ impl Resident for ResidentHere {
         observer: Box<dyn Observer>,
     ) -> Result<Seat, EngineError> {
         let here = session.into_any().downcast::<SessionHere>();
-        let SessionHere { session, .. } = *here
+        let SessionHere { mut session, .. } = *here
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let seat = Seat(self.next_seat);
         self.next_seat += 1;
@@ -302,7 +389,13 @@ impl Resident for ResidentHere {
             self.ended.push(Ended { seat, how: Ok(how), session });
             return Ok(seat);
         };
-        left.machines.clone_from(&self.machines);
+        let (machines, away) = {
+            let hub = self.hub.borrow();
+            machines::fits(session.jobs(), hub.machines(), hub.capacities())?;
+            (hub.machines().to_vec(), hub.away().clone())
+        };
+        session.join(&machines)?;
+        left.machines = machines;
         let instance = Instance::new(&left)?;
         let later = Span(session.started().saturating_sub(self.started));
         let clock = self.clock.of_later(later);
@@ -310,7 +403,8 @@ impl Resident for ResidentHere {
         let (settings, mut config) =
             (self.settings.clone(), Config::plain().with_attempts_max(rules.attempts_max));
         let seated = Seated::new(Owned { session, instance }, later, &rules.standings, |owned| {
-            Local::new(owned.session.work(&owned.instance, &mut config), settings, clock, observer, fleet)
+            let work = owned.session.work(&owned.instance, &mut config);
+            Local::new(work, settings, clock, observer, fleet).without_machines(away)
         });
         self.seats.insert(seat, seated);
         Ok(seat)
@@ -357,8 +451,9 @@ impl Resident for ResidentHere {
             let left = Duration::from_micros(until.saturating_sub(self.clock.now().0));
             let heard = self.hub.borrow_mut().listen(left);
             for (seat, news) in heard {
-                if let Some(seated) = self.seats.get_mut(&seat) {
-                    seated.with(|local| local.hear_of(news));
+                let hears = |id: &Seat| seat.is_none_or(|seat| seat == *id);
+                for (_, seated) in self.seats.iter_mut().filter(|(id, _)| hears(id)) {
+                    seated.with(|local| local.hear_of(news.clone()));
                 }
             }
         }

@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
 use slackline_policy::{Config, Policy};
 
@@ -21,7 +22,9 @@ pub use clean::{Clean, size};
 pub use error::EngineError;
 pub(crate) use error::file;
 pub use look::{Look, look};
+pub(crate) use machines::renamed;
 use memory::Memory;
+pub(crate) use opening::new_owner;
 pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfinished_since};
 
 use crate::clock::{RunClock, unix_micros};
@@ -32,7 +35,7 @@ use crate::fleet::groups::{Groups, Linux};
 use crate::fleet::{Fleet, Processes};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Content, Head, Journal, done_tasks};
+use crate::journal::{Attempt, Content, Head, JoinedMachine, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::OutputLocks;
@@ -244,6 +247,28 @@ impl Session {
         let unrunnable = self.unrunnable();
         left.flows.retain(|flow| !unrunnable.contains(flow.id.as_str()));
         (!left.flows.is_empty()).then_some(left)
+    }
+
+    /// Machines that have joined since it was opened; `all` are those of now, the first of which it knows. They are in its
+    /// journal when this returns.
+    ///
+    /// # Errors
+    /// It knows others; the journal cannot be written.
+    pub(crate) fn join(&mut self, all: &[MachineDraft]) -> Result<(), EngineError> {
+        let known = &self.head.workload.machines;
+        let is_same = |(a, b): (&MachineDraft, &MachineDraft)| a.name == b.name && a.slots == b.slots;
+        if let Some((found, _)) = known.iter().zip(all).find(|&pair| !is_same(pair)) {
+            let problem = format!(
+                "found a run that was on machine {}, expected one of the machines of now",
+                found.name
+            );
+            return Err(EngineError::other(problem));
+        }
+        for machine in all.iter().skip(known.len()) {
+            self.journal.joined(&JoinedMachine::of(machine))?;
+            self.head.workload.machines.push(machine.clone());
+        }
+        Ok(())
     }
 
     /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).

@@ -9,18 +9,19 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, RunWork};
 use slackline_model::params::{self, Param, ParamError, Values};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Draft, Span, Time};
+use slackline_model::{Draft, Span};
 
-use crate::backend::{Backend, EngineEntry, Fault, Prepared, Resident, SWITCH, Session, Stop};
+use crate::backend::{Backend, EngineEntry, Fault, Prepared, Residence, Resident, SWITCH, Session, Stop};
 use crate::engine::{Interrupt, Settings};
+use crate::fleet::{self, Processes};
 use crate::job_cost::{GROUP, JobHistory};
 use crate::journal::Attempt;
 use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
-use crate::resident::ResidentHere;
+use crate::resident::{ResidentEngine, Stock};
 use crate::resolve::{InputRules, Resolved, resolve};
-use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd};
+use crate::run::{self, Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd, file};
 use crate::task::NEEDS_HADOOP;
 
 /// What the table of engines says of it.
@@ -196,9 +197,17 @@ impl Backend for LocalEngine {
         run::unfinished_since(state)
     }
 
-    fn resident(&self, files: &Path, started: u64, seen: Time) -> Result<Box<dyn Resident>, EngineError> {
-        let resident = ResidentHere::new(self.machines(), self.settings.clone(), (files, started, seen))?;
-        Ok(Box::new(resident))
+    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+        let Residence { files, started, seen, .. } = residence;
+        let pids = files.join("pids");
+        std::fs::create_dir_all(files).map_err(file(files))?;
+        // What a killed one has left of its workers goes.
+        fleet::fence(&pids).map_err(file(&pids))?;
+        let groups = run::hold_memory_of_all(&files.join("memory"))?;
+        let settings = self.settings.clone();
+        let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
+        let stock = Stock::fixed(self.machines());
+        Ok(Box::new(ResidentEngine::new(Box::new(fleet), stock, settings, (started, seen))?))
     }
 }
 
@@ -246,7 +255,7 @@ impl Prepared for PreparedHere {
     }
 }
 
-/// A run on this machine.
+/// A run on this machine, or one that an engine that stays takes.
 pub(crate) struct SessionHere {
     pub(crate) session: run::Session,
     pub(crate) settings: Settings,

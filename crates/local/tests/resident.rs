@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use slackline_algo::baseline::{By, Fifo, edf};
-use slackline_local::backend::{Backend, Ended, Resident, Seat, SeatRules, Session, Standing};
+use slackline_local::backend::{Backend, Ended, Residence, Resident, Seat, SeatRules, Session, Standing};
 use slackline_local::clock::unix_micros;
 use slackline_local::run::{Opening, Says};
 use slackline_local::this_machine::LocalEngine;
@@ -76,7 +76,9 @@ impl Place {
     }
 
     fn resident(&self) -> Box<dyn Resident> {
-        self.engine.resident(&self.dir.join("engine"), self.started, Time::ZERO).unwrap()
+        let (files, past) = (self.dir.join("engine"), JobHistory::new());
+        let (started, seen, says) = (self.started, Time::ZERO, Says::default());
+        self.engine.resident(Residence { files: &files, started, seen, past: &past, says }).unwrap()
     }
 
     /// A flow of so many tasks of a command, each with an input of its own.

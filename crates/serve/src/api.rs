@@ -482,8 +482,11 @@ pub struct Service {
     pub engine: String,
     /// The policy.
     pub policy: String,
-    /// How many slots there are.
+    /// How many slots there are, of machines that are there.
     pub slots: u64,
+    /// The machines.
+    #[serde(default)]
+    pub machines: Vec<Machine>,
     /// How many tasks are at work.
     pub running: u64,
     /// How many tasks of live submissions wait.
@@ -497,6 +500,17 @@ pub struct Service {
     /// What went wrong with the service itself, if anything does: a full disk, say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+}
+
+/// A machine that attempts run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Machine {
+    /// Its name.
+    pub machine: String,
+    /// Its slots.
+    pub slots: u64,
+    /// Whether it is there.
+    pub up: bool,
 }
 
 /// How good predictions have been: those that were made when flows were submitted, of the flows that are done since.

@@ -22,8 +22,6 @@ use slackline::PolicySpec;
 use slackline::resident::{Rules, Standing};
 use slackline::run::{EngineSpec, HistoryStore, Outlook};
 use slackline_local::{LogError, clock};
-use slackline_model::cluster::Slots;
-use slackline_model::draft::MachineDraft;
 use slackline_model::{Combine, Metric, Objective, Time};
 
 use crate::Moment;
@@ -32,11 +30,11 @@ use crate::closer::Closer;
 use crate::desk::{Answer, Desk, Effect, Facts, Heard, Limits, Out, Refusal, RefusalKind};
 use crate::front::{Events, Front, Question, Timings};
 use crate::hooks::Hooks;
-use crate::opener::{Errand, Opener, Past, Readies};
+use crate::opener::{Errand, Machines, Opener, Past, Readies};
 use crate::place::Place;
 use crate::predictor::{Look, Predictor};
 use crate::record::Record;
-use crate::scheduler::{Command, Ports, Scheduler};
+use crate::scheduler::{Command, Ports, Says, Scheduler, Start};
 use crate::store::Store;
 use crate::watch::Lately;
 
@@ -74,6 +72,8 @@ pub struct Setup {
     pub hooks: Hooks,
     /// The time zone of schedules that name none.
     pub zone: jiff::tz::TimeZone,
+    /// Is told what the engine waits for before the service is there.
+    pub says: Says,
 }
 
 /// Why a service cannot be started.
@@ -117,10 +117,8 @@ impl Service {
     /// State that cannot be used; an engine that cannot be had.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
         let now = clock::unix_micros();
-        let backend = setup.engine.make().map_err(|error| StartError::Engine(error.to_string()))?;
-        let machines = backend.machines();
         let (mut store, records) = Store::open(setup.place.root())?;
-        let facts = facts(setup, &machines);
+        let facts = facts(setup);
         let (desk, out) = if records.is_empty() {
             let (desk, began) = Desk::new(facts, now);
             store.append(&[began])?;
@@ -137,7 +135,7 @@ impl Service {
         })?;
         // What was over long ago is not read again.
         store.replace(&desk.records())?;
-        Threads::start(setup, machines, (desk, store, out), now)
+        Threads::start(setup, (desk, store, out), now)
     }
 
     /// The service as it is asked.
@@ -166,18 +164,10 @@ impl Service {
     }
 }
 
-fn facts(setup: &Setup, machines: &[MachineDraft]) -> Facts {
-    let slots = machines.iter().map(|machine| {
-        let each = match machine.slots {
-            Slots::Universal(slots) => slots,
-            Slots::Typed { map, reduce } => map + reduce,
-        };
-        u64::from(machine.count) * u64::from(each)
-    });
+fn facts(setup: &Setup) -> Facts {
     Facts {
         engine: setup.engine.name().to_owned(),
         policy: setup.policy.spec().to_owned(),
-        slots: slots.sum(),
         zone: setup.zone.clone(),
         limits: setup.limits.clone(),
     }
@@ -189,7 +179,6 @@ struct Threads;
 impl Threads {
     fn start(
         setup: &Setup,
-        machines: Vec<MachineDraft>,
         (desk, store, out): (Desk, Store, Out),
         now: Moment,
     ) -> Result<Service, StartError> {
@@ -202,7 +191,7 @@ impl Threads {
         };
         let history = HistoryStore::new(&setup.place.history())?;
         let past: Past = Arc::new(RwLock::new(Arc::new(history.latest()?)));
-        let (lately, readies) = (Lately::default(), Readies::default());
+        let (lately, readies, machines) = (Lately::default(), Readies::default(), Machines::default());
         let (errands, to_open) = channel();
         let (looks, to_look) = channel();
         let (closing, to_close) = channel();
@@ -221,6 +210,7 @@ impl Threads {
             slowstart: setup.slowstart,
             attempts_max: setup.attempts_max,
             past: past.clone(),
+            machines: machines.clone(),
             readies: readies.clone(),
         };
         let to_open = Arc::new(Mutex::new(to_open));
@@ -229,7 +219,7 @@ impl Threads {
             spawn("opener", Box::new(move || opener.work(&to_open, &tell)))?;
         }
         let objective = Objective::new(setup.metric.unwrap_or(Metric::Response), setup.combine);
-        let outlook = Outlook::new(setup.policy.clone(), machines, objective, setup.slowstart);
+        let outlook = Outlook::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
         let timings = Timings::default();
         let predictor =
             Predictor::new(outlook, setup.looks_with.clone(), desk.began(), timings.predictions.clone());
@@ -237,7 +227,7 @@ impl Threads {
         spawn("predictor", Box::new(move || predictor.work(&to_look, &tell)))?;
         let troubled = messages.clone();
         let closer =
-            Closer::new(history, past, move |trouble| drop(troubled.send(Message::Trouble(trouble))));
+            Closer::new(history, past.clone(), move |trouble| drop(troubled.send(Message::Trouble(trouble))));
         let tell = heard(&messages);
         spawn("closer", Box::new(move || closer.work(&to_close, &tell)))?;
         let (hooks, failed) = (setup.hooks.clone(), messages.clone());
@@ -251,6 +241,7 @@ impl Threads {
             desk: Arc::new(heard(&messages)),
             looks: looks.clone(),
             readies: readies.clone(),
+            machines,
             closing,
             lately: lately.clone(),
             decisions: timings.decisions.clone(),
@@ -258,8 +249,10 @@ impl Threads {
         };
         let rules = Rules { policy: setup.policy.clone(), objective, slowstart: setup.slowstart };
         let seen = Time(now.saturating_sub(desk.began()));
-        let scheduler = Scheduler::start((&setup.place, desk.began(), seen), &setup.engine, rules, ports)
-            .map_err(engine_error)?;
+        let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
+        let start =
+            Start { place: &setup.place, began: desk.began(), seen, past: known, says: setup.says.clone() };
+        let scheduler = Scheduler::start(start, &setup.engine, rules, ports).map_err(engine_error)?;
         let events = Events::default();
         let front = Front {
             questions: messages,

@@ -73,8 +73,6 @@ pub struct Facts {
     pub engine: String,
     /// The policy, as it is named.
     pub policy: String,
-    /// How many slots there are.
-    pub slots: u64,
     /// The time zone of schedules that name none.
     pub zone: TimeZone,
     /// How large things may get.
@@ -209,6 +207,7 @@ pub struct Desk {
     /// Whether a look ahead is being made.
     is_predicting: bool,
     wanting: Wanting,
+    machines: Vec<api::Machine>,
     trouble: Option<String>,
 }
 
@@ -252,6 +251,7 @@ impl Desk {
             next_outlook: 0,
             is_predicting: false,
             wanting: Wanting::new(),
+            machines: Vec::new(),
             trouble: None,
         }
     }

@@ -276,6 +276,7 @@ mod tests {
             engine: "local".into(),
             policy: "say \"auto\"".into(),
             slots: 4,
+            machines: Vec::new(),
             running: 3,
             waiting: 7,
             submissions: [("live".to_owned(), 2)].into(),

@@ -12,7 +12,7 @@ use slackline::run::{
     When,
 };
 use slackline_local::LogError;
-use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
+use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
 
 use crate::api::{Job, Phase};
@@ -24,6 +24,9 @@ use crate::{Moment, SECOND};
 
 /// What jobs took, as it is known now.
 pub type Past = Arc<RwLock<Arc<JobHistory>>>;
+
+/// The machines that runs share, as they are now.
+pub type Machines = Arc<RwLock<Vec<MachineDraft>>>;
 
 /// Something for an opener to do.
 pub enum Errand {
@@ -75,6 +78,8 @@ pub struct Opener {
     pub attempts_max: u16,
     /// What jobs took.
     pub past: Past,
+    /// The machines of the engine.
+    pub machines: Machines,
     /// Where open runs go.
     pub readies: Readies,
 }
@@ -130,7 +135,8 @@ impl Opener {
         request.since = Some(wanted.since);
         request.past =
             Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
-        request.beside_others = true;
+        request.beside_others =
+            Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
         let run = Run::open(backend.as_ref(), request, sink)?;
         let known = run.known()?;
         let followed = Some(run.follow(&known));

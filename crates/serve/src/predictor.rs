@@ -9,6 +9,7 @@ use slackline::resident::Standing;
 use slackline::run::{Ahead, Completions, Followed, Outlook};
 use slackline_local::clock;
 use slackline_model::Time;
+use slackline_model::draft::MachineDraft;
 
 use crate::api::{MadeLate, Remedy};
 use crate::desk::{Expected, Heard, Meaning, Outlooked, Seen};
@@ -48,6 +49,8 @@ pub enum Look {
     Fail(u64, String),
     /// A run is gone.
     Forget(u64),
+    /// The machines that are there.
+    Machines(Vec<MachineDraft>),
     /// Look ahead, and say what one submission means for the others.
     Ahead(Option<u64>),
 }
@@ -121,6 +124,7 @@ impl Predictor {
                 self.outlook.stand(number, &flow, standing);
             }
             Look::Fail(number, flow) => self.outlook.fail(number, &flow),
+            Look::Machines(machines) => self.outlook.stand_on(machines),
             Look::Forget(number) => {
                 self.outlook.forget(number);
                 self.runs.remove(&number);

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use slackline::resident::{Admission, Host, Order, Returned, Rules, Standing, drive};
-use slackline::run::EngineSpec;
+use slackline::resident::{
+    Admission, Host, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
+};
+use slackline::run::{self, EngineSpec, JobHistory};
 use slackline_model::Time;
+use slackline_model::cluster::Slots;
 
 use crate::Moment;
+use crate::api;
 use crate::desk::{Heard, Seen};
 use crate::metrics::Timed;
-use crate::opener::{Readies, Ready};
+use crate::opener::{Machines, Readies, Ready};
 use crate::place::Place;
 use crate::predictor::Look;
 use crate::watch::{Lately, Watch};
@@ -38,6 +42,23 @@ pub type Tell = Arc<dyn Fn(Heard) + Send + Sync>;
 /// Ends the waiting of the engine.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
+/// Is told what is waited for, in words for a person.
+pub type Says = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Where and when an engine starts.
+pub struct Start<'a> {
+    /// Where the service keeps its files.
+    pub place: &'a Place,
+    /// When the service was begun: the time of the engine starts there.
+    pub began: Moment,
+    /// To what that time has come at least.
+    pub seen: Time,
+    /// What jobs took.
+    pub past: Arc<JobHistory>,
+    /// Is told what the engine waits for before it is there.
+    pub says: Says,
+}
+
 /// What the scheduler tells, and where to.
 #[derive(Clone)]
 pub struct Ports {
@@ -47,6 +68,8 @@ pub struct Ports {
     pub looks: Sender<Look>,
     /// Runs that are open.
     pub readies: Readies,
+    /// The machines, for those who open runs.
+    pub machines: Machines,
     /// Runs that come back, to be closed.
     pub closing: Sender<Box<Returned>>,
     /// Attempts that ended lately.
@@ -70,17 +93,16 @@ impl Scheduler {
     ///
     /// # Errors
     /// The engine cannot be had, and why.
-    pub fn start(
-        (place, began, seen): (&Place, Moment, Time),
-        engine: &EngineSpec,
-        rules: Rules,
-        ports: Ports,
-    ) -> Result<Self, String> {
+    pub fn start(start: Start<'_>, engine: &EngineSpec, rules: Rules, ports: Ports) -> Result<Self, String> {
         let (commands, received) = channel();
         let (ready, is_ready) = channel();
+        let Start { place, began: started, seen, past, says } = start;
         let (files, engine) = (place.engine(), engine.clone());
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
-            let resident = engine.make().and_then(|backend| backend.resident(&files, began, seen));
+            let says = |what: &str| says(what);
+            let residence =
+                Residence { files: &files, started, seen, past: &past, says: run::Says::new(&says) };
+            let resident = engine.make().and_then(|backend| backend.resident(residence));
             let mut resident = match resident {
                 Ok(resident) => resident,
                 Err(error) => {
@@ -89,8 +111,10 @@ impl Scheduler {
                     return Ok(());
                 }
             };
-            let _ = ready.send(Ok(resident.waker()));
             let mut host = Desked { received, ports };
+            // Runs are opened for these as soon as somebody waits no more.
+            host.machines(&resident.machines());
+            let _ = ready.send(Ok(resident.waker()));
             drive(resident.as_mut(), &rules, &mut host)
         });
         let thread = thread.map_err(|error| error.to_string())?;
@@ -185,6 +209,25 @@ impl Host for Desked {
 
     fn is_over(&self) -> bool {
         self.ports.is_over.load(Ordering::SeqCst)
+    }
+
+    fn machines(&mut self, machines: &[SharedMachine]) {
+        let all = machines.iter().map(|machine| machine.draft.clone()).collect();
+        *self.ports.machines.write().unwrap_or_else(std::sync::PoisonError::into_inner) = all;
+        let up = machines.iter().filter(|machine| machine.is_up).map(|machine| machine.draft.clone());
+        let _ = self.ports.looks.send(Look::Machines(up.collect()));
+        let shown = machines.iter().map(|SharedMachine { draft, is_up }| {
+            let slots = match draft.slots {
+                Slots::Universal(slots) => slots,
+                Slots::Typed { map, reduce } => map + reduce,
+            };
+            api::Machine { machine: draft.name.clone(), slots: slots.into(), up: *is_up }
+        });
+        (self.ports.desk)(Heard::Machines(shown.collect()));
+    }
+
+    fn said(&mut self, what: &str) {
+        (self.ports.desk)(Heard::Machine(what.to_owned()));
     }
 
     fn decided(&mut self, nanos: u64) {

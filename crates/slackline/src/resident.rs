@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-pub use slackline_local::backend::{Resident, Seat, SeatRules, Standing};
+pub use slackline_local::backend::{Residence, Resident, Seat, SeatRules, SharedMachine, Standing};
 use slackline_local::run::EngineError;
 use slackline_local::{Observer, RunEnd};
 use slackline_model::schedule::NewRow;
@@ -38,6 +38,12 @@ pub trait Host {
 
     /// Whether to end the loop, with whatever still runs.
     fn is_over(&self) -> bool;
+
+    /// The machines: at the beginning, and when one has gone, come back or joined.
+    fn machines(&mut self, _machines: &[SharedMachine]) {}
+
+    /// Something that somebody should know of the machines.
+    fn said(&mut self, _what: &str) {}
 
     /// How long the decisions of an instant took, nanoseconds.
     fn decided(&mut self, _nanos: u64) {}
@@ -112,7 +118,10 @@ pub fn drive(
 ) -> Result<(), String> {
     let empty = resident.empty().clone();
     let mut policy = rules.policy.build(empty.cluster(), &rules.objective);
-    let learning = Learning::new(empty.cluster(), &History::new()).guessing().remembering(REMEMBERED);
+    let learning = Learning::new(empty.cluster(), &History::new())
+        .guessing()
+        .believing_speeds(empty.cluster())
+        .remembering(REMEMBERED);
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
     let config = Config::plain()
@@ -123,6 +132,8 @@ pub fn drive(
         .with_learning(Some(learning));
     let mut nowhere = Nowhere;
     let mut seats = Seats::default();
+    let mut machines = resident.machines();
+    host.machines(&machines);
     let mut driver = Driver::new(empty, policy.as_mut(), resident, &mut nowhere, config);
     while !host.is_over() {
         let now = driver.view().now;
@@ -138,6 +149,15 @@ pub fn drive(
             break;
         }
         driver.take_decision_nanos().into_iter().for_each(|nanos| host.decided(nanos));
+        let said = driver.engine().said();
+        for what in &said {
+            host.said(what);
+        }
+        let machines_now = driver.engine().machines();
+        if machines_now != machines {
+            machines = machines_now;
+            host.machines(&machines);
+        }
         let now = driver.view().now;
         for ended in driver.engine().ended() {
             seats.returned(ended).into_iter().for_each(|returned| host.returned(now, returned));

@@ -66,7 +66,7 @@ pub use slackline_local::backend::{
 };
 pub use slackline_local::history::PastRun;
 pub use slackline_local::reuse::{Choices, Reason, Verdict};
-pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, LostOutput, Opening, Recovered};
+pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, LostOutput, Opening, Recovered, Says};
 pub use slackline_local::this_machine::LocalEngine;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
@@ -291,7 +291,7 @@ impl Opener<'_> {
             setup,
             started,
             choices: self.request.choices.clone(),
-            beside_others: self.request.beside_others,
+            beside_others: self.request.beside_others.is_some(),
             says: run::Says::default(),
         }
     }
@@ -332,7 +332,7 @@ impl Opener<'_> {
         if !draft.machines.is_empty() {
             sink.note(&Note::ClusterLeftOut);
         }
-        draft.machines = self.backend.machines();
+        draft.machines = request.beside_others.clone().unwrap_or_else(|| self.backend.machines());
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));

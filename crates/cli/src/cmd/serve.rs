@@ -237,6 +237,7 @@ impl Serve {
             limits,
             hooks: Hooks { command: self.on_alert.clone(), address: self.alert_to.clone() },
             zone,
+            says: Arc::new(|line: &str| out::talk(line)),
         })
     }
 

@@ -16,7 +16,7 @@ const RUN: [&str; 10] =
     ["run", "flow.toml", "--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach", "--state", "state"];
 
 /// What stands for ssh: it is given a machine and a command, which it runs here, under a number that can be found out.
-const SSH: &str = "#!/bin/sh\necho $$ > pid-$1\nexec sh -c \"$2\"\n";
+pub(crate) const SSH: &str = "#!/bin/sh\necho $$ > pid-$1\nexec sh -c \"$2\"\n";
 
 /// The same where what is killed here goes on there.
 const FAR: &str = "#!/bin/sh\nsh -c \"echo \\$\\$ > pid-$1; $2\"\n";
@@ -27,7 +27,7 @@ fn script(path: &Path, text: &str) {
 }
 
 /// A directory with machines of as many slots.
-fn with_machines(dir: PathBuf, ssh: &str, slots: &[u32]) -> PathBuf {
+pub(crate) fn with_machines(dir: PathBuf, ssh: &str, slots: &[u32]) -> PathBuf {
     let hosts: Vec<String> = (1..).zip(slots).map(|(k, slots)| format!("n{k} slots={slots}\n")).collect();
     fs::write(dir.join("hosts"), hosts.concat()).expect("a file of machines");
     script(&dir.join("reach"), ssh);
@@ -70,10 +70,10 @@ fn the_bytes_are_those_of_one_machine_and_the_schedule_names_all() {
 }
 
 /// What a task does that hangs until there is a file `go`.
-const HANGS: &str = "until test -e go; do sleep 0.1; done";
+pub(crate) const HANGS: &str = "until test -e go; do sleep 0.1; done";
 
 /// A directory with a flow of a job that is soon done and two tasks that hang until there is a file `go`.
-fn hanging(test: &str, ssh: &str) -> PathBuf {
+pub(crate) fn hanging(test: &str, ssh: &str) -> PathBuf {
     let dir = with_machines(scratch(test), ssh, &[1, 1, 1]);
     let flow = format!(
         r#"

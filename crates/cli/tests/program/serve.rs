@@ -1,5 +1,6 @@
 //! The service as its users meet it: flows are submitted, watched, held and cancelled by the verbs, and go on after kill -9.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -7,7 +8,8 @@ use std::process::Child;
 use serde_json::Value;
 
 use crate::Ran;
-use crate::processes::{Family, pause, until};
+use crate::fleet::{HANGS, SSH, hanging, with_machines};
+use crate::processes::{Family, pause, signal, until};
 use crate::runs::{prepared, results};
 
 /// A service of a test, and whoever asks it.
@@ -24,14 +26,31 @@ impl Place {
         Self { dir, family: Family::new(test), socket }
     }
 
-    /// Starts the service, and waits until it answers.
+    /// Starts the service with two slots, and waits until it answers.
     fn serve(&self, more: &[&str]) -> Child {
+        self.serve_on(&[&["--slots", "2"], more].concat())
+    }
+
+    fn serve_on(&self, more: &[&str]) -> Child {
         let socket = self.socket.display().to_string();
-        let args = ["serve", "--state", "s", "--slots", "2", "--split", "64KiB", "--socket", &socket];
+        let args = ["serve", "--state", "s", "--split", "64KiB", "--socket", &socket];
         let args: Vec<&str> = args.iter().chain(more).copied().collect();
         let child = self.family.start(&self.dir, &args);
         until("the service answers", || self.ask(&["queue"]).code == Some(0));
         child
+    }
+
+    /// What a service makes of the flows that nothing happens to; nothing of it stays.
+    fn undisturbed(&self) -> Vec<BTreeMap<String, Vec<u8>>> {
+        let mut service = self.serve(&[]);
+        assert!(self.done(&["submit", "flow.toml", "--wait"]).contains("1 is over: done"));
+        let made = results(&self.dir);
+        service.kill().expect("it can be killed");
+        service.wait().expect("it is gone");
+        for made in ["s", "text", "words", "index", "sorted", "joined", "lines"] {
+            fs::remove_dir_all(self.dir.join(made)).expect("it was made");
+        }
+        made
     }
 
     fn ask(&self, args: &[&str]) -> Ran {
@@ -88,14 +107,7 @@ fn judged(dir: &Path, name: &str) {
 #[test]
 fn a_service_that_is_killed_goes_on_and_makes_the_same_bytes() {
     let place = Place::new(prepared("serve-killed"), "serve-killed");
-    let mut service = place.serve(&[]);
-    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("1 is over: done"));
-    let expected = results(&place.dir);
-    service.kill().expect("it can be killed");
-    service.wait().expect("it is gone");
-    for made in ["s", "text", "words", "index", "sorted", "joined", "lines"] {
-        fs::remove_dir_all(place.dir.join(made)).expect("it was made");
-    }
+    let expected = place.undisturbed();
     let mut service = place.serve(&[]);
     assert_eq!(place.done(&["submit", "flow.toml", "--key", "once", "--quiet"]), "1\n");
     let kills =
@@ -120,6 +132,72 @@ fn a_service_that_is_killed_goes_on_and_makes_the_same_bytes() {
     assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("2 is over: done"));
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
+}
+
+/// Machines that are reached by a script.
+const ON_MACHINES: [&str; 6] = ["--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
+
+#[test]
+fn a_service_on_several_machines_makes_the_bytes_of_one_and_goes_on_on_others() {
+    let dir = with_machines(prepared("serve-several"), SSH, &[1, 2, 1]);
+    let place = Place::new(dir, "serve-several");
+    let expected = place.undisturbed();
+    let mut service = place.serve_on(&ON_MACHINES);
+    place.done(&["submit", "flow.toml", "--quiet"]);
+    for hosts in ["n3 slots=1\nn4 slots=2\n", "n2 slots=1\nn1 slots=1\n", "n1 slots=1\nn2 slots=2\n"] {
+        pause(300);
+        service.kill().expect("it can be killed");
+        service.wait().expect("it is gone");
+        place.family.is_gone();
+        fs::write(place.dir.join("hosts"), hosts).expect("other machines");
+        service = place.serve_on(&ON_MACHINES);
+    }
+    place.until_state("1", "done");
+    assert!(results(&place.dir) == expected, "the bytes are others");
+    judged(&place.dir, "flow");
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
+}
+
+#[test]
+fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_back() {
+    let place = Place::new(hanging("serve-machine", SSH), "serve-machine");
+    let mut service = place.serve_on(&ON_MACHINES);
+    // Two runs at a time: both hear of a machine that goes.
+    let other = fs::read_to_string(place.dir.join("flow.toml")).expect("a flow file");
+    let other = other.replace("output = \"", "output = \"other-").replace("id = \"f\"", "id = \"g\"");
+    fs::write(place.dir.join("other.toml"), other).expect("a flow file");
+    place.done(&["submit", "flow.toml", "--quiet"]);
+    place.done(&["submit", "other.toml", "--quiet"]);
+    let hang = || place.family.alive().into_iter().filter(|(_, line)| line.contains(HANGS)).count();
+    until("three tasks hang", || hang() == 3);
+    let gone = fs::read_to_string(place.dir.join("pid-n2")).expect("an agent of n2");
+    signal("KILL", gone.trim().parse().expect("a process"));
+    let up = || -> Vec<bool> {
+        let server = place.socket.display().to_string();
+        let service = place.done(&["status", "--server", &server, "--format", "json"]);
+        let service: Value = serde_json::from_str(&service).expect("the document is JSON");
+        let machines = service["machines"].as_array().expect("machines");
+        machines.iter().map(|machine| machine["up"] == true).collect()
+    };
+    until("it is noticed, and there again", || {
+        let all = place.done(&["status", "1", "--format", "json"]);
+        let also = place.done(&["status", "2", "--format", "json"]);
+        up() == [true; 3]
+            && hang() == 3
+            && (all + &also).contains("\"running\"")
+            && fs::read_to_string(place.dir.join("pid-n2")).is_ok_and(|pid| pid != gone)
+    });
+    fs::write(place.dir.join("go"), "").expect("a file");
+    for number in ["1", "2"] {
+        place.until_state(number, "done");
+    }
+    for name in ["flow", "other"] {
+        judged(&place.dir, name);
+    }
+    signal("TERM", service.id());
+    assert!(service.wait().expect("it ends").success());
+    place.family.is_gone();
 }
 
 /// A night as somebody has it who asks by the verbs alone.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::{Lane, Time};
+use slackline_model::{Lane, MachineId, Time};
 use slackline_policy::engine::{Report, RowId, Start};
 
 use super::{Local, Running};
@@ -38,8 +38,16 @@ impl Local<'_> {
     /// come.
     pub(crate) fn turn(&mut self, told: Vec<Told>, reports: &mut Vec<Report>) -> Vec<String> {
         self.take(told);
+        // Of machines the driver hears once, and not from every run.
+        self.of_machines.clear();
         let flows = self.news(reports);
         flows.into_iter().map(|flow| self.work.instance.flow(flow).id.clone()).collect()
+    }
+
+    /// Without machines that are not there when it comes.
+    pub(crate) fn without_machines(mut self, away: BTreeSet<MachineId>) -> Self {
+        self.away = away;
+        self
     }
 
     /// Goes on by itself, once there is nothing to report.

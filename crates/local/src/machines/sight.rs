@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::clock::unix_micros;
 use crate::fleet::agents::{Pace, Terms};
 use crate::fleet::protocol::{Hello, PROGRAM, Proof, VERSION};
-use crate::run::{EngineError, Needs};
+use crate::job_plan::JobPlan;
+use crate::run::EngineError;
 
 /// What the names of files begin with that machines have to see.
 const SEEN: &str = "seen-";
@@ -21,19 +22,25 @@ const INPUTS: usize = 64;
 const VARIABLES: [&str; 4] = ["LANG", "LANGUAGE", "TZ", "LC_"];
 
 /// What the machines of a run have to see; the file goes with it.
-pub(super) struct Sight {
+pub(crate) struct Sight {
     file: PathBuf,
     terms: Terms,
 }
 
 impl Sight {
-    /// Writes the file that is to be seen.
+    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which whoever uses the
+    /// machines is known, now and the next time; `jobs` say which inputs are to be seen too, and `pids` is where processes are
+    /// noted down that reach machines.
     ///
     /// # Errors
     /// Whatever the file system says.
-    pub(super) fn new(needs: &Needs<'_>) -> Result<Self, EngineError> {
-        let data =
-            std::path::absolute(needs.layout.data()).unwrap_or_else(|_| needs.layout.data().to_owned());
+    pub(super) fn new(
+        data: &Path,
+        owner: &str,
+        jobs: &[JobPlan],
+        pids: PathBuf,
+    ) -> Result<Self, EngineError> {
+        let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
         let wrong = |problem| EngineError::File { path: data.display().to_string(), problem };
         // What runs that were killed have left.
         for entry in fs::read_dir(&data).map_err(wrong)?.flatten() {
@@ -43,24 +50,24 @@ impl Sight {
         }
         let nonce = format!("{}-{}", unix_micros(), std::process::id());
         let file = data.join(format!("{SEEN}{nonce}"));
-        let holds = format!("slackline {} {nonce}\n", needs.owner);
+        let holds = format!("slackline {owner} {nonce}\n");
         fs::write(&file, &holds).map_err(wrong)?;
         let directory = directory();
         let mut proofs = vec![Proof::Holds { path: file.clone(), holds }];
-        proofs.extend(inputs(needs, &directory));
+        proofs.extend(inputs(jobs, &directory));
         let is_wanted = |name: &str| {
             VARIABLES.iter().any(|known| name == *known || known.ends_with('_') && name.starts_with(known))
         };
         let hello = Hello {
             v: VERSION,
             program: PROGRAM.to_owned(),
-            owner: needs.owner.to_owned(),
+            owner: owner.to_owned(),
             machine: String::new(),
             directory,
             proofs,
             env: std::env::vars().filter(|(name, _)| is_wanted(name)).collect(),
         };
-        let terms = Terms { hello, pids: needs.layout.pids(), pace: Pace::default() };
+        let terms = Terms { hello, pids, pace: Pace::default() };
         Ok(Self { file, terms })
     }
 
@@ -78,9 +85,9 @@ impl Drop for Sight {
 }
 
 /// Inputs that there are, one of each directory.
-fn inputs(needs: &Needs<'_>, directory: &Path) -> Vec<Proof> {
+fn inputs(jobs: &[JobPlan], directory: &Path) -> Vec<Proof> {
     let mut directories = BTreeSet::new();
-    let all = needs.jobs.iter().flat_map(|job| &job.inputs.sources);
+    let all = jobs.iter().flat_map(|job| &job.inputs.sources);
     let first = all.filter(|(path, _)| directories.insert(path.parent()));
     let proof = |path: &PathBuf, bytes| Proof::Bytes { path: directory.join(path), bytes };
     first.take(INPUTS).map(|(path, source)| proof(path, source.bytes)).collect()

@@ -69,6 +69,9 @@ const PARAMS: &[Param] =
 /// Variables of the environment that would change what comes over a step's standard output.
 const UNSET: [&str; 4] = ["SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"];
 
+/// How long after Slurm gave none an allocation is asked for again, where somebody still waits for it.
+const AGAIN: Duration = Duration::from_secs(600);
+
 /// How long all nodes of a new allocation may take to answer.
 const OPENING: Duration = Duration::from_secs(120);
 
@@ -257,8 +260,8 @@ enum State {
     Held { keeper: Keeper, allocation: Allocation, since: Stopwatch },
     /// It waits for the next one.
     Waiting,
-    /// There is none to be had.
-    Over(String),
+    /// There was none to be had, since then.
+    Over(String, Stopwatch),
 }
 
 impl Asking {
@@ -267,20 +270,22 @@ impl Asking {
         Self { slurm, state: Arc::new(Mutex::new(held)) }
     }
 
-    /// Asks for the next allocation, on a thread of its own: it may take hours. The one that there is is given back first.
-    fn ask(&self, (keeper, allocation): (Keeper, Allocation), orders: &Orders) {
-        let names = allocation.nodes.iter().map(|(node, _)| node.clone()).collect();
-        orders.retire(names, "its allocation is over".to_owned());
+    /// Asks for the next allocation, on a thread of its own: it may take hours. One that there is is given back first.
+    fn ask(&self, held: Option<(Keeper, Allocation)>, orders: &Orders) {
+        if let Some((_, allocation)) = &held {
+            let names = allocation.nodes.iter().map(|(node, _)| node.clone()).collect();
+            orders.retire(names, "its allocation is over".to_owned());
+        }
         let (slurm, state, orders) = (self.slurm.clone(), Arc::downgrade(&self.state), orders.clone());
         thread::spawn(move || {
-            drop(keeper);
+            drop(held);
             let options = slurm.wish.as_ref().map_or(&[][..], |wish| &wish.options);
             let asked = Keeper::ask(options, &mut |line| orders.say(line.to_owned()));
             // If nobody waits any more it is given back.
             let Some(state) = state.upgrade() else { return };
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             *state = match asked {
-                Err(why) => State::Over(why),
+                Err(why) => State::Over(why, Stopwatch::start()),
                 Ok((keeper, allocation)) => {
                     slurm.machines(&allocation).into_iter().for_each(|machine| orders.add(machine));
                     State::Held { keeper, allocation, since: Stopwatch::start() }
@@ -295,8 +300,14 @@ impl Supply for Asking {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Waiting) {
             State::Waiting => Prospect::Coming,
-            State::Over(why) => {
-                *state = State::Over(why.clone());
+            State::Over(why, since) => {
+                // A run has ended by then; an engine that stays tries again.
+                if since.elapsed() > AGAIN {
+                    drop(state);
+                    self.ask(None, orders);
+                    return Prospect::Coming;
+                }
+                *state = State::Over(why.clone(), since);
                 Prospect::Over(why)
             }
             State::Held { mut keeper, allocation, since } => {
@@ -307,12 +318,13 @@ impl Supply for Asking {
                 }
                 if is_held && asked.ended == 0 {
                     // Another one would do no better.
+                    *state = State::Held { keeper, allocation, since };
                     return Prospect::Over(
                         "no task has ended in the last allocation: what is left takes longer than one; see --time".to_owned(),
                     );
                 }
                 drop(state);
-                self.ask((keeper, allocation), orders);
+                self.ask(Some((keeper, allocation)), orders);
                 Prospect::Coming
             }
         }

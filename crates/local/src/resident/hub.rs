@@ -1,21 +1,30 @@
-//! One fleet that several runs share: each starts attempts by its own numbers, and hears of its own.
+//! One fleet that several runs share: each starts attempts by its own numbers, and hears of its own. Machines have the numbers
+//! here that they have for the runs (`stock`), not those of the fleet.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use slackline_model::PhaseKind;
+use slackline_model::draft::MachineDraft;
+use slackline_model::{MachineId, PhaseKind};
 use slackline_policy::engine::RowId;
 
+use super::stock::Stock;
 use crate::backend::Seat;
-use crate::fleet::{Assignment, Beside, Capacity, Fleet, Told, Waker};
+use crate::fleet::{Assignment, Beside, Capacity, Fleet, NewMachine, Prospect, Told, Waker};
+use crate::journal::JoinedMachine;
 use crate::task::Spec;
 
 /// A fleet, and what each run has on it.
 pub(super) struct Hub {
     fleet: Box<dyn Fleet>,
+    stock: Stock,
+    /// What each machine has, as far as it is known.
+    capacities: Vec<Capacity>,
+    /// Machines that are not there.
+    away: BTreeSet<MachineId>,
     /// The number of the next attempt on the fleet.
     next: u64,
     /// What is at work, by its number on the fleet.
@@ -23,6 +32,9 @@ pub(super) struct Hub {
     /// The slots that rows of the driver hold.
     held: BTreeMap<RowId, Held>,
 }
+
+/// What a machine has of which nothing is known.
+const UNKNOWN: Capacity = Capacity { processors: 0, memory: None };
 
 /// A slot that a row holds.
 #[derive(Clone, Copy, Debug)]
@@ -33,22 +45,101 @@ pub(super) struct Held {
 }
 
 impl Hub {
-    pub(super) fn new(fleet: Box<dyn Fleet>) -> Self {
-        Self { fleet, next: 0, at_work: BTreeMap::new(), held: BTreeMap::new() }
+    pub(super) fn new(fleet: Box<dyn Fleet>, stock: Stock) -> Self {
+        let mut capacities = vec![UNKNOWN; stock.machines().len()];
+        for (of_fleet, capacity) in (0..).map(MachineId).zip(fleet.machines()) {
+            if let Some(id) = stock.id(of_fleet) {
+                capacities[id.index()] = capacity;
+            }
+        }
+        let all = (0..capacities.len()).map(MachineId::from);
+        let away = all.filter(|&id| stock.is_missing(id)).collect();
+        Self { fleet, stock, capacities, away, next: 0, at_work: BTreeMap::new(), held: BTreeMap::new() }
     }
 
-    /// Waits for news, as [`Fleet::next`], and gives all there is, each with the run it is of.
-    pub(super) fn listen(&mut self, patience: Duration) -> Vec<(Seat, Told)> {
+    /// Waits for news, as [`Fleet::next`], and gives all there is: of attempts with the run they are of, of machines for all
+    /// runs.
+    pub(super) fn listen(&mut self, patience: Duration) -> Vec<(Option<Seat>, Told)> {
         let (mut heard, mut patience) = (Vec::new(), patience);
         while let Some(told) = self.fleet.next(patience) {
             patience = Duration::ZERO;
-            // This machine does not go.
-            let Told::Ended { attempt, report } = told else { continue };
-            if let Some((seat, assignment)) = self.at_work.remove(&attempt) {
-                heard.push((seat, Told::Ended { attempt: assignment.number, report }));
-            }
+            heard.extend(self.translated(told));
         }
         heard
+    }
+
+    /// News with the numbers that runs know; none where nobody has to know.
+    fn translated(&mut self, told: Told) -> Option<(Option<Seat>, Told)> {
+        let known = |hub: &Self, machine| hub.stock.id(machine);
+        let of_machine = match told {
+            Told::Ended { attempt, report } => {
+                let (seat, assignment) = self.at_work.remove(&attempt)?;
+                return Some((Some(seat), Told::Ended { attempt: assignment.number, report }));
+            }
+            Told::Down { machine, why } => {
+                let machine = known(self, machine)?;
+                // Nothing more is heard of what was at work there.
+                self.at_work.retain(|_, (_, assignment)| assignment.machine != machine);
+                self.away.insert(machine).then_some(Told::Down { machine, why })?
+            }
+            Told::Up(machine) => {
+                let machine = known(self, machine)?;
+                self.away.remove(&machine).then_some(Told::Up(machine))?
+            }
+            Told::Joined(new) => self.joined(new),
+            Told::Until { machine, left } => Told::Until { machine: known(self, machine)?, left },
+            Told::Said(what) => Told::Said(what),
+        };
+        Some((None, of_machine))
+    }
+
+    /// A machine joins the fleet; it may be one that is known.
+    fn joined(&mut self, new: NewMachine) -> Told {
+        let draft = JoinedMachine { name: new.name.clone(), slots: new.slots, speed: new.speed }.draft();
+        match self.stock.add(new.number, draft) {
+            Err(error) => Told::Said(format!("machine {} is not used: {error}", new.name)),
+            Ok(is_new) => {
+                let number =
+                    self.stock.id(new.number).expect("invariant: a machine that was added has a number");
+                self.away.remove(&number);
+                if is_new {
+                    self.capacities.push(new.capacity);
+                    return Told::Joined(NewMachine { number, ..new });
+                }
+                self.capacities[number.index()] = new.capacity;
+                Told::Up(number)
+            }
+        }
+    }
+
+    /// All machines that are known.
+    pub(super) fn machines(&self) -> &[MachineDraft] {
+        self.stock.machines()
+    }
+
+    /// What each of them has, as far as it is known.
+    pub(super) fn capacities(&self) -> &[Capacity] {
+        &self.capacities
+    }
+
+    /// Those that are not there.
+    pub(super) fn away(&self) -> &BTreeSet<MachineId> {
+        &self.away
+    }
+
+    /// Whether machines may go, and come, or have gone.
+    pub(super) fn changes(&self) -> bool {
+        self.fleet.changes() || !self.away.is_empty()
+    }
+
+    /// Whether nothing is at work.
+    pub(super) fn is_idle(&self) -> bool {
+        self.at_work.is_empty()
+    }
+
+    /// What may be hoped for of machines; see [`Fleet::prospect`].
+    pub(super) fn prospect(&mut self, is_barred: bool) -> Prospect {
+        self.fleet.prospect(is_barred)
     }
 
     pub(super) fn waker(&self) -> Waker {
@@ -104,14 +195,20 @@ pub(super) struct Share {
 
 impl Fleet for Share {
     fn machines(&self) -> Vec<Capacity> {
-        self.hub.borrow().fleet.machines()
+        self.hub.borrow().capacities.clone()
+    }
+
+    fn changes(&self) -> bool {
+        self.hub.borrow().changes()
     }
 
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
         let mut hub = self.hub.borrow_mut();
         let number = hub.next;
         hub.next += 1;
-        hub.fleet.start(Assignment { number, ..attempt }, spec)?;
+        let machine = hub.stock.of_fleet(attempt.machine);
+        let machine = machine.ok_or_else(|| io::Error::other("its machine is not there"))?;
+        hub.fleet.start(Assignment { number, machine, ..attempt }, spec)?;
         hub.at_work.insert(number, (self.seat, attempt));
         Ok(())
     }

@@ -54,7 +54,7 @@ impl Machines {
         }
         let name = match known {
             None => machine.name.clone(),
-            Some(_) => format!("{} ({})", machine.name, words(machine.slots)),
+            Some(_) => renamed(&machine.name, machine.slots),
         };
         let slots = match (machine.slots, is_typed) {
             (Slots::Typed { map, reduce }, false) => Slots::Universal(map + reduce),
@@ -92,10 +92,11 @@ fn serving(kind: PhaseKind, slots: Slots) -> u32 {
     }
 }
 
-fn words(slots: Slots) -> String {
+/// What a machine is called that had so many slots, where one of its name has another number of them now.
+pub(crate) fn renamed(name: &str, slots: Slots) -> String {
     match slots {
-        Slots::Universal(slots) => format!("{slots} slots"),
-        Slots::Typed { map, reduce } => format!("{map} map and {reduce} reduce slots"),
+        Slots::Universal(slots) => format!("{name} ({slots} slots)"),
+        Slots::Typed { map, reduce } => format!("{name} ({map} map and {reduce} reduce slots)"),
     }
 }
 

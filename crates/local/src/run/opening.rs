@@ -392,7 +392,7 @@ impl New<'_> {
 }
 
 /// A name that no other run has: one process may open several that start at the same time.
-fn new_owner() -> String {
+pub(crate) fn new_owner() -> String {
     static OWNERS: AtomicU64 = AtomicU64::new(0);
     let k = OWNERS.fetch_add(1, Ordering::Relaxed);
     format!("{}-{}-{k}", unix_micros(), std::process::id())

@@ -53,6 +53,10 @@ pub enum Heard {
     },
     /// What is expected.
     Predicted(Outlooked),
+    /// The machines there are.
+    Machines(Vec<api::Machine>),
+    /// Something of the machines that somebody should know.
+    Machine(String),
 }
 
 /// A run that was opened.
@@ -334,6 +338,8 @@ impl Desk {
                 self.sort_in(number);
             }
             Heard::Predicted(outlook) => self.predicted(now, outlook, out),
+            Heard::Machines(machines) => self.machines = machines,
+            Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
         }
         self.begin_next(now, out);
     }

@@ -73,6 +73,7 @@ fn setup(dir: &Path) -> Setup {
         attempts_max: 2,
         limits: Limits::default(),
         hooks: Hooks::default(),
+        says: std::sync::Arc::new(|_| ()),
         zone: jiff::tz::TimeZone::UTC,
     }
 }

@@ -88,6 +88,13 @@ impl Outlook {
         Self { policy, machines, objective, slowstart, runs: BTreeMap::new() }
     }
 
+    /// The machines are these from now on. Without any it is as if the last ones came back at once.
+    pub fn stand_on(&mut self, machines: Vec<MachineDraft>) {
+        if !machines.is_empty() {
+            self.machines = machines;
+        }
+    }
+
     /// A run is watched from now on, under a number that no other has; it began so many seconds after the service.
     pub fn track(
         &mut self,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use slackline_local::{Choices, JobHistory, Setup};
+use slackline_model::draft::MachineDraft;
 use slackline_model::{Combine, Draft, Metric, When};
 use slackline_trace::{Importers, Parameters, sha256};
 
@@ -49,8 +50,9 @@ pub struct Request {
     pub since: Option<u64>,
     /// What jobs took in earlier runs, instead of the history's file.
     pub past: Option<Arc<JobHistory>>,
-    /// Whether it is to be run beside others, by an engine that stays ([`crate::resident`]).
-    pub beside_others: bool,
+    /// The machines that it shares with others, of an engine that stays ([`crate::resident`]); none if it has an engine to
+    /// itself.
+    pub beside_others: Option<Vec<MachineDraft>>,
 }
 
 /// A deadline of a flow.
@@ -88,7 +90,7 @@ impl Request {
             directory: None,
             since: None,
             past: None,
-            beside_others: false,
+            beside_others: None,
         }
     }
 

@@ -63,13 +63,7 @@ pub(super) struct World {
 }
 
 fn facts(limits: &Limits) -> Facts {
-    Facts {
-        engine: "play".into(),
-        policy: "fifo".into(),
-        slots: 2,
-        zone: TimeZone::UTC,
-        limits: limits.clone(),
-    }
+    Facts { engine: "play".into(), policy: "fifo".into(), zone: TimeZone::UTC, limits: limits.clone() }
 }
 
 impl World {
