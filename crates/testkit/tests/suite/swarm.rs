@@ -193,7 +193,7 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 
 #[test]
 fn seeds() {
-    try_seeds(600, check_seed);
+    try_seeds(250, check_seed);
 }
 
 #[test]
