@@ -6,6 +6,7 @@
 #   record/fleet.sh DIRECTORY SLACKLINE same      the same bytes here, over ssh, in an allocation and from outside of one
 #   record/fleet.sh DIRECTORY SLACKLINE rate      tasks a second through one agent, beside this machine alone
 #   record/fleet.sh DIRECTORY SLACKLINE faults    each fault with the same bytes; KILLS=20 is how often the driver is killed
+#   record/fleet.sh DIRECTORY SLACKLINE service   the flows submitted to a service on such machines, killed and out of its allocation
 #   record/fleet.sh DIRECTORY SLACKLINE speeds    machines of speed 1 and 4 under four policies, in turns; ROUNDS=3
 #
 # Needs what `fleet/ssh` and `fleet/slurm` need. A part that cannot be done is SKIPPED, loudly.
@@ -264,6 +265,55 @@ faults() {
     fi
 }
 
+serve() {
+    "$slackline" serve --state s --split 64KiB "$@" >> serve.txt 2>&1 &
+    driver=$!
+    until "$slackline" queue --server s > /dev/null 2>&1; do
+        kill -0 "$driver" || { cat serve.txt; return 1; }
+        sleep 0.1
+    done
+}
+
+# Submits the flows to a service, which is killed so often meanwhile.
+submitted() {
+    local kills=$1 n
+    shift
+    serve "$@" || return
+    "$slackline" submit flow.toml --server s --quiet > /dev/null
+    for n in $(seq "$kills"); do
+        sleep "$(awk -v n="$n" 'BEGIN { srand(n + 1); print 0.4 + 1.6 * rand() }')"
+        kill -KILL "$driver"
+        wait "$driver" 2> /dev/null || true
+        serve "$@" || return
+    done
+    until "$slackline" queue --server s --all --format csv | grep -q ',done,'; do
+        "$slackline" queue --server s --all --format csv | grep -q ',failed,' && break
+        sleep 0.2
+    done
+    kill -TERM "$driver"
+    wait "$driver"
+}
+
+# One directory for all: an index has the paths of what it read.
+service() {
+    submission() {
+        prepared service "$1"
+        ln -s s/flows/flow state
+    }
+    submission 0.3 && submitted 0 --slots 2
+    expected=$(bytes .)
+    if has ssh; then
+        submission 0.3 && told "service over ssh" submitted 0 "${over_ssh[@]}"
+        submission 1 && told "service over ssh, killed $kills times" submitted "$kills" "${over_ssh[@]}"
+    fi
+    if has slurm; then
+        submission 0.3 && told "service on slurm" submitted 0 "${from_outside[@]}"
+        submission 1 && told "service on slurm, killed $kills times" submitted "$kills" "${from_outside[@]}"
+        submission 4 && told "service on slurm, a minute at a time" submitted 0 --engine slurm --nodes 1 --time 1
+        grep -hE 'machine|allocation' serve.txt || true
+    fi
+}
+
 # Each task does the same number of steps; a step takes four times as long on two machines of four.
 speeds() {
     local at=$dir/speeds policy
@@ -298,9 +348,9 @@ speeds() {
 }
 
 case $part in
-    same | rate | faults | speeds) $part ;;
+    same | rate | faults | service | speeds) $part ;;
     *)
-        sed -n 2,13p "$0" >&2
+        sed -n 2,14p "$0" >&2
         exit 2
         ;;
 esac

@@ -168,6 +168,8 @@ pub struct SeatRules {
     pub attempts_max: u16,
     /// Flows that do not stand as their document says, by their names.
     pub standings: BTreeMap<String, Standing>,
+    /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.
+    pub quota: Option<(String, u32)>,
 }
 
 /// What may change of a flow while it runs.

@@ -54,6 +54,8 @@ pub(crate) struct ResidentEngine {
     now: Time,
     seats: BTreeMap<Seat, Seated>,
     next_seat: u32,
+    /// Whose runs are that may hold only so many slots together, and how many.
+    quotas: BTreeMap<Seat, (String, u32)>,
     /// The flows that the driver has, by its numbers.
     arrived: BTreeMap<FlowId, Arrived>,
     /// The numbers that the driver gives to the next flow and its first phase.
@@ -97,6 +99,7 @@ impl ResidentEngine {
             now: Time::ZERO,
             seats: BTreeMap::new(),
             next_seat: 0,
+            quotas: BTreeMap::new(),
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
             wakes: BTreeSet::new(),
@@ -252,6 +255,7 @@ impl ResidentEngine {
     fn end(&mut self, id: Seat, is_interrupted: bool) {
         let Some(seated) = self.seats.remove(&id) else { return };
         self.arrived.retain(|_, arrived| arrived.seat != id);
+        self.quotas.remove(&id);
         let (how, session) = seated.close(is_interrupted);
         self.hub.borrow_mut().forget(id);
         let session = Box::new(SessionHere { session, settings: self.settings.clone() });
@@ -350,6 +354,15 @@ impl Engine for ResidentEngine {
         self.is_barred = true;
     }
 
+    /// O(slots that are held · log runs) where there are quotas.
+    fn room(&mut self, flow: FlowId) -> u32 {
+        let quota = self.arrived.get(&flow).and_then(|arrived| self.quotas.get(&arrived.seat));
+        let Some((owner, most)) = quota else { return u32::MAX };
+        let is_theirs = |seat: Seat| self.quotas.get(&seat).is_some_and(|(other, _)| other == owner);
+        let held = self.hub.borrow().held().filter(|&seat| is_theirs(seat)).count();
+        most.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX))
+    }
+
     /// More may come as long as somebody drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
@@ -407,6 +420,7 @@ impl Resident for ResidentEngine {
             Local::new(work, settings, clock, observer, fleet).without_machines(away)
         });
         self.seats.insert(seat, seated);
+        self.quotas.extend(rules.quota.map(|quota| (seat, quota)));
         Ok(seat)
     }
 

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use slackline_algo::baseline::{By, Fifo, edf};
+use slackline_algo::baseline::{By, Fair, Fifo, edf};
+use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_local::backend::{Backend, Ended, Residence, Resident, Seat, SeatRules, Session, Standing};
 use slackline_local::clock::unix_micros;
 use slackline_local::run::{Opening, Says};
@@ -18,7 +19,7 @@ use slackline_local::{
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use slackline_model::schedule::NewRow;
-use slackline_model::{Draft, Instance, SlotRange, Time};
+use slackline_model::{Cluster, Draft, Instance, SlotRange, Time};
 use slackline_policy::engine::RowId;
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Config, Driver, Policy};
@@ -81,6 +82,12 @@ impl Place {
         self.engine.resident(Residence { files: &files, started, seen, past: &past, says }).unwrap()
     }
 
+    /// Its machine.
+    fn cluster(&self) -> Cluster {
+        let draft = Draft { machines: self.engine.machines(), ..Draft::default() };
+        Instance::new(&draft).unwrap().cluster().clone()
+    }
+
     /// A flow of so many tasks of a command, each with an input of its own.
     fn flow(&self, name: &str, command: &str, tasks: usize) -> FlowDraft {
         let inputs = self.dir.join(format!("in-{name}"));
@@ -119,8 +126,13 @@ impl Place {
 
     /// Brings a flow.
     fn bring(&self, to: &mut dyn Resident, flow: FlowDraft) -> Seat {
+        self.bring_of(to, flow, None)
+    }
+
+    /// Brings a flow of somebody who may hold so many slots.
+    fn bring_of(&self, to: &mut dyn Resident, flow: FlowDraft, quota: Option<(String, u32)>) -> Seat {
         let name = flow.id.clone();
-        let rules = SeatRules { attempts_max: 2, standings: BTreeMap::new() };
+        let rules = SeatRules { attempts_max: 2, standings: BTreeMap::new(), quota };
         let watcher = Watcher { name: name.clone(), log: self.log.clone() };
         to.seat(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
     }
@@ -245,6 +257,41 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
     assert_eq!(ends.iter().filter(|(_, end)| *end == RunEnd::Done).count(), 2);
     assert_eq!((place.count("a", is_start), place.made("a").len()), (5, 5), "nothing is done twice");
     assert_eq!(place.count("a", |what| matches!(what, What::Killed(_))), 0);
+}
+
+#[test]
+fn whoever_may_hold_one_slot_never_has_two_under_policies_of_every_style() {
+    let cluster = Place::new(tempfile::tempdir().unwrap().path()).cluster();
+    let policies: [Box<dyn Policy>; 3] = [
+        Box::new(Fifo::new(By::Flow)),
+        Box::new(Fair::new(By::Flow)),
+        Box::new(Dmrs::new(&cluster, OnlineConfig::default())),
+    ];
+    for mut policy in policies {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::new(dir.path());
+        let mut resident = place.resident();
+        let ann = Some(("ann".to_owned(), 1));
+        for name in ["a", "b"] {
+            place.bring_of(resident.as_mut(), place.flow(name, "sleep 0.05; cat", 4), ann.clone());
+        }
+        let of_ann = |what: fn(What) -> bool| place.count("a", what) + place.count("b", what);
+        let (mut is_late, mut ends, mut was_beside) = (false, Vec::new(), false);
+        drive(resident.as_mut(), policy.as_mut(), |driver| {
+            ends.extend(judged(driver.engine().ended()));
+            let at_work = of_ann(is_start) - of_ann(is_done);
+            assert!(at_work <= 1, "{at_work} at work");
+            if !is_late && of_ann(is_done) == 1 {
+                is_late = true;
+                let bob = Some(("bob".to_owned(), 2));
+                place.bring_of(driver.engine(), place.flow("c", "sleep 0.05; cat", 4), bob);
+            }
+            was_beside |= at_work == 1 && place.count("c", is_start) > place.count("c", is_done);
+            ends.len() < 3
+        });
+        assert!(ends.iter().all(|(_, end)| *end == RunEnd::Done) && was_beside);
+        assert_eq!(["a", "b", "c"].map(|name| place.made(name).len()), [4; 3]);
+    }
 }
 
 #[test]

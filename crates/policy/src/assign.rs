@@ -135,10 +135,11 @@ impl Assigner {
             self.decisions += 1;
             let hidden = ledger.hide_short(phase, deciding.estimates);
             let slots = spot.free(ledger);
-            let (wanted, begun) = if slots > 0 && ledger.admits(phase, spot, engine) {
+            let room = engine.room(ledger.instance.flow_of(phase));
+            let (wanted, begun) = if slots > 0 && room > 0 && ledger.admits(phase, spot, engine) {
                 let runnable = ledger.state.runnable(&ledger.instance, phase);
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
-                let n = tasks.min(slots).min(runnable).max(1);
+                let n = tasks.min(slots).min(runnable).min(room).max(1);
                 (n, self.begin(spot, phase, n, ledger, engine))
             } else {
                 (1, 0)

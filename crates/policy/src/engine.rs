@@ -52,6 +52,13 @@ pub trait Engine {
     /// A free slot stays free because its machine goes before what could start there would have ended ([`Report::Ends`]).
     fn barred(&mut self) {}
 
+    /// How many more tasks of a flow may start now, where whoever it is of may hold only so many slots. When there is room
+    /// again the engine reports something: the end of what took it.
+    fn room(&mut self, flow: FlowId) -> u32 {
+        let _ = flow;
+        u32::MAX
+    }
+
     /// Whether flows may still arrive. Without any, a run is over when all that arrived are done.
     fn may_bring_flows(&mut self) -> bool;
 }

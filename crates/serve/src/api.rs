@@ -361,7 +361,8 @@ pub struct FlowPrediction {
     pub flow: String,
     /// When it is going to be done.
     pub completion: Timestamp,
-    /// Between which times eight of ten courses end it.
+    /// Between which times eight of ten courses end it; none where nothing is known of how long its tasks take, so that its
+    /// completion is a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Timestamp; 2]>,
     /// Its deadline.

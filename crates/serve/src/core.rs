@@ -451,7 +451,9 @@ impl Held {
             });
         }
         drop(readies);
-        self.scheduler.order(Command::Admit { number, standings });
+        let user = self.desk.wanted(number).map(|wanted| wanted.user.clone());
+        let quota = user.zip(self.desk.slots_by_user());
+        self.scheduler.order(Command::Admit { number, standings, quota });
     }
 
     fn errand(&self, number: u64, make: impl FnOnce(u64, Box<crate::record::Wanted>) -> Errand) {

@@ -44,6 +44,8 @@ pub struct Limits {
     pub queued_by_user: usize,
     /// Submissions of one user that are scheduled at a time.
     pub live_by_user: usize,
+    /// Slots that the tasks of one user may hold at a time; none for all there are.
+    pub slots_by_user: Option<u32>,
     /// Submissions of one user within a minute.
     pub rate_by_user: usize,
     /// Submissions that are over and remembered, and for how long, microseconds.
@@ -59,6 +61,7 @@ impl Default for Limits {
             queued: 200_000,
             queued_by_user: 200_000,
             live_by_user: 1_000,
+            slots_by_user: None,
             rate_by_user: 100_000,
             remembered: 10_000,
             remembered_for: 30 * 24 * 3600 * SECOND,
@@ -264,6 +267,11 @@ impl Desk {
     /// What is wrong with the service itself, if anything is.
     pub fn set_trouble(&mut self, trouble: Option<String>) {
         self.trouble = trouble;
+    }
+
+    /// How many slots one user may hold, if not all.
+    pub fn slots_by_user(&self) -> Option<u32> {
+        self.facts.limits.slots_by_user
     }
 
     /// What a submission is of, that is not over.

@@ -194,7 +194,8 @@ impl Predictor {
             // Where nothing is known of how times differ there is no spread; what is expected is never outside of what is likely.
             expected.between =
                 (least < most).then(|| [least.min(expected.completion), most.max(expected.completion)]);
-            expected.chance = deadline.map(|deadline| {
+            // Nor is there a chance: all courses are the same, which says nothing.
+            expected.chance = deadline.filter(|_| expected.between.is_some()).map(|deadline| {
                 let holds = ends.iter().filter(|&&at| self.at(at) <= deadline).count();
                 100.0 * holds as f64 / ends.len() as f64
             });

@@ -29,6 +29,8 @@ pub enum Command {
         number: u64,
         /// How its flows stand.
         standings: BTreeMap<String, Standing>,
+        /// Whose it is, and how many slots they may hold.
+        quota: Option<(String, u32)>,
     },
     /// A flow stands in another way.
     Stand(u64, String, Standing),
@@ -160,7 +162,7 @@ impl Desked {
     /// An order for the engine; none where the run is not there.
     fn order(&self, command: Command) -> Option<Order> {
         match command {
-            Command::Admit { number, standings } => {
+            Command::Admit { number, standings, quota } => {
                 let mut readies =
                     self.ports.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let Ready { run, known, .. } = readies.remove(&number)?;
@@ -172,7 +174,7 @@ impl Desked {
                 let follow = move |now, what| drop(looks.send(Look::Happened(number, now, what)));
                 let watch = Watch::new((number, started), workload, self.ports.lately.clone(), tell, follow);
                 let observer = Box::new(watch);
-                Some(Order::Admit(Box::new(Admission { number, run, known, standings, observer })))
+                Some(Order::Admit(Box::new(Admission { number, run, known, standings, quota, observer })))
             }
             Command::Stand(number, flow, standing) => {
                 let _ = self.ports.looks.send(Look::Stand(number, flow.clone(), standing));

@@ -81,6 +81,8 @@ pub struct Admission {
     pub known: History,
     /// Flows that do not stand as their document says.
     pub standings: BTreeMap<String, Standing>,
+    /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.
+    pub quota: Option<(String, u32)>,
     /// Is told what happens in it, in the time of the run.
     pub observer: Box<dyn Observer + Send>,
 }
@@ -207,9 +209,9 @@ impl Seats {
     }
 
     fn admit(&mut self, admission: Admission, driver: &mut Driver<'_, '_, dyn Resident>) -> Option<Returned> {
-        let Admission { number, run, known, standings, observer } = admission;
+        let Admission { number, run, known, standings, quota, observer } = admission;
         driver.know(&known);
-        let rules = SeatRules { attempts_max: run.request().attempts_max, standings };
+        let rules = SeatRules { attempts_max: run.request().attempts_max, standings, quota };
         let (session, lent) = run.lend();
         match driver.engine().seat(session, rules, observer) {
             Ok(seat) => {

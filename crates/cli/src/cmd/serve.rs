@@ -134,6 +134,11 @@ struct LimitFlags {
     /// The same of one user
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().live_by_user, value_parser = value::whole::<usize>(1, 100_000))]
     live_by_user: usize,
+    /// Slots that the tasks of one user may hold at a time [default: all]
+    ///
+    /// Slots that nobody else wants stay free then.
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(1, u32::MAX.into()))]
+    slots_by_user: Option<u32>,
     /// Submissions that may wait
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().queued, value_parser = value::whole::<usize>(1, 10_000_000))]
     queued: usize,
@@ -158,6 +163,7 @@ impl LimitFlags {
             queued: self.queued,
             queued_by_user: self.queued_by_user,
             live_by_user: self.live_by_user,
+            slots_by_user: self.slots_by_user,
             rate_by_user: self.rate_by_user,
             remembered: self.keep,
             remembered_for: (self.keep_for * 1e6) as u64,

@@ -244,7 +244,8 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     let clock = |at: Timestamp| service::clock(at, now);
     let mut text = String::new();
     for flow in &prediction.flows {
-        let between = flow.between.map_or_else(String::new, |[least, most]| {
+        let guess = || " (a guess: how long its tasks take is not known yet)".to_owned();
+        let between = flow.between.map_or_else(guess, |[least, most]| {
             format!(" (eight times in ten between {} and {})", clock(least), clock(most))
         });
         let holds = match (flow.deadline, flow.holds) {

@@ -156,6 +156,11 @@ impl Hub {
         self.held.remove(&row).map(|held| held.seat)
     }
 
+    /// Whose the slots are that rows hold, one by one.
+    pub(super) fn held(&self) -> impl Iterator<Item = Seat> + '_ {
+        self.held.values().map(|held| held.seat)
+    }
+
     /// Whose a row is.
     pub(super) fn seat_of(&self, row: RowId) -> Option<Seat> {
         self.held.get(&row).map(|held| held.seat)

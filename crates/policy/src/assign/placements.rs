@@ -29,11 +29,13 @@ pub(super) struct Placements {
     loaded: BTreeSet<MachineId>,
     /// Machines whose head may be able to start.
     awake: BTreeSet<MachineId>,
+    /// Whether something did not start because the engine had no room for it.
+    is_full: bool,
 }
 
 impl Placements {
     pub(super) fn new() -> Self {
-        Self { queues: Vec::new(), loaded: BTreeSet::new(), awake: BTreeSet::new() }
+        Self { queues: Vec::new(), loaded: BTreeSet::new(), awake: BTreeSet::new(), is_full: false }
     }
 
     pub(super) fn push(
@@ -80,7 +82,7 @@ impl Placements {
             Event::TasksDone { phase, .. } => instance.phase(phase).cap < state.phase(phase).total(),
             _ => false,
         };
-        if events.iter().any(everybody) {
+        if events.iter().any(everybody) || !events.is_empty() && std::mem::take(&mut self.is_full) {
             self.awake.extend(&self.loaded);
         }
     }
@@ -105,7 +107,10 @@ impl Placements {
             let queues = &mut self.queues[machine.index()];
             for &lane in ledger.instance.cluster().lanes() {
                 if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
-                    decisions += serve(&mut queues[lane.index()], (machine, spot), ledger, engine, estimates);
+                    let queue = &mut queues[lane.index()];
+                    let (begun, is_full) = serve(queue, (machine, spot), ledger, engine, estimates);
+                    decisions += begun;
+                    self.is_full |= is_full;
                 }
             }
             if queues.iter().all(VecDeque::is_empty) {
@@ -116,16 +121,17 @@ impl Placements {
     }
 }
 
-/// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is passed over.
+/// Starts tasks from the head of a queue while slots are free. What would not end before the machine goes is passed over, and
+/// so is what the engine has no room for. Returns how many heads were started, and whether the engine had no room for one.
 fn serve<E: Engine + ?Sized>(
     queue: &mut VecDeque<Placed>,
     (machine, spot): (MachineId, Spot),
     ledger: &mut Ledger,
     engine: &mut E,
     estimates: &Estimates,
-) -> u64 {
+) -> (u64, bool) {
     let mut slots = Vec::new();
-    let (mut decisions, mut at) = (0, 0);
+    let (mut decisions, mut at, mut is_full) = (0, 0, false);
     while let Some(head) = queue.get_mut(at) {
         // Nobody waits for a phase that needs no slot, or of a flow that was abandoned or is over.
         let waits = ledger.state.knows(head.phase)
@@ -144,6 +150,12 @@ fn serve<E: Engine + ?Sized>(
         if free == 0 {
             break;
         }
+        let room = engine.room(ledger.instance.flow_of(head.phase));
+        if room == 0 {
+            is_full = true;
+            at += 1;
+            continue;
+        }
         let phase = head.phase;
         let Some(next) = ledger.state.pending_at(phase, head.first, head.count) else {
             // Started elsewhere in the meantime.
@@ -161,7 +173,7 @@ fn serve<E: Engine + ?Sized>(
         if !ledger.admits(phase, spot, engine) {
             break;
         }
-        let taken = Taken { count: next.count.min(free).min(runnable), ..next };
+        let taken = Taken { count: next.count.min(free).min(runnable).min(room), ..next };
         head.first += taken.count;
         head.count -= taken.count;
         ledger.state.take_exactly(&ledger.instance, phase, taken);
@@ -169,5 +181,5 @@ fn serve<E: Engine + ?Sized>(
         ledger.launch(engine, phase, taken, &slots);
         decisions += 1;
     }
-    decisions
+    (decisions, is_full)
 }

@@ -172,7 +172,7 @@ pub struct Expected {
     pub completion: Moment,
     /// Between which moments eight of ten courses end it.
     pub between: Option<[Moment; 2]>,
-    /// In how many courses of a hundred its deadline holds, if it has one.
+    /// In how many courses of a hundred its deadline holds, if it has one and it is known how times differ.
     pub chance: Option<f64>,
 }
 
