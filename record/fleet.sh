@@ -286,10 +286,8 @@ submitted() {
         wait "$driver" 2> /dev/null || true
         serve "$@" || return
     done
-    until "$slackline" queue --server s --all --format csv | grep -q ',done,'; do
-        "$slackline" queue --server s --all --format csv | grep -q ',failed,' && break
-        sleep 0.2
-    done
+    # Its fourth column is the state of the submission.
+    while "$slackline" queue --server s --all --format csv | tail -n +2 | cut -d , -f 4 | grep -qvE 'done|failed'; do sleep 0.2; done
     kill -TERM "$driver"
     wait "$driver"
 }
