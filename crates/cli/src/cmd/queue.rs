@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use slackline::report::number::counted;
 use slackline::report::table::fitted;
 use slackline::report::{Column, Table, View};
-use slackline_serve::api::{Flow, Job, Service, State, Submission, Submissions};
+use slackline_serve::api::{Flow, Job, Machine, Service, State, Submission, Submissions};
 use slackline_serve::client::{Client, query};
 
 use super::Answer;
@@ -273,6 +273,10 @@ pub(super) fn service(
             let now = service.now;
             let started = service::clock(service.started, now);
             let _ = writeln!(text, "at work since {started}, version {}", service.version);
+            // One alone goes without saying.
+            if service.machines.len() > 1 {
+                let _ = writeln!(text, "machines: {}", machines(&service.machines));
+            }
             let calibration = service.calibration;
             if calibration.flows > 0 {
                 let _ = writeln!(
@@ -339,4 +343,13 @@ fn jobs_table(jobs: &[(&Flow, &Job)]) -> Table {
         words("at work", &|_, job| (job.maps.running + job.reduces.running).to_string()).rank(1),
         words("after", &|_, job| job.after.join(", ")).rank(2),
     ])
+}
+
+/// `n1 with 1 slot, n2 with 4 slots (not there)`.
+fn machines(all: &[Machine]) -> String {
+    let one = |machine: &Machine| {
+        let away = if machine.up { "" } else { " (not there)" };
+        format!("{} with {}{away}", machine.machine, counted(machine.slots, "slot"))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }

@@ -188,6 +188,9 @@ fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_ba
             && (all + &also).contains("\"running\"")
             && fs::read_to_string(place.dir.join("pid-n2")).is_ok_and(|pid| pid != gone)
     });
+    let server = place.socket.display().to_string();
+    let told = place.done(&["status", "--server", &server]);
+    assert!(told.contains("\nmachines: n1 with 1 slot, n2 with 1 slot, n3 with 1 slot\n"), "{told}");
     fs::write(place.dir.join("go"), "").expect("a file");
     for number in ["1", "2"] {
         place.until_state(number, "done");
