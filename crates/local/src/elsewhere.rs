@@ -1,44 +1,73 @@
-//! What an engine of another kind needs of a run: what is left of it, the flows that come, and the end of jobs whose tasks
+//! What an engine of another kind needs of runs: what is left of them, the flows that come, and the end of jobs whose tasks
 //! ran where no journal sees them one by one.
 //!
 //! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended well, they
 //! are recorded with one append, the parts are put in their places, and the job is published as any other. Killed
 //! before, the run does not know of the job's tasks, and takes the parts where the engine has them once more; killed
 //! after, it finishes the job when it is resumed.
+//!
+//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from run to run, and
+//! times are those of the engine. What a run records, and what its observer hears, has its own numbers and times.
 
 mod applications;
+mod there;
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_model::{FlowId, Instance, PhaseId, Time};
+use slackline_model::draft::MachineDraft;
+use slackline_model::instance::Arrival;
+use slackline_model::{Instance, PhaseKind, Span, Time};
+use slackline_policy::Config;
 
+use crate::backend::{SeatRules, Standing};
 use crate::clock::RunClock;
-use crate::engine::coming::{Arriving, Coming};
 use crate::engine::{Happening, Observer, Work};
 use crate::guest::JobSpec;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended};
 use crate::log::LogError;
+use crate::resident::Owned;
+use crate::run::{EngineError, RunEnd, Session};
 use crate::task::Outcome;
 use crate::task_id::TaskId;
 
 pub use applications::JobThere;
 pub(crate) use applications::read as read_applications;
+use there::{Held, There};
 
-/// What is left of a run, for an engine that runs jobs as wholes.
-pub struct Elsewhere<'a> {
-    work: Work<'a>,
+/// What is left of one run or of several, for an engine that runs jobs as wholes.
+pub struct Elsewhere<'o> {
     clock: RunClock,
+    /// When the time of the engine began: microseconds since 1970.
     started: u64,
-    observer: &'a mut dyn Observer,
-    coming: Coming,
-    /// The number of the next attempt.
-    next_number: u64,
-    /// By job: whether its output is complete.
-    is_done: Vec<bool>,
+    /// By the number of its first job.
+    runs: BTreeMap<u32, Member<'o>>,
+    next_job: u32,
+}
+
+/// A run.
+struct Member<'o> {
+    held: Held<'o>,
+    /// How much later than the time of the engine it began.
+    later: Span,
+    observer: Box<dyn Observer + 'o>,
+}
+
+/// What comes of a run that is to join.
+pub enum Joined {
+    /// It has: the number of its first job.
+    From(u32),
+    /// Nothing of it is left to be done, and how it has ended.
+    NothingLeft(Box<Session>, RunEnd),
+}
+
+/// A flow that comes to the driver.
+pub struct Comer {
+    /// What is left of it.
+    pub arrival: Arrival,
+    /// Its phases, in the order of the arrival: the job, and how many tasks.
+    pub phases: Vec<(u32, PhaseKind, u32)>,
 }
 
 /// A task that ended well.
@@ -76,73 +105,151 @@ pub enum CannotFinish {
     Journal(#[from] LogError),
 }
 
-impl<'a> Elsewhere<'a> {
-    pub(crate) fn new(
-        work: Work<'a>,
+impl<'o> Elsewhere<'o> {
+    /// One run, whose time is that of the engine.
+    pub(crate) fn alone(
+        work: Work<'o>,
         (clock, started): (RunClock, u64),
-        observer: &'a mut dyn Observer,
+        observer: &'o mut dyn Observer,
     ) -> Self {
-        let is_done = |(index, job): (u32, &JobPlan)| job.is_complete(index, &work.done);
-        Self {
-            coming: Coming::new(work.instance, &work.waits),
-            next_number: work.attempts.last().map_or(0, |last| last.number + 1),
-            is_done: (0..).zip(work.jobs).map(is_done).collect(),
-            work,
-            clock,
-            started,
-            observer,
-        }
+        let next_job = work.jobs.len() as u32;
+        let held = Held::Lent(Box::new(There::new(work, BTreeMap::new())));
+        let member = Member { held, later: Span::ZERO, observer: Box::new(observer) };
+        Self { clock, started, runs: BTreeMap::from([(0, member)]), next_job }
     }
 
-    /// What is left to be scheduled.
-    pub fn instance(&self) -> &'a Instance {
-        self.work.instance
+    /// No run yet, and a time that began so many microseconds after 1970 and has come to `seen` at least.
+    pub fn none(started: u64, seen: Time) -> Self {
+        Self { clock: RunClock::since(started, seen), started, runs: BTreeMap::new(), next_job: 0 }
     }
 
-    /// The jobs of the run.
-    pub fn jobs(&self) -> &'a [JobPlan] {
-        self.work.jobs
+    /// A run joins, on these machines; the first of them are those that it knows.
+    ///
+    /// # Errors
+    /// Other machines than those that it knows; a workload that is none; a journal that cannot be written.
+    pub fn join(
+        &mut self,
+        mut session: Session,
+        machines: &[MachineDraft],
+        rules: &SeatRules,
+        observer: Box<dyn Observer + 'o>,
+    ) -> Result<Joined, EngineError> {
+        let Some(mut left) = session.left() else {
+            let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
+            return Ok(Joined::NothingLeft(Box::new(session), end));
+        };
+        session.join(machines)?;
+        left.machines = machines.to_vec();
+        let instance = Instance::new(&left)?;
+        let later = Span(session.started().saturating_sub(self.started));
+        let (first, jobs) = (self.next_job, session.jobs().len() as u32);
+        let mut config = Config::plain().with_attempts_max(rules.attempts_max);
+        let held = Held::own(Owned { session, instance }, |owned| {
+            There::new(owned.session.work(&owned.instance, &mut config), rules.standings.clone())
+        });
+        self.runs.insert(first, Member { held, later, observer });
+        self.next_job += jobs;
+        Ok(Joined::From(first))
     }
 
-    /// All attempts of earlier sessions.
-    pub fn attempts(&self) -> &'a [Attempt] {
-        self.work.attempts
+    /// A run leaves, and how it has ended: what is recorded of it is on disk.
+    ///
+    /// # Errors
+    /// Its end cannot be written.
+    pub fn leave(
+        &mut self,
+        first: u32,
+        is_interrupted: bool,
+    ) -> Option<(Result<RunEnd, EngineError>, Session)> {
+        let Held::Own(bench) = self.runs.remove(&first)?.held else { return None };
+        let all_done = bench.borrow_dependent().all_done();
+        let Owned { mut session, .. } = bench.into_owner();
+        let over = Over { all_done, interrupted: is_interrupted, policy_failed: None };
+        Some((session.over(over), session))
+    }
+
+    fn member(&self, job: u32) -> (u32, &Member<'o>) {
+        let (first, member) = self.runs.range(..=job).next_back().expect("invariant: it is a job of a run");
+        (*first, member)
+    }
+
+    fn member_mut(&mut self, job: u32) -> (u32, &mut Member<'o>) {
+        let (first, member) = self.runs.range_mut(..=job).next_back().expect("invariant: it is a job of a run");
+        (*first, member)
+    }
+
+    /// The numbers of the first jobs of the runs that there are.
+    pub fn runs(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs.keys().copied()
+    }
+
+    /// The number of the first job of the run that a job is of.
+    pub fn run_of(&self, job: u32) -> u32 {
+        self.member(job).0
+    }
+
+    /// The numbers of the jobs of a run, and the jobs.
+    pub fn jobs_of(&self, first: u32) -> impl Iterator<Item = (u32, &JobPlan)> {
+        (first..).zip(self.plans_beside(first))
+    }
+
+    /// All jobs of the run that a job is of.
+    pub fn plans_beside(&self, job: u32) -> &[JobPlan] {
+        self.member(job).1.held.plans()
+    }
+
+    /// A job.
+    pub fn plan(&self, job: u32) -> &JobPlan {
+        let (first, member) = self.member(job);
+        &member.held.plans()[(job - first) as usize]
+    }
+
+    /// The slots that attempts of earlier sessions of a run have held, and when.
+    pub fn held_before(&self, first: u32) -> impl Iterator<Item = (u32, (Time, Time))> + '_ {
+        let (_, member) = self.member(first);
+        let later = member.later;
+        let attempts = member.held.there().work.attempts.iter();
+        attempts.map(move |attempt| (attempt.slot, (Time(attempt.start) + later, Time(attempt.end) + later)))
+    }
+
+    /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where its slot was not
+    /// free.
+    pub fn is_recorded(&self, id: TaskId, end: Time) -> bool {
+        let (first, member) = self.member(id.job);
+        member.held.there().is_recorded(member.own(first, id), member.own_time(end))
     }
 
     /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes when the
     /// job is published.
     pub fn directory(&self, job: u32) -> PathBuf {
-        self.work.layout.elsewhere(job)
+        let (first, member) = self.member(job);
+        member.held.there().work.layout.elsewhere(job - first)
     }
 
-    /// The name by which the outputs of this run are known, which no other run has.
-    pub fn owner(&self) -> &'a str {
-        self.work.owner
+    /// The name by which the outputs of the run of a job are known, which no other run has.
+    pub fn owner(&self, job: u32) -> &str {
+        self.member(job).1.held.there().work.owner
     }
 
-    /// Now, since the run began.
+    /// Now, in the time of the engine.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// A moment of a wall clock, in milliseconds since 1970, since the run began.
+    /// A moment of a wall clock, in milliseconds since 1970, in the time of the engine.
     pub fn since_start(&self, millis: u64) -> Time {
         Time(millis.saturating_mul(1000).saturating_sub(self.started))
     }
 
-    /// The task of the run that is task `task` of a phase of the instance.
-    pub fn id(&self, phase: PhaseId, task: u32) -> TaskId {
-        self.work.numbers.id(phase, task)
-    }
-
     /// How often a task of a job may fail.
     pub fn attempts_of(&self, job: u32) -> u16 {
-        self.work.jobs[job as usize].limits.attempts.unwrap_or(self.work.attempts_max)
+        let most = self.member(job).1.held.there().work.attempts_max;
+        self.plan(job).limits.attempts.unwrap_or(most)
     }
 
-    /// The directory that relative paths start from.
-    pub fn base(&self) -> &Path {
-        self.work.publisher.directory()
+    /// The directory that relative paths of a job start from.
+    pub fn base(&self, job: u32) -> &Path {
+        self.member(job).1.held.there().work.publisher.directory()
     }
 
     /// What the tasks of a job are told in a container, with so much memory for their buffers, in bytes. A program that
@@ -151,87 +258,115 @@ impl<'a> Elsewhere<'a> {
     /// # Errors
     /// A job that cannot be run so; input that cannot be read.
     pub fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {
-        let plan = &self.work.jobs[job as usize];
-        let prepared = self.work.layout.prepare(plan, job)?;
-        let part = |path: &Path| self.work.publisher.part(path);
-        JobSpec::of(plan, self.base(), memory_bytes, prepared.as_deref(), part).map_err(io::Error::other)
+        let (first, member) = self.member(job);
+        member.held.there().describe(job - first, memory_bytes)
     }
 
-    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its index, and the tasks of it
+    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number, and the tasks of it
     /// that are done and not recorded. Of jobs that are not named, which have ended, it stays what they were called. O(all of that).
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, JobThere, Vec<MadeTask>)>) -> io::Result<()> {
-        let path = self.work.layout.applications();
-        let is_of_interest = |known: &JobThere| {
-            let kept = self.work.kept.iter().map(|kept| (kept.started, &kept.flow, &kept.job));
-            let own = self.work.jobs.iter().map(|plan| (self.started, &plan.flow, &plan.job));
-            kept.chain(own).any(|(run, flow, job)| known.is(run, flow, job))
-        };
-        let mut all = applications::read(&path);
-        all.retain(is_of_interest);
-        for known in &mut all {
-            // What is not named has ended.
-            (known.failed, known.containers) = (false, 0);
-            known.at_work.clear();
-            known.made.clear();
+    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, JobThere, Vec<MadeTask>)>) {
+        let mut by_run: BTreeMap<u32, Vec<(u32, JobThere, Vec<MadeTask>)>> =
+            self.runs.keys().map(|&first| (first, Vec::new())).collect();
+        for (job, there, made) in jobs {
+            let (first, member) = self.member(job);
+            let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
+            let there = member.own_there(first, there);
+            by_run.entry(first).or_default().push((job - first, there, made));
         }
-        for (index, there, made) in jobs {
-            let plan = &self.work.jobs[index as usize];
-            // They get other numbers when they are recorded.
-            let numbers = (0..=u64::MAX).rev();
-            let made = numbers.zip(made).map(|(number, task)| attempt(number, task)).collect();
-            let (flow, job) = (plan.flow.clone(), plan.job.clone());
-            let earlier = all.extract_if(.., |known| known.is(self.started, &flow, &job));
-            let mut applications: Vec<String> = earlier.flat_map(|known| known.applications).collect();
-            applications.retain(|application| !there.applications.contains(application));
-            applications.extend(there.applications);
-            all.push(JobThere { flow, job, run: self.started, applications, made, ..there });
+        for (first, jobs) in by_run {
+            let (_, member) = self.member(first);
+            // Nobody depends on it.
+            let _ = member.held.there().note(member_started(self.started, member.later), jobs);
         }
-        let place = |there: &JobThere| {
-            self.work.jobs.iter().position(|plan| plan.flow == there.flow && plan.job == there.job)
-        };
-        all.sort_by_cached_key(place);
-        applications::write(&path, &all)
     }
 
-    /// Says that something happened.
+    /// Says that something happened: to the observer of the run that it is of, or to all.
     pub fn happened(&mut self, what: Happening<'_>) {
         let now = self.clock.now();
-        self.observer.happened(now, what);
+        let Some(job) = job_of(&what) else {
+            for member in self.runs.values_mut() {
+                let at = member.own_time(now);
+                member.observer.happened(at, what);
+            }
+            return;
+        };
+        let (first, member) = self.member_mut(job);
+        let at = member.own_time(now);
+        member.observer.happened(at, own(first, what));
     }
 
     /// Whether a job's output is complete.
     pub fn is_done(&self, job: u32) -> bool {
-        self.is_done[job as usize]
+        let (first, member) = self.member(job);
+        member.held.there().is_done[(job - first) as usize]
     }
 
-    /// The flows that arrive by now, of the instance.
-    pub fn arriving(&mut self) -> Vec<FlowId> {
-        let (now, Self { coming, work, is_done, .. }) = (self.clock.now(), &mut *self);
-        let Arriving { flows, never } =
-            coming.arriving(now, (work.instance, work.jobs), |job| is_done[job as usize]);
-        for (flow, job) in never {
-            let flow = self.work.instance.flow(flow).id.as_str();
-            self.observer.happened(now, Happening::NeverComes { flow, job });
+    /// The flows that come now, by their runs and names.
+    pub fn arriving(&mut self) -> Vec<(u32, String)> {
+        let now = self.clock.now();
+        let mut all = Vec::new();
+        for (&first, member) in &mut self.runs {
+            let at = member.own_time(now);
+            let Member { held, observer, .. } = member;
+            let flows = held.with(|there| there.arriving(at, &mut **observer));
+            all.extend(flows.into_iter().map(|flow| (first, flow)));
         }
-        flows
+        all
+    }
+
+    /// A flow as it comes to the driver: what is left of it, as it stands. None if that is nothing, it is over, or it is held.
+    ///
+    /// # Errors
+    /// A workload that is none.
+    pub fn comes(
+        &mut self,
+        (first, flow): (u32, &str),
+        machines: &[MachineDraft],
+    ) -> Result<Option<Comer>, EngineError> {
+        let (_, member) = self.member_mut(first);
+        let later = member.later;
+        let comer = member.held.with(|there| there.comes(flow, later, machines))?;
+        Ok(comer.map(|mut comer| {
+            comer.phases.iter_mut().for_each(|(job, ..)| *job += first);
+            comer
+        }))
+    }
+
+    /// A flow stands in another way. True if the driver has to know: it has come, and is not over.
+    pub fn stand(&mut self, (first, flow): (u32, &str), standing: Standing) -> bool {
+        self.member_mut(first).1.held.with(|there| there.stand(flow, standing))
+    }
+
+    /// Whether nothing more of a flow is to start.
+    pub fn is_held(&self, first: u32, flow: &str) -> bool {
+        self.member(first).1.held.there().is_held(flow)
+    }
+
+    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over already.
+    pub fn cancel(&mut self, first: u32, flow: &str) -> bool {
+        self.member_mut(first).1.held.with(|there| there.cancel(flow))
+    }
+
+    /// Whether all flows of a run are done or have failed.
+    pub fn is_over(&self, first: u32) -> bool {
+        self.member(first).1.held.there().is_over()
     }
 
     /// Whether flows may still come.
     pub fn may_bring_flows(&self) -> bool {
-        self.coming.may_come()
+        self.runs.values().any(|member| member.held.there().coming.may_come())
     }
 
     /// When the next flow is released, if one is still to be.
     pub fn next_release(&self) -> Option<Time> {
-        self.coming.next_release(self.work.instance)
+        let next = |member: &Member<'_>| Some(member.held.there().next_release()? + member.later);
+        self.runs.values().filter_map(next).min()
     }
 
     /// A job can never be done: flows that read from its flow do not come.
     pub fn fail(&mut self, job: u32) {
-        self.coming.fail(&self.work.jobs[job as usize].flow);
+        let (first, member) = self.member_mut(job);
+        member.held.with(|there| there.fail(job - first));
     }
 
     /// Records an attempt without output, and says so.
@@ -239,19 +374,17 @@ impl<'a> Elsewhere<'a> {
     /// # Errors
     /// The journal cannot be written.
     pub fn record_failed(&mut self, failed: &FailedTask<'_>, is_final: bool) -> Result<(), CannotFinish> {
+        let now = self.clock.now();
+        let (first, member) = self.member_mut(failed.id.job);
         let FailedTask { id, slot, start, end, message } = *failed;
-        let number = self.number();
-        let ended = Ended::Failed(message.to_owned());
-        let (start, end) = (start.0, end.0.max(start.0));
-        let attempt = Attempt { number, id, slot, start, began: start, end, ended };
-        self.work.journal.record(std::slice::from_ref(&attempt))?;
-        self.happened(Happening::Recorded(&attempt));
-        self.happened(Happening::Failed { id, message, log: None, goes_on: false, is_final });
-        Ok(())
+        let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
+        let own = FailedTask { id: member.own(first, id), slot, start, end, message };
+        let Member { held, observer, .. } = member;
+        held.with(|there| there.record_failed(&own, is_final, (now, &mut **observer)))
     }
 
-    /// Finishes a job all of whose tasks ended well. `put` is given what puts the output in its place, for engines that have
-    /// something to do before and after. O(tasks).
+    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its place, for engines
+    /// that have something to do before and after. O(tasks).
     ///
     /// # Errors
     /// Output that cannot be completed; a journal that cannot be written.
@@ -259,47 +392,73 @@ impl<'a> Elsewhere<'a> {
         &mut self,
         job: u32,
         made: Vec<MadeTask>,
-        put: impl FnOnce(&mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
+        put: impl FnOnce(&JobPlan, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
     ) -> Result<(), CannotFinish> {
-        let plan = &self.work.jobs[job as usize];
-        let output = |problem| CannotFinish::Output { output: plan.output.display().to_string(), problem };
-        let mut attempts = Vec::with_capacity(made.len());
-        for task in made {
-            let number = self.number();
-            if let Some(part) = &task.part {
-                let to = self.work.layout.attempt(plan, task.id, number);
-                fs::create_dir_all(&to).map_err(output)?;
-                lend(part, &to.join(plan.part(task.id.task))).map_err(output)?;
-            }
-            attempts.push(attempt(number, task));
-        }
-        self.work.journal.record(&attempts)?;
-        let ids: BTreeSet<TaskId> = attempts.iter().map(|attempt| attempt.id).collect();
-        if let Err(problem) = put(&mut || self.put(job, &attempts)) {
-            self.work.journal.lost(&ids)?;
-            return Err(output(problem));
-        }
-        self.is_done[job as usize] = true;
-        self.work.done.extend(ids);
-        for attempt in &attempts {
-            self.happened(Happening::Recorded(attempt));
-        }
-        Ok(())
+        let now = self.clock.now();
+        let (first, member) = self.member_mut(job);
+        let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
+        let now = member.own_time(now);
+        let Member { held, observer, .. } = member;
+        held.with(|there| there.finish(job - first, made, put, (now, &mut **observer)))
+    }
+}
+
+fn member_started(started: u64, later: Span) -> u64 {
+    started + later.0
+}
+
+impl Member<'_> {
+    /// A time of the engine as the run has it; its beginning for what was before.
+    fn own_time(&self, at: Time) -> Time {
+        Time(at.0.saturating_sub(self.later.0))
     }
 
-    /// Moves recorded parts to their places, and the output of the job to its own.
-    fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<()> {
-        let plan = &self.work.jobs[job as usize];
-        for attempt in attempts.iter().filter(|attempt| plan.is_final(attempt.id)) {
-            self.work.layout.commit(plan, attempt.id, attempt.number)?;
-        }
-        self.work.publisher.publish(job, self.next_number).map(drop)
+    fn own(&self, first: u32, id: TaskId) -> TaskId {
+        TaskId { job: id.job - first, ..id }
     }
 
-    fn number(&mut self) -> u64 {
-        let number = self.next_number;
-        self.next_number += 1;
-        number
+    fn own_made(&self, first: u32, task: MadeTask) -> MadeTask {
+        let [start, began, end] = [task.start, task.began, task.end].map(|at| self.own_time(at));
+        MadeTask { id: self.own(first, task.id), start, began, end, ..task }
+    }
+
+    fn own_there(&self, first: u32, there: JobThere) -> JobThere {
+        let own = |at: u64| self.own_time(Time(at)).0;
+        JobThere {
+            submitted: there.submitted.map(own),
+            master: there.master.map(|at| at.map(own)),
+            at_work: there.at_work.iter().map(|&(id, at)| (self.own(first, id), own(at))).collect(),
+            ..there
+        }
+    }
+}
+
+/// The job that something happened to; none of what is of no job.
+fn job_of(what: &Happening<'_>) -> Option<u32> {
+    match what {
+        Happening::Started(id)
+        | Happening::Waits(id)
+        | Happening::Done(id, _)
+        | Happening::Failed { id, .. }
+        | Happening::Killed(id) => Some(id.job),
+        Happening::JobDone { job, .. } => Some(*job),
+        _ => None,
+    }
+}
+
+/// The same with the number that the job has in its run.
+fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
+    let id = |id: TaskId| TaskId { job: id.job - first, ..id };
+    match what {
+        Happening::Started(task) => Happening::Started(id(task)),
+        Happening::Waits(task) => Happening::Waits(id(task)),
+        Happening::Done(task, seconds) => Happening::Done(id(task), seconds),
+        Happening::Failed { id: task, message, log, goes_on, is_final } => {
+            Happening::Failed { id: id(task), message, log, goes_on, is_final }
+        }
+        Happening::Killed(task) => Happening::Killed(id(task)),
+        Happening::JobDone { job, skipped } => Happening::JobDone { job: job - first, skipped },
+        other => other,
     }
 }
 
@@ -316,27 +475,6 @@ pub struct FailedTask<'a> {
     pub end: Time,
     /// Why, in words for a person.
     pub message: &'a str,
-}
-
-fn attempt(number: u64, task: MadeTask) -> Attempt {
-    let MadeTask { id, slot, start, began, end, outcome, part: _ } = task;
-    let began = began.max(start);
-    let end = end.max(began);
-    Attempt { number, id, slot, start: start.0, began: began.0, end: end.0, ended: Ended::Done(outcome) }
-}
-
-/// Has a file at a second place, also on another file system. The first stays until the job is published, so that a
-/// publication that was cut short can be made again.
-fn lend(from: &Path, to: &Path) -> io::Result<()> {
-    crate::files::remove(to)?;
-    match fs::hard_link(from, to) {
-        // Not every file system has links, nor may every file be linked.
-        Err(e) if e.kind() != io::ErrorKind::NotFound => {
-            fs::copy(from, to)?;
-            fs::File::open(to)?.sync_all()
-        }
-        other => other,
-    }
 }
 
 /// How an engine that runs jobs as wholes ended.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_model::{Cluster, FlowId, Instance, MachineId, PhaseKind, Span, Time};
+use slackline_model::{Cluster, Draft, FlowId, Instance, MachineId, PhaseKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 
@@ -177,6 +177,8 @@ impl<O: Observer + ?Sized> Observer for &mut O {
 pub(crate) struct Work<'a> {
     /// The remaining instance.
     pub(crate) instance: &'a Instance,
+    /// The whole workload.
+    pub(crate) workload: &'a Draft,
     /// Where the run's files are.
     pub(crate) layout: &'a Layout,
     /// What the run has done.

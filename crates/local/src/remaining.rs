@@ -13,28 +13,41 @@ use crate::task_id::TaskId;
 
 /// The workload without what is done; the jobs of tasks are those of the draft, in its order.
 pub fn remaining(draft: &Draft, done: &BTreeSet<TaskId>) -> Draft {
-    let mut index = 0;
-    let mut flows = Vec::new();
-    for flow in &draft.flows {
-        let mut jobs: Vec<JobDraft> = Vec::new();
-        for job in &flow.jobs {
-            let is_open = |phase, task| !done.contains(&TaskId { job: index, phase, task });
-            let map = left(job.map.as_ref(), |task| is_open(PhaseKind::Map, task));
-            let reduce = left(job.reduce.as_ref(), |task| is_open(PhaseKind::Reduce, task));
-            index += 1;
-            if map.is_some() || reduce.is_some() {
-                jobs.push(JobDraft { map, reduce, ..job.clone() });
-            }
-        }
-        let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
-        for job in &mut jobs {
-            job.after.retain(|name| names.contains(name));
-        }
-        if !jobs.is_empty() {
-            flows.push(FlowDraft { jobs, ..flow.clone() });
+    let flows = numbered(draft).filter_map(|(flow, first)| left_of(flow, first, done)).collect();
+    Draft { flows, ..draft.clone() }
+}
+
+/// A flow of the workload without what is done; `None` if nothing of it is left. O(flows + its tasks · log done).
+pub(crate) fn flow_left(draft: &Draft, flow: &str, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
+    let (flow, first) = numbered(draft).find(|(known, _)| known.id == flow)?;
+    left_of(flow, first, done)
+}
+
+/// The flows, each with the number of its first job.
+fn numbered(draft: &Draft) -> impl Iterator<Item = (&FlowDraft, u32)> {
+    draft.flows.iter().scan(0, |next, flow| {
+        let first = *next;
+        *next += flow.jobs.len() as u32;
+        Some((flow, first))
+    })
+}
+
+/// A flow without what is done, whose jobs have numbers from `first` on.
+fn left_of(flow: &FlowDraft, first: u32, done: &BTreeSet<TaskId>) -> Option<FlowDraft> {
+    let mut jobs: Vec<JobDraft> = Vec::new();
+    for (index, job) in (first..).zip(&flow.jobs) {
+        let is_open = |phase, task| !done.contains(&TaskId { job: index, phase, task });
+        let map = left(job.map.as_ref(), |task| is_open(PhaseKind::Map, task));
+        let reduce = left(job.reduce.as_ref(), |task| is_open(PhaseKind::Reduce, task));
+        if map.is_some() || reduce.is_some() {
+            jobs.push(JobDraft { map, reduce, ..job.clone() });
         }
     }
-    Draft { flows, ..draft.clone() }
+    let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
+    for job in &mut jobs {
+        job.after.retain(|name| names.contains(name));
+    }
+    (!jobs.is_empty()).then(|| FlowDraft { jobs, ..flow.clone() })
 }
 
 /// A phase with only those of its tasks that are open; `None` if none is.
@@ -85,6 +98,11 @@ impl Numbers {
         let phase = self.phases.iter().position(is_of)?;
         let task = self.phases[phase].tasks.binary_search(&id.task).ok()?;
         Some((PhaseId::from(phase), task as u32))
+    }
+
+    /// The phases, in their order: the job, and how many tasks.
+    pub(crate) fn phases(&self) -> impl Iterator<Item = (u32, PhaseKind, u32)> + '_ {
+        self.phases.iter().map(|numbers| (numbers.job, numbers.kind, numbers.tasks.len() as u32))
     }
 
     /// The task of the run that is task `task` of `phase`.

@@ -38,8 +38,10 @@ use crate::run::{EngineError, RunEnd};
 use crate::this_machine::SessionHere;
 
 use self::flow::Arrived;
+pub(crate) use self::flow::Source;
 use self::hub::{Held, Hub, Share};
-use self::seat::{Owned, Seated};
+pub(crate) use self::seat::Owned;
+use self::seat::Seated;
 pub(crate) use self::stock::Stock;
 
 /// Machines for as many runs as come.

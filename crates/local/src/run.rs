@@ -117,6 +117,16 @@ pub struct Drive<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
+/// The same for an engine that runs jobs as wholes, which tells the observer itself.
+pub struct Left<'a> {
+    /// What is left to be scheduled.
+    pub instance: &'a Instance,
+    /// Says what starts where and when.
+    pub policy: &'a mut dyn Policy,
+    /// What the policy's driver is told.
+    pub config: Config<'a>,
+}
+
 /// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
 pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
     jobs.any(memory::is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
@@ -448,13 +458,13 @@ impl Session {
     pub fn run_elsewhere(
         &mut self,
         drive: Drive<'_>,
-        run: impl FnOnce(Elsewhere<'_>, &mut dyn Policy, Config<'_>) -> Result<Over, EngineError>,
+        run: impl FnOnce(Elsewhere<'_>, Left<'_>) -> Result<Over, EngineError>,
         after: impl FnOnce(&[JobPlan], &str) -> Option<String>,
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
         let work = self.work(instance, &mut config);
-        let left = Elsewhere::new(work, (self.clock(), self.head.started), &mut *observer);
-        let over = run(left, policy, config);
+        let left = Elsewhere::alone(work, (self.clock(), self.head.started), &mut *observer);
+        let over = run(left, Left { instance, policy, config });
         self.read_again()?;
         let end = self.over(over?)?;
         if let Some(warning) = after(&self.jobs, &self.head.owner) {
@@ -468,6 +478,7 @@ impl Session {
         let done = self.done();
         Work {
             instance,
+            workload: &self.head.workload,
             layout: &self.layout,
             journal: &self.journal,
             owner: &self.head.owner,

@@ -9,29 +9,29 @@ use slackline_model::{Draft, FlowId, Instance, PhaseId, PhaseKind};
 use crate::backend::{Seat, Standing};
 use crate::engine::seated::Busy;
 use crate::job_plan::JobPlan;
-use crate::remaining::{Numbers, remaining};
+use crate::remaining::{Numbers, flow_left};
 use crate::run::EngineError;
 use crate::task_id::TaskId;
 
 /// A flow that the driver has.
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// The run it is of.
-    pub(super) seat: Seat,
+    pub(crate) seat: Seat,
     /// The number that the driver has given its first phase; the others follow.
     first: PhaseId,
     numbers: Numbers,
 }
 
 /// What a flow is made of.
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// The run.
-    pub(super) seat: Seat,
+    pub(crate) seat: Seat,
     /// Its workload, with the durations that are believed.
-    pub(super) workload: &'a Draft,
-    pub(super) jobs: &'a [JobPlan],
-    pub(super) done: &'a BTreeSet<TaskId>,
+    pub(crate) workload: &'a Draft,
+    pub(crate) jobs: &'a [JobPlan],
+    pub(crate) done: &'a BTreeSet<TaskId>,
     /// How many seconds later than the service the run began.
-    pub(super) later: f64,
+    pub(crate) later: f64,
 }
 
 impl Source<'_> {
@@ -40,21 +40,26 @@ impl Source<'_> {
     ///
     /// # Errors
     /// A workload that is none.
-    pub(super) fn arrival(
+    pub(crate) fn arrival(
         &self,
         (flow, standing): (&str, Standing),
         busy: &[Busy],
         (machines, first): (&[MachineDraft], PhaseId),
     ) -> Result<Option<(Arrived, Arrival)>, EngineError> {
         let out = if standing.held { self.all_but(flow, busy) } else { self.done.clone() };
-        let mut draft = remaining(self.workload, &out);
-        draft.flows.retain(|left| left.id == flow);
-        let Some(left) = draft.flows.pop() else { return Ok(None) };
+        let Some(left) = flow_left(self.workload, flow, &out) else { return Ok(None) };
         let mut left = left.later(self.later);
         let moved = Standing { deadline: standing.deadline.map(|at| at + self.later), ..standing };
         moved.applied(&mut left);
-        draft.machines = machines.to_vec();
-        draft.flows.push(left);
+        let Draft { start, objective, weights, pools, machines: _, flows: _ } = self.workload;
+        let draft = Draft {
+            start: start.clone(),
+            machines: machines.to_vec(),
+            objective: *objective,
+            weights: *weights,
+            pools: pools.clone(),
+            flows: vec![left],
+        };
         let instance = Instance::new(&draft)?;
         let numbers = Numbers::new(&instance, self.jobs, &out);
         Ok(Some((Arrived { seat: self.seat, first, numbers }, instance.excerpt(FlowId(0)))))
@@ -76,6 +81,11 @@ impl Arrived {
     /// The task of the run that is task `task` of a phase of the driver's.
     pub(super) fn id(&self, phase: PhaseId, task: u32) -> TaskId {
         self.numbers.id(PhaseId(phase.0 - self.first.0), task)
+    }
+
+    /// Its phases, in the order of their numbers: the job, and how many tasks.
+    pub(crate) fn phases(&self) -> impl Iterator<Item = (u32, PhaseKind, u32)> + '_ {
+        self.numbers.phases()
     }
 
     /// What the driver calls a task of the run.

@@ -13,9 +13,9 @@ use crate::elsewhere::Over;
 use crate::run::Session;
 
 /// A session, and what is left of its workload.
-pub(super) struct Owned {
-    pub(super) session: Session,
-    pub(super) instance: Instance,
+pub(crate) struct Owned {
+    pub(crate) session: Session,
+    pub(crate) instance: Instance,
 }
 
 self_cell!(
