@@ -11,6 +11,7 @@ use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Instance, Profile, Time};
 use slackline_policy::Engine;
+use slackline_policy::plans::Plans;
 
 use crate::engine::Observer;
 use crate::job_cost::JobHistory;
@@ -47,7 +48,7 @@ pub const ADDRESS: &str = "address";
 pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
 /// An engine that really runs flows.
-pub trait Backend: Send {
+pub trait Backend: Send + Sync {
     /// Its settings, by name, to be shown with the run.
     fn options(&self) -> BTreeMap<String, String>;
 
@@ -79,7 +80,7 @@ pub trait Backend: Send {
     fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
         let _ = residence;
         Err(EngineError::other(
-            "found an engine that runs one flow file at a time, expected one that can stay: local, ssh or slurm",
+            "found an engine that runs one flow file at a time, expected one that can stay",
         ))
     }
 
@@ -152,6 +153,16 @@ pub trait Resident: Engine {
     /// Ends the waiting of [`Engine::poll`], from any thread.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync>;
 
+    /// Whether it wants to be told what the driver would do next ([`Resident::planned`]).
+    fn wants_plans(&self) -> bool {
+        false
+    }
+
+    /// What the driver would do next, after each step.
+    fn planned(&mut self, plans: &Plans) {
+        let _ = plans;
+    }
+
     /// Stops everything that runs, and gives the sessions that are left, to be resumed some day. To be called when nobody
     /// drives it any more.
     fn stop(&mut self) -> Vec<Ended>;
@@ -166,6 +177,8 @@ pub struct Seat(pub u32);
 pub struct SeatRules {
     /// How often a task may fail whose job does not say.
     pub attempts_max: u16,
+    /// The fraction of a job's maps after which its reduces may take slots; 1 for not early.
+    pub slowstart: f64,
     /// Flows that do not stand as their document says, by their names.
     pub standings: BTreeMap<String, Standing>,
     /// Whose it is, and how many slots all runs of theirs may hold together; none for as many as there are.

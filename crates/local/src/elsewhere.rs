@@ -174,7 +174,8 @@ impl<'o> Elsewhere<'o> {
     }
 
     fn member_mut(&mut self, job: u32) -> (u32, &mut Member<'o>) {
-        let (first, member) = self.runs.range_mut(..=job).next_back().expect("invariant: it is a job of a run");
+        let (first, member) =
+            self.runs.range_mut(..=job).next_back().expect("invariant: it is a job of a run");
         (*first, member)
     }
 
@@ -350,6 +351,11 @@ impl<'o> Elsewhere<'o> {
     /// Whether all flows of a run are done or have failed.
     pub fn is_over(&self, first: u32) -> bool {
         self.member(first).1.held.there().is_over()
+    }
+
+    /// Whether all flows of a run are done.
+    pub fn all_done(&self, first: u32) -> bool {
+        self.member(first).1.held.there().all_done()
     }
 
     /// Whether flows may still come.

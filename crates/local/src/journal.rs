@@ -156,6 +156,9 @@ pub(crate) struct JoinedMachine {
     pub(crate) slots: u32,
     /// Its speed.
     pub(crate) speed: f64,
+    /// Whether each of its slots is a machine, which may go by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) apart: bool,
 }
 
 impl JoinedMachine {
@@ -165,13 +168,15 @@ impl JoinedMachine {
             Slots::Universal(slots) => slots,
             Slots::Typed { map, reduce } => map + reduce,
         };
-        Self { name: machine.name.clone(), slots, speed: machine.speed }
+        let (slots, apart) = (slots * machine.count, machine.count > 1);
+        Self { name: machine.name.clone(), slots, speed: machine.speed, apart }
     }
 
     /// The same as workloads have it.
     pub(crate) fn draft(self) -> MachineDraft {
-        let Self { name, slots, speed } = self;
-        MachineDraft { name, count: 1, speed, slots: Slots::Universal(slots), rack: None }
+        let Self { name, slots, speed, apart } = self;
+        let (count, slots) = if apart { (slots, 1) } else { (1, slots) };
+        MachineDraft { name, count, speed, slots: Slots::Universal(slots), rack: None }
     }
 }
 

@@ -74,6 +74,7 @@ pub use places::{Place, Places};
 pub use preflight::Obstacle;
 pub use process::WorkerCommand;
 pub use remaining::remaining;
+pub use resident::known_machines;
 pub use resolve::{InputRules, Resolved, Spread, resolve};
 pub use reuse::{Choices, Reason, Verdict};
 pub use run::{EngineError, JobVerdict, RunEnd, Session};

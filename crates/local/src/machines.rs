@@ -55,7 +55,7 @@ pub(crate) const PROGRAM: Param = Param::new(
 .or_word("same");
 
 /// Where an engine's machines come from.
-pub(crate) trait Site: Send {
+pub(crate) trait Site: Send + Sync {
     /// Its settings, by name, to be shown with the run.
     fn options(&self) -> BTreeMap<String, String>;
 

@@ -43,6 +43,7 @@ use self::hub::{Held, Hub, Share};
 pub(crate) use self::seat::Owned;
 use self::seat::Seated;
 pub(crate) use self::stock::Stock;
+pub use self::stock::known_machines;
 
 /// Machines for as many runs as come.
 pub(crate) struct ResidentEngine {

@@ -165,6 +165,11 @@ impl Session {
         &self.layout
     }
 
+    /// The name by which its outputs are known, which no other run has.
+    pub fn owner(&self) -> &str {
+        &self.head.owner
+    }
+
     /// Its jobs.
     pub fn jobs(&self) -> &[JobPlan] {
         &self.jobs
@@ -266,7 +271,9 @@ impl Session {
     /// It knows others; the journal cannot be written.
     pub(crate) fn join(&mut self, all: &[MachineDraft]) -> Result<(), EngineError> {
         let known = &self.head.workload.machines;
-        let is_same = |(a, b): (&MachineDraft, &MachineDraft)| a.name == b.name && a.slots == b.slots;
+        let is_same = |(a, b): (&MachineDraft, &MachineDraft)| {
+            a.name == b.name && (a.count, a.slots) == (b.count, b.slots)
+        };
         if let Some((found, _)) = known.iter().zip(all).find(|&pair| !is_same(pair)) {
             let problem = format!(
                 "found a run that was on machine {}, expected one of the machines of now",

@@ -44,6 +44,7 @@ mod locality;
 pub mod log;
 pub mod minima;
 mod pending;
+pub mod plans;
 pub mod policy;
 pub mod ready;
 pub mod slots;

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::resident::{Rules, Standing};
-use slackline::run::{EngineSpec, HistoryStore, Outlook};
+use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
 use slackline_local::{LogError, clock};
 use slackline_model::{Combine, Metric, Objective, Time};
 
@@ -202,9 +202,11 @@ impl Threads {
             thread.map(|thread| others.push(thread)).map_err(|error| StartError::Engine(error.to_string()))
         };
 
+        let backend: Arc<dyn Backend> =
+            Arc::from(setup.engine.make().map_err(|e| engine_error(e.to_string()))?);
         let opener = Opener {
             place: setup.place.clone(),
-            engine: setup.engine.clone(),
+            backend: backend.clone(),
             policy: setup.policy.clone(),
             metric: setup.metric,
             slowstart: setup.slowstart,
@@ -252,7 +254,7 @@ impl Threads {
         let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
         let start =
             Start { place: &setup.place, began: desk.began(), seen, past: known, says: setup.says.clone() };
-        let scheduler = Scheduler::start(start, &setup.engine, rules, ports).map_err(engine_error)?;
+        let scheduler = Scheduler::start(start, backend, rules, ports).map_err(engine_error)?;
         let events = Events::default();
         let front = Front {
             questions: messages,

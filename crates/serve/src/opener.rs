@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use slackline::PolicySpec;
 use slackline::run::{
-    Deadline, EngineError, EngineSpec, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink,
-    When,
+    Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
 };
 use slackline_local::LogError;
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
@@ -67,7 +66,7 @@ pub struct Opener {
     /// Where the service keeps its files.
     pub place: Place,
     /// The engine.
-    pub engine: EngineSpec,
+    pub backend: Arc<dyn Backend>,
     /// The policy.
     pub policy: PolicySpec,
     /// What flows cost, instead of what their documents say.
@@ -122,7 +121,6 @@ impl Opener {
     fn opened(&self, wanted: &Wanted, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
         let submit = &wanted.submit;
-        let backend = self.engine.make()?;
         let state = self.place.run(&wanted.name);
         let document = submit.document.clone().into_bytes();
         let mut request = Request::new(file_of(submit), document, self.policy.clone(), state);
@@ -137,7 +135,7 @@ impl Opener {
             Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
         request.beside_others =
             Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
-        let run = Run::open(backend.as_ref(), request, sink)?;
+        let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
         let followed = Some(run.follow(&known));
         Ok(Ready { run, known, followed })

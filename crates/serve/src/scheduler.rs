@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use slackline::resident::{
     Admission, Host, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
 };
-use slackline::run::{self, EngineSpec, JobHistory};
+use slackline::run::{self, Backend, JobHistory};
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
 
@@ -95,17 +95,21 @@ impl Scheduler {
     ///
     /// # Errors
     /// The engine cannot be had, and why.
-    pub fn start(start: Start<'_>, engine: &EngineSpec, rules: Rules, ports: Ports) -> Result<Self, String> {
+    pub fn start(
+        start: Start<'_>,
+        engine: Arc<dyn Backend>,
+        rules: Rules,
+        ports: Ports,
+    ) -> Result<Self, String> {
         let (commands, received) = channel();
         let (ready, is_ready) = channel();
         let Start { place, began: started, seen, past, says } = start;
-        let (files, engine) = (place.engine(), engine.clone());
+        let files = place.engine();
         let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
             let says = |what: &str| says(what);
             let residence =
                 Residence { files: &files, started, seen, past: &past, says: run::Says::new(&says) };
-            let resident = engine.make().and_then(|backend| backend.resident(residence));
-            let mut resident = match resident {
+            let mut resident = match engine.resident(residence) {
                 Ok(resident) => resident,
                 Err(error) => {
                     // Whoever waits for it ends.

@@ -16,6 +16,7 @@ use slackline_model::schedule::NewRow;
 use slackline_model::{History, Instance, Objective, SlotRange, Time};
 use slackline_policy::engine::RowId;
 use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Learning};
 
 use crate::policy_spec::PolicySpec;
@@ -150,6 +151,10 @@ pub fn drive(
         if !driver.step() {
             break;
         }
+        if driver.engine().wants_plans() {
+            let plans = Plans::of(&driver);
+            driver.engine().planned(&plans);
+        }
         driver.take_decision_nanos().into_iter().for_each(|nanos| host.decided(nanos));
         let said = driver.engine().said();
         for what in &said {
@@ -211,7 +216,9 @@ impl Seats {
     fn admit(&mut self, admission: Admission, driver: &mut Driver<'_, '_, dyn Resident>) -> Option<Returned> {
         let Admission { number, run, known, standings, quota, observer } = admission;
         driver.know(&known);
-        let rules = SeatRules { attempts_max: run.request().attempts_max, standings, quota };
+        let rules = run.request();
+        let rules =
+            SeatRules { attempts_max: rules.attempts_max, slowstart: rules.slowstart, standings, quota };
         let (session, lent) = run.lend();
         match driver.engine().seat(session, rules, observer) {
             Ok(seat) => {

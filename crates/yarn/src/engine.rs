@@ -8,6 +8,7 @@
 //! - `guest`: the engine, and in `guest/jars` what is different with jobs that are programs which submit their applications
 //!   themselves (`program`); `books`: what slots hold and what the driver believes; `jobs`, `reports`: jobs as applications, and
 //!   what their attempts say; `wishes`: what follows from decisions; `cluster`: submitting and killing;
+//! - `resident`: the same for runs that come and go under one driver;
 //! - `fit`: whether a cluster does what it is told;
 //! - `control`: looking at the cluster, and telling it; `asking`, `count`: what ApplicationMasters say of their tasks;
 //! - [`attach`]: the same for jobs that others submit.
@@ -26,6 +27,7 @@ mod mirror;
 mod program;
 mod remote;
 mod reports;
+mod resident;
 mod submission;
 mod wishes;
 

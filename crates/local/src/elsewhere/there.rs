@@ -103,11 +103,7 @@ impl<'a> There<'a> {
     }
 
     /// See [`super::Elsewhere::note`]; `started` is when the run did.
-    pub(super) fn note(
-        &self,
-        started: u64,
-        jobs: Vec<(u32, JobThere, Vec<MadeTask>)>,
-    ) -> io::Result<()> {
+    pub(super) fn note(&self, started: u64, jobs: Vec<(u32, JobThere, Vec<MadeTask>)>) -> io::Result<()> {
         let path = self.work.layout.applications();
         let is_of_interest = |known: &JobThere| {
             let kept = self.work.kept.iter().map(|kept| (kept.started, &kept.flow, &kept.job));

@@ -132,7 +132,7 @@ impl Local<'_> {
     /// A machine joins that was not known before. It is in the journal before anything starts on it.
     fn join(&mut self, new: NewMachine) {
         let NewMachine { number, name, slots, speed, capacity } = new;
-        let joined = JoinedMachine { name: name.clone(), slots, speed };
+        let joined = JoinedMachine { name: name.clone(), slots, speed, apart: false };
         if let Err(error) = self.work.journal.joined(&joined) {
             return self.lose_journal(&error);
         }

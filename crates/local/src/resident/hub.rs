@@ -95,7 +95,8 @@ impl Hub {
 
     /// A machine joins the fleet; it may be one that is known.
     fn joined(&mut self, new: NewMachine) -> Told {
-        let draft = JoinedMachine { name: new.name.clone(), slots: new.slots, speed: new.speed }.draft();
+        let NewMachine { name, slots, speed, .. } = new.clone();
+        let draft = JoinedMachine { name, slots, speed, apart: false }.draft();
         match self.stock.add(new.number, draft) {
             Err(error) => Told::Said(format!("machine {} is not used: {error}", new.name)),
             Ok(is_new) => {

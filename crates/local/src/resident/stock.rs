@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use slackline_model::MachineId;
+use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 
 use crate::journal::JoinedMachine;
@@ -80,7 +81,9 @@ impl Stock {
     /// # Errors
     /// It cannot be written down.
     pub(super) fn add(&mut self, of_fleet: MachineId, machine: MachineDraft) -> Result<bool, LogError> {
-        let same = |known: &MachineDraft| known.name == machine.name && known.slots == machine.slots;
+        let same = |known: &MachineDraft| {
+            known.name == machine.name && (known.count, known.slots) == (machine.count, machine.slots)
+        };
         if let Some(k) = self.machines.iter().position(same) {
             self.machines[k].speed = machine.speed;
             self.ids.insert(of_fleet, MachineId::from(k));
@@ -98,10 +101,26 @@ impl Stock {
     /// One more. One of its name had another number of slots, and is called so from now on.
     fn push(&mut self, machine: MachineDraft) {
         for known in self.machines.iter_mut().filter(|known| known.name == machine.name) {
-            known.name = crate::run::renamed(&known.name, known.slots);
+            known.name = crate::run::renamed(&known.name, whole(known));
         }
         self.machines.push(machine);
     }
+}
+
+/// All slots of a machine.
+fn whole(machine: &MachineDraft) -> Slots {
+    match machine.slots {
+        Slots::Universal(slots) => Slots::Universal(slots * machine.count),
+        typed @ Slots::Typed { .. } => typed,
+    }
+}
+
+/// The machines that a file knows of, and those that are there now, in the order that they have for good.
+///
+/// # Errors
+/// A file that is damaged or cannot be written.
+pub fn known_machines(path: &Path, now: Vec<MachineDraft>) -> Result<Vec<MachineDraft>, EngineError> {
+    Ok(Stock::kept(path, now)?.machines)
 }
 
 #[cfg(test)]
@@ -109,7 +128,7 @@ mod tests {
     use super::*;
 
     fn machine(name: &str, slots: u32) -> MachineDraft {
-        JoinedMachine { name: name.to_owned(), slots, speed: 1.0 }.draft()
+        JoinedMachine { name: name.to_owned(), slots, speed: 1.0, apart: false }.draft()
     }
 
     fn names(stock: &Stock) -> Vec<&str> {

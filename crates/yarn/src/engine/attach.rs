@@ -39,13 +39,13 @@ use super::backend::{AM_SHARE, TABLE, VALID, slots, table_path};
 use super::control::{Control, HIGHEST_PROPERTY};
 use super::fit;
 use super::guest::{CYCLE, Rules};
-use super::wishes::Plans;
 use crate::clock::unix_millis;
 use crate::http::{self, Address};
 use crate::id::AppId;
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{ResourceManager, Scheduler};
 use crate::table::Table;
+use slackline_policy::plans::Plans;
 
 /// What can be set of it.
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];

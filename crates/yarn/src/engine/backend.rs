@@ -4,38 +4,39 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Stop};
+use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Residence, Resident, Stop};
 use slackline_local::guest;
 use slackline_local::layout::Layout;
 use slackline_local::run::{
-    self, Drive, EngineError, JobVerdict, LostOutput, Needs, Opening, Recovered, RunEnd,
+    self, Drive, EngineError, JobVerdict, Left, LostOutput, Needs, Opening, Recovered, RunEnd,
 };
 use slackline_local::{
     Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Verdict, WorkerCommand,
-    resolve,
+    known_machines, resolve,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
 use slackline_model::profile::HADOOP;
-use slackline_model::{Draft, Profile};
-use slackline_policy::{Config, Policy};
+use slackline_model::{Draft, Instance, Profile};
 
 use super::cluster::{Cluster, Submits};
 use super::fit;
-use super::guest::{Guest, Pace, Rules};
+use super::guest::{Guest, Pace, Rules, Submit};
 use super::mirror::Mirror;
 use super::program;
 use super::remote::Files;
+use super::resident::ResidentThere;
 use super::submission::Submission;
 use crate::http::{self, Address};
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{Node, ResourceManager};
-use crate::submitter::{Launch, Submitter};
+use crate::submitter::{About, Launch, Submitter};
 use crate::table::Table;
 
 /// What the table of engines says of it.
@@ -129,8 +130,8 @@ pub(super) struct Site {
 struct Yarn {
     site: Site,
     machines: Vec<MachineDraft>,
-    /// Its file systems, once something is prepared.
-    remote: Mutex<Option<Arc<Remote>>>,
+    /// The process that submits, and what it says of itself, once something is prepared.
+    submitter: Mutex<Option<(Arc<Submitter>, About)>>,
 }
 
 /// The file systems of a cluster, as a run sees them.
@@ -167,7 +168,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
         pace: Pace::default(),
     };
-    Ok(Box::new(Yarn { site, machines, remote: Mutex::default() }))
+    Ok(Box::new(Yarn { site, machines, submitter: Mutex::default() }))
 }
 
 /// The machines of a cluster, whose slots have so much memory, MiB.
@@ -317,28 +318,49 @@ impl Backend for Yarn {
         Ok(Box::new(PreparedThere { resolved, site: self.site.clone(), remote }))
     }
 
+    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+        let Residence { files, started, seen, .. } = residence;
+        let file = |problem| EngineError::File { path: files.display().to_string(), problem };
+        fs::create_dir_all(files).map_err(file)?;
+        let machines = known_machines(&files.join("machines"), self.machines.clone())?;
+        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
+        let site = &self.site;
+        let cluster = site.cluster(site.open_table()?, self.submitter()?.0);
+        let pace = (site.rules(), site.pace.clone());
+        let left = Elsewhere::none(started, seen);
+        let guest = Guest::new(left, cluster, machines.clone(), pace, Arc::default());
+        let settings = http::Settings { retries: 0, ..http::Settings::default() };
+        let manager = ResourceManager::new(&site.address, settings);
+        Ok(Box::new(ResidentThere::new(guest, manager, (machines, empty))))
+    }
+
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
         run::unfinished_since(state)
     }
 }
 
 impl Yarn {
+    /// The process that submits, which is started once.
+    fn submitter(&self) -> Result<(Arc<Submitter>, About), EngineError> {
+        let mut submitter = self.submitter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*submitter {
+            return Ok(known.clone());
+        }
+        let started = Arc::new(self.site.submitter()?);
+        let about = started.about().map_err(EngineError::other)?;
+        fit::submits_to_yarn(&about)?;
+        Ok(submitter.insert((started, about)).clone())
+    }
+
     /// The file systems of the cluster, for the run of a state directory.
     fn remote(&self, state: &Path) -> Result<Arc<Remote>, EngineError> {
-        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(remote) = &*remote {
-            return Ok(remote.clone());
-        }
-        let made = Arc::new(Remote::new(&self.site, state)?);
-        Ok(remote.insert(made).clone())
+        let (submitter, about) = self.submitter()?;
+        Ok(Arc::new(Remote::new((submitter, &about), state)?))
     }
 }
 
 impl Remote {
-    fn new(site: &Site, state: &Path) -> Result<Self, EngineError> {
-        let submitter = Arc::new(site.submitter()?);
-        let about = submitter.about().map_err(EngineError::other)?;
-        fit::submits_to_yarn(&about)?;
+    fn new((submitter, about): (Arc<Submitter>, &About), state: &Path) -> Result<Self, EngineError> {
         let file = |problem| EngineError::File { path: state.display().to_string(), problem };
         let state = std::path::absolute(state).map_err(file)?;
         let directory = Layout::new(&state).mirror();
@@ -405,13 +427,11 @@ impl Prepared for PreparedThere {
         let state = opening.state.to_owned();
         // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
         let mut table = None;
+        let is_alone = !opening.beside_others;
         let mut acquire = |_: Needs<'_>| {
-            table = site
-                .table
-                .as_deref()
-                .map(|path| Table::open(path, VALID))
-                .transpose()
-                .map_err(EngineError::other)?;
+            if is_alone {
+                table = site.open_table()?;
+            }
             Ok(None)
         };
         let session = run::open_with(opening, &resolved, &mut acquire);
@@ -425,7 +445,8 @@ impl Prepared for PreparedThere {
         for it in &mut verdicts {
             say_in_words(&mut it.verdict, &remote.mirror);
         }
-        Ok(Box::new(SessionThere { session, site, table, state, remote, obstacles, verdicts }))
+        let cover = Cover { site, state, remote, obstacles, verdicts };
+        Ok(Box::new(SessionThere { session, table, cover }))
     }
 }
 
@@ -453,15 +474,33 @@ fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
 }
 
 /// A run on a cluster.
-struct SessionThere {
+pub(super) struct SessionThere {
     session: run::Session,
-    site: Site,
-    /// The table, until it is driven.
+    /// The table, until it is driven; none beside others.
     table: Option<Table>,
-    state: PathBuf,
-    remote: Arc<Remote>,
+    cover: Cover,
+}
+
+/// What is known of a run on a cluster beside its session.
+pub(super) struct Cover {
+    pub(super) site: Site,
+    /// Its state directory.
+    pub(super) state: PathBuf,
+    pub(super) remote: Arc<Remote>,
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
+}
+
+impl SessionThere {
+    /// A session, which is driven with others or not at all.
+    pub(super) fn of(session: run::Session, cover: Cover) -> Self {
+        Self { session, table: None, cover }
+    }
+
+    /// The session, and the rest.
+    pub(super) fn apart(self) -> (run::Session, Cover) {
+        (self.session, self.cover)
+    }
 }
 
 impl slackline_local::backend::Session for SessionThere {
@@ -486,7 +525,7 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn verdicts(&self) -> &[JobVerdict] {
-        &self.verdicts
+        &self.cover.verdicts
     }
 
     fn lost(&self) -> &[LostOutput] {
@@ -494,7 +533,7 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn obstacles(&self) -> &[Obstacle] {
-        &self.obstacles
+        &self.cover.obstacles
     }
 
     fn finished_jobs(&self) -> JobHistory {
@@ -502,34 +541,54 @@ impl slackline_local::backend::Session for SessionThere {
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, site, table, state, remote, .. } = self;
+        let Self { session, table, cover } = self;
+        let Cover { site, state, remote, .. } = cover;
         let table = table.take();
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
         let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
-        let submit = Submission { site, remote, state, slowstart, worker };
-        let run = |left: Elsewhere<'_>, policy: &mut dyn Policy, config: Config<'_>| {
-            // What fails is looked at again with the next look.
-            let settings = http::Settings { retries: 0, ..http::Settings::default() };
-            let manager = ResourceManager::new(&site.address, settings);
-            let observer = Observer::new(Rhythm { lasts: site.pace.asks, ..Rhythm::default() });
-            let mut cluster =
-                Cluster::new(manager, observer, table, VALID, remote.submitter.clone(), left.owner());
+        let submit = Rc::new(Submission {
+            site: site.clone(),
+            remote: remote.clone(),
+            state: state.clone(),
+            slowstart,
+            worker,
+        });
+        let submits: Rc<dyn Submit> = submit.clone();
+        let machines = session.draft().machines.clone();
+        let run = |left: Elsewhere<'_>, rest: Left<'_>| {
+            let mut cluster = site.cluster(table, remote.submitter.clone());
             let patient = ResourceManager::new(&site.address, http::Settings::default());
-            cluster.expect_earlier(&patient).map_err(EngineError::other)?;
-            let rules = Rules { am_share: site.am_share, slot_mb: site.slot_mb, by_cluster: site.by_cluster };
-            Guest::new(left, cluster, &submit, (rules, site.pace.clone()), asked).run(policy, config)
+            cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
+            let mut guest = Guest::new(left, cluster, machines, (site.rules(), site.pace.clone()), asked);
+            guest.take(0, submits);
+            guest.run(rest)
         };
-        let close = |jobs: &[JobPlan], owner: &str| {
-            let error = submit.close(jobs, owner).err()?;
-            Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
-        };
+        let close = |jobs: &[JobPlan], owner: &str| submit.close(jobs, owner);
         session.run_elsewhere(drive, run, close)
     }
 }
 
 impl Site {
+    /// The cluster, as it is looked at and told.
+    fn cluster(&self, table: Option<Table>, submitter: Arc<dyn Submits>) -> Cluster {
+        // What fails is looked at again with the next look.
+        let settings = http::Settings { retries: 0, ..http::Settings::default() };
+        let manager = ResourceManager::new(&self.address, settings);
+        let observer = Observer::new(Rhythm { lasts: self.pace.asks, ..Rhythm::default() });
+        Cluster::new(manager, observer, table, VALID, submitter)
+    }
+
+    fn rules(&self) -> Rules {
+        Rules { am_share: self.am_share, slot_mb: self.slot_mb, by_cluster: self.by_cluster }
+    }
+
+    /// The table of the plug-in, if the cluster has one and is to follow it.
+    fn open_table(&self) -> Result<Option<Table>, EngineError> {
+        self.table.as_deref().map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)
+    }
+
     /// What jobs ask of their files, here or elsewhere, that cannot be done.
     fn unfit_there(&self, resolved: &Resolved, mirror: &Mirror) -> Vec<Fault> {
         let mut faults = Vec::new();

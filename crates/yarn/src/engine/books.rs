@@ -229,6 +229,36 @@ impl Books {
         }
     }
 
+    /// The driver is to give up a flow of these jobs: their rows are closed, and what works for them is counted anew.
+    pub(super) fn withdraw(&mut self, jobs: &[u32]) {
+        self.failed.retain(|failed| !failed.jobs.iter().any(|job| jobs.contains(job)));
+        let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
+        let rows = self.rows.iter().filter(|(_, row)| phases.contains(&row.phase));
+        for id in rows.map(|(&id, _)| id).collect::<Vec<RowId>>() {
+            if let Some(container) = self.close(id).and_then(|row| row.container) {
+                self.disown(container);
+            }
+        }
+        let others = self.live.iter().filter(|(_, live)| live.phase.is_some_and(|it| phases.contains(&it)));
+        for container in others.map(|(&container, _)| container).collect::<Vec<_>>() {
+            self.disown(container);
+        }
+        jobs.iter().for_each(|&job| self.forget_job(job));
+    }
+
+    /// The jobs of the rows that are open, one by one.
+    pub(super) fn held(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rows.values().filter_map(|row| self.job_of(row.phase))
+    }
+
+    /// Whether a host is there.
+    pub(super) fn is_up(&self, host: &str) -> bool {
+        let is_it = |known: &&Host| known.name == host;
+        self.hosts.iter().find(is_it).is_some_and(|host| {
+            (host.first..host.first + host.count).any(|slot| self.slots[slot as usize] != Slot::Away)
+        })
+    }
+
     /// The phase of a job, if its flow has arrived and it is not over.
     pub(super) fn phase_of(&self, job: u32, kind: PhaseKind) -> Option<PhaseId> {
         self.by_job.get(&(job, kind)).copied()

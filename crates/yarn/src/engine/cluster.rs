@@ -1,5 +1,6 @@
 //! What the engine needs of a cluster beside what it is told: its own applications, submitting and killing.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -102,42 +103,49 @@ pub(super) struct Cluster {
     pub(super) control: Control,
     submitter: Arc<dyn Submits>,
     answers: (Sender<Answer>, Receiver<Answer>),
-    owner: String,
+    /// The names by which the runs are known whose applications are of interest.
+    owners: BTreeSet<String>,
     /// Whether it was said that the cluster refuses to kill.
     refusal_is_said: bool,
 }
 
 impl Cluster {
-    /// A cluster on which applications with the tag of `owner` are of interest.
+    /// A cluster on which no applications are of interest yet.
     pub(super) fn new(
         manager: ResourceManager,
         observer: Observer,
         table: Option<Table>,
         valid: Duration,
         submitter: Arc<dyn Submits>,
-        owner: &str,
     ) -> Self {
         Self {
             control: Control::new(manager, observer, table, valid),
             submitter,
             answers: channel(),
-            owner: owner.to_lowercase(),
+            owners: BTreeSet::new(),
             refusal_is_said: false,
         }
     }
 
-    /// Has applications of the run looked at that may have ended while nobody drove it. `manager` is asked, as often as it
-    /// takes: without its answer there is no run.
+    /// Applications of a run are of interest from now on, those too that may have ended while nobody drove it. `manager` is
+    /// asked: without its answer there is no run.
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub(super) fn expect_earlier(&mut self, manager: &ResourceManager) -> Result<(), HttpError> {
-        let tags = vec![format!("{RUN_TAG}={}", self.owner)];
+    pub(super) fn expect(&mut self, owner: &str, manager: &ResourceManager) -> Result<(), HttpError> {
+        let owner = owner.to_lowercase();
+        let tags = vec![format!("{RUN_TAG}={owner}")];
         let which = Which { tags, ended: true, ..Which::default() };
         for app in manager.apps(&which)? {
             self.control.observer.expect(app.id);
         }
+        self.owners.insert(owner);
         Ok(())
+    }
+
+    /// New applications of a run are of no interest any more.
+    pub(super) fn forget(&mut self, owner: &str) {
+        self.owners.remove(&owner.to_lowercase());
     }
 
     /// Looks at the cluster, and gives what changed.
@@ -145,8 +153,8 @@ impl Cluster {
     /// # Errors
     /// It does not answer.
     pub(super) fn look(&mut self) -> Result<Vec<Change>, HttpError> {
-        let Self { control, owner, .. } = self;
-        control.look(|app: &App| app.tag(RUN_TAG) == Some(owner))
+        let Self { control, owners, .. } = self;
+        control.look(|app: &App| app.tag(RUN_TAG).is_some_and(|owner| owners.contains(owner)))
     }
 
     /// The cluster as the last look saw it.
@@ -166,9 +174,10 @@ impl Cluster {
         })
     }
 
-    /// Submits a job with a priority, which is answered later.
-    pub(super) fn submit(&mut self, ticket: Ticket, request: Request, priority: u32) {
-        let its_tags = vec![format!("{RUN_TAG}={}", self.owner), format!("{JOB_TAG}={}", ticket.name)];
+    /// Submits a job of a run with a priority, which is answered later.
+    pub(super) fn submit(&mut self, (owner, ticket): (&str, Ticket), request: Request, priority: u32) {
+        let owner = owner.to_lowercase();
+        let its_tags = vec![format!("{RUN_TAG}={owner}"), format!("{JOB_TAG}={}", ticket.name)];
         let (submitter, answers) = (self.submitter.clone(), self.answers.0.clone());
         // It ends with its last answer, or with the process; nobody waits for it.
         thread::spawn(move || match request {

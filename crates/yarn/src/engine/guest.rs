@@ -10,35 +10,43 @@ mod ending;
 mod jars;
 mod looking;
 mod noting;
+mod several;
 mod submitting;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_local::elsewhere::{Elsewhere, Over};
-use slackline_local::run::EngineError;
+
+use slackline_local::run::{EngineError, Left};
 use slackline_local::{Happening, JobPlan};
+use slackline_model::draft::MachineDraft;
 use slackline_model::schedule::NewRow;
-use slackline_model::{Instance, PhaseKind, SlotRange, Time};
+use slackline_model::{FlowId, Instance, PhaseKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
-use slackline_policy::{Config, Driver, Engine, Policy};
+use slackline_policy::plans::Plans;
+use slackline_policy::{Driver, Engine};
 
 use super::books::Books;
 use super::cluster::{Cluster, Request, Ticket};
-use super::jobs::{OwnJob, Places, Retry};
+use super::jobs::{Jobs, OwnJob, Places, Retry};
 use super::remote::may_pass;
 use super::reports::Destination;
-use super::wishes::{Plans, Wishes};
+use super::wishes::Wishes;
 use crate::clock::{Stopwatch, pause};
 use crate::id::AppId;
 use crate::observe::Snapshot;
 use crate::rest::{Pending, Purpose};
 use crate::round::{LASTS, Turn};
+
+pub(super) use several::Parted;
 
 /// How long the engine waits between two looks.
 pub(super) const CYCLE: Duration = Duration::from_millis(250);
@@ -94,6 +102,10 @@ pub(super) trait Submit {
 
     /// A text in which files have the names that the reader knows.
     fn words(&self, text: &str) -> String;
+
+    /// Gives up what is there of a run that does not need it any more, by the name by which its outputs are known. What it
+    /// gives is a warning.
+    fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String>;
 }
 
 /// What is set of the engine.
@@ -140,14 +152,17 @@ impl Default for Pace {
 }
 
 /// The engine.
-pub(super) struct Guest<'a, 's> {
-    left: Elsewhere<'a>,
+pub(super) struct Guest<'o> {
+    left: Elsewhere<'o>,
     cluster: Cluster,
-    submit: &'s dyn Submit,
+    /// By run: how its jobs are submitted.
+    submits: BTreeMap<u32, Rc<dyn Submit + 'o>>,
+    /// The machines that flows are told of.
+    machines: Vec<MachineDraft>,
     rules: Rules,
     pace: Pace,
     books: Books,
-    jobs: Vec<OwnJob>,
+    jobs: Jobs,
     by_ticket: BTreeMap<String, u32>,
     by_app: BTreeMap<AppId, u32>,
     /// Applications of the run that nobody has seen to be over.
@@ -159,8 +174,11 @@ pub(super) struct Guest<'a, 's> {
     /// Submissions that were not answered yet.
     unanswered: BTreeSet<Ticket>,
     places: Places,
-    /// The id that the driver gives to the next phase.
+    /// The ids that the driver gives to the next flow and the next phase.
+    next_flow: u32,
     next_phase: u32,
+    /// By run and name: what the driver calls a flow.
+    flows: BTreeMap<(u32, String), FlowId>,
     wakes: BTreeSet<Time>,
     now: Time,
     looks: u32,
@@ -178,34 +196,35 @@ pub(super) struct Guest<'a, 's> {
     fullness_is_said: bool,
     /// When it is next written down what the cluster does.
     note_at: Time,
-    fatal: Option<String>,
+    /// By run: why it cannot go on.
+    fatal: BTreeMap<u32, String>,
+    /// By run: since when its flows are over.
+    over_since: BTreeMap<u32, Time>,
+    /// What somebody should know, where runs come and go.
+    said: Option<Vec<String>>,
     asked_to_stop: Arc<AtomicBool>,
 }
 
-impl<'a, 's> Guest<'a, 's> {
-    /// An engine for what is left of a run.
+impl<'o> Guest<'o> {
+    /// An engine for runs on these machines.
     pub(super) fn new(
-        left: Elsewhere<'a>,
+        left: Elsewhere<'o>,
         cluster: Cluster,
-        submit: &'s dyn Submit,
+        machines: Vec<MachineDraft>,
         (rules, pace): (Rules, Pace),
         asked_to_stop: Arc<AtomicBool>,
     ) -> Self {
-        let groups = left.instance().cluster().groups().iter();
-        let books = Books::new(groups.map(|group| (group.name.clone(), group.count)));
-        let mut places = Places::new(books.hosts());
-        for attempt in left.attempts() {
-            places.hold(attempt.slot, (Time(attempt.start), Time(attempt.end)));
-        }
-        let jobs = (0..left.jobs().len() as u32).map(|job| OwnJob::new(left.directory(job))).collect();
-        let mut guest = Self {
+        let books = Books::new(machines.iter().map(|machine| (machine.name.clone(), machine.count)));
+        let places = Places::new(books.hosts());
+        Self {
             left,
             cluster,
-            submit,
+            submits: BTreeMap::new(),
+            machines,
             rules,
             pace,
             books,
-            jobs,
+            jobs: Jobs::default(),
             by_ticket: BTreeMap::new(),
             by_app: BTreeMap::new(),
             live: BTreeSet::new(),
@@ -213,7 +232,9 @@ impl<'a, 's> Guest<'a, 's> {
             late_tasks: BTreeMap::new(),
             unanswered: BTreeSet::new(),
             places,
+            next_flow: 0,
             next_phase: 0,
+            flows: BTreeMap::new(),
             wakes: BTreeSet::new(),
             now: Time::ZERO,
             looks: 0,
@@ -225,29 +246,55 @@ impl<'a, 's> Guest<'a, 's> {
             troubled: false,
             fullness_is_said: false,
             note_at: Time::ZERO,
-            fatal: None,
+            fatal: BTreeMap::new(),
+            over_since: BTreeMap::new(),
+            said: None,
             asked_to_stop,
-        };
-        guest.find_submissions();
-        guest
+        }
+    }
+
+    /// Takes a run that is among those left, by the number of its first job, and finds what earlier sessions have submitted.
+    pub(super) fn take(&mut self, run: u32, submit: Rc<dyn Submit + 'o>) {
+        for (slot, held) in self.left.held_before(run) {
+            self.places.hold(slot, held);
+        }
+        for (job, _) in self.left.jobs_of(run) {
+            self.jobs.insert(job, OwnJob::new(self.left.directory(job)));
+        }
+        self.submits.insert(run, submit);
+        self.find_submissions(run);
+    }
+
+    /// How a job is submitted.
+    fn submit_of(&self, job: u32) -> Rc<dyn Submit + 'o> {
+        self.submits[&self.left.run_of(job)].clone()
+    }
+
+    /// The run of a job cannot go on.
+    fn cannot_go_on(&mut self, job: u32, why: &dyn Display) {
+        self.fatal.entry(self.left.run_of(job)).or_insert_with(|| why.to_string());
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.left.happened(Happening::Warned(warning));
+        self.said.iter_mut().for_each(|said| said.push(warning.to_owned()));
     }
 
     /// Drives what is left to its end.
-    pub(super) fn run(mut self, policy: &mut dyn Policy, config: Config<'_>) -> Result<Over, EngineError> {
-        let mut kept = Ends::default();
-        let flows = self.left.instance().flows().len();
-        let empty = self.left.instance().without_flows();
-        let mut driver = Driver::new(empty, policy, &mut self, &mut kept, config);
+    pub(super) fn run(mut self, left: Left<'_>) -> Result<Over, EngineError> {
+        let Left { instance, policy, config } = left;
+        let mut nowhere = Nowhere;
+        let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
         while driver.step() {
             let plans = Plans::of(&driver);
             driver.engine().tell(&plans);
         }
         let policy_failed = driver.close().failure;
         let interrupted = self.asked_to_stop.load(Ordering::SeqCst);
-        let all_done = kept.done == flows;
+        let all_done = self.left.runs().all(|run| self.left.all_done(run));
         self.end_applications(all_done);
-        match self.fatal {
-            Some(reason) => Err(EngineError::Stopped(reason)),
+        match self.fatal.pop_first() {
+            Some((_, reason)) => Err(EngineError::Stopped(reason)),
             None => Ok(Over { all_done, interrupted, policy_failed }),
         }
     }
@@ -259,9 +306,9 @@ impl<'a, 's> Guest<'a, 's> {
         }
         let after = |span: Duration| Time(self.now.0 + span.as_micros() as u64);
         let (next, until) = (after(self.pace.away / TRIES), after(self.pace.away));
-        let before = self.jobs[job as usize].retry.take();
+        let before = self.jobs[job].retry.take();
         let until = before.map_or(until, |before| before.until);
-        self.jobs[job as usize].retry = Some(Retry { next, until, problem: error.to_string() });
+        self.jobs[job].retry = Some(Retry { next, until, problem: error.to_string() });
         self.now < until
     }
 
@@ -269,11 +316,14 @@ impl<'a, 's> Guest<'a, 's> {
         if self.troubled != message.is_some() {
             self.troubled = message.is_some();
             self.left.happened(Happening::Troubled(message));
+            let said = message
+                .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
+            self.said.iter_mut().for_each(|all| all.push(format!("the cluster: {said}")));
         }
     }
 
     /// Tells the cluster what follows from the driver's decisions.
-    fn tell(&mut self, plans: &Plans) {
+    pub(super) fn tell(&mut self, plans: &Plans) {
         if self.rules.by_cluster {
             self.submit_ready(plans);
             return self.forget_what_is_over();
@@ -281,20 +331,21 @@ impl<'a, 's> Guest<'a, 's> {
         self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let pending = |app| pending(snapshot, app);
-        let wishes = Wishes::of((&self.books, plans), &self.jobs, pending);
+        let mut wishes = Wishes::of((&self.books, plans), &self.jobs, pending);
+        self.hold_rows(&mut wishes.rows);
         if let Some(warning) = self.cluster.control.publish(&wishes.rows) {
-            self.left.happened(Happening::Warned(&warning));
+            self.warn(&warning);
         }
-        let now = |app: &AppId| Some((*app, self.jobs[*self.by_app.get(app)? as usize].priority));
+        let now = |app: &AppId| Some((*app, self.jobs[*self.by_app.get(app)?].priority));
         let order: Vec<(AppId, u64)> = wishes.order.iter().filter_map(now).collect();
         let (changed, warning) = self.cluster.control.set_order(&order);
         for (app, priority) in changed {
             if let Some(&job) = self.by_app.get(&app) {
-                self.jobs[job as usize].priority = priority;
+                self.jobs[job].priority = priority;
             }
         }
         if let Some(warning) = warning {
-            self.left.happened(Happening::Warned(&warning));
+            self.warn(&warning);
         }
         self.forget_what_is_over();
     }
@@ -332,7 +383,7 @@ pub(super) fn pending(snapshot: &Snapshot, app: AppId) -> Pending {
     snapshot.watched.get(&app).map(|watched| watched.app.pending).unwrap_or_default()
 }
 
-impl Engine for Guest<'_, '_> {
+impl Engine for Guest<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
@@ -349,7 +400,8 @@ impl Engine for Guest<'_, '_> {
         if self.looks > 0 {
             pause(self.patience());
         }
-        if self.asked_to_stop.load(Ordering::SeqCst) || self.fatal.is_some() {
+        let has_failed = self.said.is_none() && !self.fatal.is_empty();
+        if self.asked_to_stop.load(Ordering::SeqCst) || has_failed {
             return None;
         }
         self.look(reports);
@@ -383,18 +435,13 @@ impl Engine for Guest<'_, '_> {
     }
 }
 
-/// Counts flows that are done.
-#[derive(Debug, Default)]
-struct Ends {
-    done: usize,
-}
+/// Rows and flows are in journals.
+struct Nowhere;
 
-impl Sink for Ends {
+impl Sink for Nowhere {
     fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
 
-    fn flow(&mut self, flow: &FlowEnd, _: &Instance) {
-        self.done += usize::from(flow.completion.is_some());
-    }
+    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The jobs of a run as applications: what is submitted when, and what of it is done.
 
 use std::collections::BTreeMap;
+use std::ops::{Index, IndexMut};
 use std::path::{Path, PathBuf};
 
 use slackline_local::elsewhere::{JobThere, MadeTask};
@@ -76,6 +77,58 @@ pub(super) struct OwnJob {
     pub(super) complaint: Option<String>,
     /// The program that it is, of one that submits its applications itself.
     pub(super) program: Option<Program>,
+}
+
+/// Jobs by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Jobs(BTreeMap<u32, OwnJob>);
+
+impl Jobs {
+    pub(super) fn insert(&mut self, job: u32, own: OwnJob) {
+        self.0.insert(job, own);
+    }
+
+    pub(super) fn remove(&mut self, job: u32) -> Option<OwnJob> {
+        self.0.remove(&job)
+    }
+
+    pub(super) fn get_mut(&mut self, job: u32) -> Option<&mut OwnJob> {
+        self.0.get_mut(&job)
+    }
+
+    pub(super) fn numbers(&self) -> Vec<u32> {
+        self.0.keys().copied().collect()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &OwnJob)> + Clone {
+        self.0.iter().map(|(&job, own)| (job, own))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut OwnJob)> {
+        self.0.iter_mut().map(|(&job, own)| (job, own))
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &OwnJob> {
+        self.0.values()
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut OwnJob> {
+        self.0.values_mut()
+    }
+}
+
+impl Index<u32> for Jobs {
+    type Output = OwnJob;
+
+    fn index(&self, job: u32) -> &OwnJob {
+        &self.0[&job]
+    }
+}
+
+impl IndexMut<u32> for Jobs {
+    fn index_mut(&mut self, job: u32) -> &mut OwnJob {
+        self.0.get_mut(&job).expect("invariant: a run has its jobs as long as it is there")
+    }
 }
 
 impl OwnJob {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use slackline_local::elsewhere::Elsewhere;
 use slackline_local::task::{Codec, Job};
@@ -20,21 +20,21 @@ use super::reports::Destination;
 use crate::submitter::{Entry, JarRequest, JobRequest};
 
 /// How jobs are submitted.
-pub(super) struct Submission<'a> {
-    pub(super) site: &'a Site,
-    pub(super) remote: &'a Remote,
-    pub(super) state: &'a Path,
+pub(super) struct Submission {
+    pub(super) site: Site,
+    pub(super) remote: Arc<Remote>,
+    pub(super) state: PathBuf,
     pub(super) slowstart: f64,
     /// The worker where containers find it, once it is there.
     pub(super) worker: OnceLock<String>,
 }
 
-impl Submit for Submission<'_> {
+impl Submit for Submission {
     fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Request> {
-        let plan = &left.jobs()[job as usize];
+        let plan = left.plan(job);
         self.remote.mirror.check_inputs(plan)?;
         if let Some(output) = self.remote.mirror.uri(&plan.output) {
-            self.remote.mirror.claim(&output, left.owner())?;
+            self.remote.mirror.claim(&output, left.owner(job))?;
         }
         // Attempts do not make it: one that comes late would leave it in an output that is complete.
         if let Destination::There { uri, .. } = self.destination(plan, own) {
@@ -53,9 +53,9 @@ impl Submit for Submission<'_> {
             queue: Some(self.site.queue.clone()),
             priority: None,
             tags: Vec::new(),
-            spec: self.staged(left, &spec, &own.ticket)?,
-            pieces: self.staged(left, &pieces, &own.ticket)?,
-            worker: self.worker(left)?,
+            spec: self.staged((left, job), &spec, &own.ticket)?,
+            pieces: self.staged((left, job), &pieces, &own.ticket)?,
+            worker: self.worker(left.owner(job))?,
             destination: self.directory(plan, own),
             maps: plan.maps(),
             reducers: plan.reducers,
@@ -69,7 +69,7 @@ impl Submit for Submission<'_> {
 
     fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool {
         // A program ends with the session that started it.
-        if left.jobs()[job as usize].work.is_jar() {
+        if left.plan(job).work.is_jar() {
             return false;
         }
         let directory = own.directory.join(&own.ticket);
@@ -108,13 +108,13 @@ impl Submit for Submission<'_> {
     }
 
     fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
-        let plan = &left.jobs()[job as usize];
+        let plan = left.plan(job);
         // Maps of the worker compare what they read, or copy, before and after; a program's do not.
         self.remote.mirror.check_inputs(plan)?;
         for (path, then) in
             plan.inputs.sources.iter().filter(|(path, _)| self.remote.mirror.uri(path).is_none())
         {
-            if !then.is_still(&left.base().join(path))? {
+            if !then.is_still(&left.base(job).join(path))? {
                 let problem = "found it changed since the run began, expected it as it was";
                 return Ok(Err(format!("input {}: {problem}", path.display())));
             }
@@ -161,6 +161,11 @@ impl Submit for Submission<'_> {
     fn words(&self, text: &str) -> String {
         self.remote.mirror.words(text)
     }
+
+    fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String> {
+        let error = self.give_up(jobs, owner).err()?;
+        Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
+    }
 }
 
 /// What the tasks of a job are told.
@@ -190,12 +195,12 @@ fn with_mark(name: &str, is_directory: bool) -> String {
     format!("{name}{}", if is_directory { "/" } else { "" })
 }
 
-impl Submission<'_> {
+impl Submission {
     /// What is written of a job: what its tasks are told, and what its maps read.
     fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
-        let (plan, mut pieces) = (self.remote.mirror.there(&left.jobs()[job as usize]), Vec::new());
-        guest::pieces::write(&mut pieces, &plan, left.base(), |_| Vec::new())?;
+        let (plan, mut pieces) = (self.remote.mirror.there(left.plan(job)), Vec::new());
+        guest::pieces::write(&mut pieces, &plan, left.base(job), |_| Vec::new())?;
         Ok((spec, pieces))
     }
 
@@ -205,9 +210,9 @@ impl Submission<'_> {
         (left, job, own): (&Elsewhere<'_>, u32, &OwnJob),
         (jar, main, arguments): (&str, &str, &[String]),
     ) -> JarRequest {
-        let plan = &left.jobs()[job as usize];
-        let inputs = program::inputs(plan, left.jobs(), |path| {
-            self.remote.mirror.uri(path).unwrap_or_else(|| uri(&left.base().join(path)))
+        let plan = left.plan(job);
+        let inputs = program::inputs(plan, left.plans_beside(job), |path| {
+            self.remote.mirror.uri(path).unwrap_or_else(|| uri(&left.base(job).join(path)))
         });
         let output = format!("{}/{OUTPUT}", self.directory(plan, own));
         let filled = |argument: &String| program::filled(argument, &inputs.join(","), &output);
@@ -233,7 +238,7 @@ impl Submission<'_> {
             .map(|(name, value)| (name.to_owned(), value)),
         );
         JarRequest {
-            jar: self.absolute(&left.base().join(jar)).display().to_string(),
+            jar: self.absolute(&left.base(job).join(jar)).display().to_string(),
             main: main.to_owned(),
             arguments: arguments.iter().map(filled).collect(),
             queue: Some(self.site.queue.clone()),
@@ -270,8 +275,8 @@ impl Submission<'_> {
     }
 
     /// A file of a submission where containers find it.
-    fn staged(&self, left: &Elsewhere<'_>, file: &Path, ticket: &str) -> io::Result<String> {
-        let Some(staging) = self.remote.mirror.staging(left.owner()) else { return Ok(uri(file)) };
+    fn staged(&self, (left, job): (&Elsewhere<'_>, u32), file: &Path, ticket: &str) -> io::Result<String> {
+        let Some(staging) = self.remote.mirror.staging(left.owner(job)) else { return Ok(uri(file)) };
         let name = file.file_name().unwrap_or_default().display();
         let there = format!("{staging}/{ticket}/{name}");
         self.remote.files.upload(&there, file)?;
@@ -279,9 +284,9 @@ impl Submission<'_> {
     }
 
     /// The worker where containers find it. Applications of an earlier session may need the same.
-    fn worker(&self, left: &Elsewhere<'_>) -> io::Result<String> {
+    fn worker(&self, owner: &str) -> io::Result<String> {
         let program = &self.site.worker.program;
-        let Some(staging) = self.remote.mirror.staging(left.owner()) else { return Ok(uri(program)) };
+        let Some(staging) = self.remote.mirror.staging(owner) else { return Ok(uri(program)) };
         if let Some(there) = self.worker.get() {
             return Ok(there.clone());
         }
@@ -296,7 +301,7 @@ impl Submission<'_> {
 
     /// Gives up what is there of a run that does not need it any more: outputs whose placeholders it has given up, and what
     /// was made for its containers.
-    pub(super) fn close(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
+    fn give_up(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
         for plan in jobs {
             if let Some(output) = self.remote.mirror.uri(&plan.output)
                 && !plan.output.join("_temporary").exists()

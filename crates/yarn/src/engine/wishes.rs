@@ -11,45 +11,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::{Lane, PhaseId, PhaseKind};
+use slackline_model::{PhaseId, PhaseKind};
+use slackline_policy::plans::Plans;
 use slackline_policy::policy::Style;
-use slackline_policy::{Driver, Engine};
 
 use super::books::Books;
-use super::jobs::{OwnJob, Stage};
+use super::jobs::{Jobs, Stage};
 use crate::id::AppId;
 use crate::rest::Pending;
 use crate::table::{Hosts, Row, Rows};
-
-/// What the driver would do next.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Plans {
-    style: Option<Style>,
-    targets: BTreeMap<PhaseId, f64>,
-    ranking: Vec<PhaseId>,
-    /// Phases that could run.
-    pub(super) ready: Vec<PhaseId>,
-}
-
-/// The longest order that is asked for.
-const RANKED_MAX: usize = 16;
-
-impl Plans {
-    /// Asks the driver. O(live phases + ranked · a decision).
-    pub(super) fn of<E: Engine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
-        let view = driver.view();
-        let lanes = view.instance.cluster().lanes();
-        let ready: Vec<PhaseId> = lanes.iter().flat_map(|&lane| view.state.ready(lane)).collect();
-        let targets = ready.iter().filter_map(|&phase| Some((phase, driver.target(phase)?))).collect();
-        let ranking = lanes.iter().flat_map(|&lane: &Lane| driver.ranking(lane, RANKED_MAX)).collect();
-        Self { style: Some(driver.policy().style()), targets, ranking, ready }
-    }
-
-    /// Phases that could run, those first that the policy would start first.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = PhaseId> + '_ {
-        self.ranking.iter().chain(&self.ready).copied()
-    }
-}
 
 /// What the cluster is told.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,10 +39,10 @@ impl Wishes {
     /// What follows from the books and the plans. `pending` is what applications ask for.
     pub(super) fn of(
         (books, plans): (&Books, &Plans),
-        jobs: &[OwnJob],
+        jobs: &Jobs,
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let open = (0..).zip(jobs).filter(|(_, own)| own.stage != Stage::Done);
+        let open = jobs.iter().filter(|(_, own)| own.stage != Stage::Done);
         let apps = open.map(|(job, own)| (job, own.app())).collect();
         Self::of_apps((books, plans), &apps, pending)
     }

@@ -25,7 +25,7 @@ use crate::engine::books::{Books, Verdict};
 use crate::engine::control::Control;
 use crate::engine::count::{Believed, Decided, EndedContainer};
 use crate::engine::guest::{Rules, masters_max, pending, phase_of, until_next_look};
-use crate::engine::wishes::{Plans, Wishes, priorities};
+use crate::engine::wishes::{Wishes, priorities};
 use crate::http::HttpError;
 use crate::id::AppId;
 use crate::mapreduce::Job;
@@ -33,6 +33,7 @@ use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
 use crate::round::{LASTS, Turn};
 use crate::table::{Row, Rows};
+use slackline_policy::plans::Plans;
 
 /// How long applications are given back their priorities at the end, each some 40 ms.
 const CLOSING: Duration = Duration::from_secs(30);

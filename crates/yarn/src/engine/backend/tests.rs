@@ -193,11 +193,13 @@ impl Scene {
         let mut session = SessionThere {
             session,
             table: site.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
-            site,
-            remote: self.remote(&state, default_fs),
-            state,
-            obstacles: Vec::new(),
-            verdicts: Vec::new(),
+            cover: Cover {
+                site,
+                remote: self.remote(&state, default_fs),
+                state,
+                obstacles: Vec::new(),
+                verdicts: Vec::new(),
+            },
         };
         let stop = Arc::new(Mutex::new(None));
         let mut watcher = Watcher { said: Vec::new(), until, stop: stop.clone() };

@@ -1,7 +1,7 @@
 //! Ending: tasks that fail, jobs that are done or fail for good, and applications that have to go.
 
 use slackline_local::elsewhere::{CannotFinish, FailedTask, MadeTask};
-use slackline_local::{Ended, Happening, TaskId};
+use slackline_local::{Happening, TaskId};
 use slackline_model::{PhaseKind, Time};
 
 use super::{Guest, LATE_LOOKS, phase_of};
@@ -13,7 +13,7 @@ use crate::id::AppId;
 use crate::observe::Change;
 use crate::rest::AppState;
 
-impl Guest<'_, '_> {
+impl Guest<'_> {
     pub(super) fn attempt_failed(
         &mut self,
         (job, phase, task): (u32, PhaseKind, u32),
@@ -22,7 +22,7 @@ impl Guest<'_, '_> {
         is_final: bool,
     ) {
         let most = u32::from(self.left.attempts_of(job));
-        let own = &mut self.jobs[job as usize];
+        let own = &mut self.jobs[job];
         own.complaint = Some(message.to_owned());
         let message = &format!("{message}\n({})", log_of(ended));
         own.started.remove(&(phase, task));
@@ -31,32 +31,24 @@ impl Guest<'_, '_> {
         let is_final = is_final || *failures >= most;
         let (id, since) = (TaskId { job, phase, task }, |ms| self.left.since_start(ms).min(self.now));
         let (start, end) = (since(ended.started), since(ended.ended));
-        if self.is_recorded(id, end) && !is_final {
+        if self.left.is_recorded(id, end) && !is_final {
             return;
         }
         let (slot, start) = self.places.take(&ended.host, (start, end));
         let failed = FailedTask { id, slot, start, end, message };
         if let Err(error) = self.left.record_failed(&failed, is_final) {
-            self.fatal.get_or_insert(error.to_string());
+            self.cannot_go_on(job, &error);
         }
         if is_final {
             self.give_up(job);
         }
     }
 
-    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot was not free.
-    fn is_recorded(&self, id: TaskId, end: Time) -> bool {
-        self.left.attempts().iter().any(|attempt| {
-            let is_it = attempt.end == end.0 || attempt.start == attempt.end && attempt.end > end.0;
-            attempt.id == id && matches!(attempt.ended, Ended::Failed(_)) && is_it
-        })
-    }
-
     /// A job of which every task is done is published, and its rows end.
     pub(super) fn finish_if_made(&mut self, job: u32) {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         let is_due = !own.waits_to_retry(self.now);
-        if own.stage == Stage::Failed || !own.is_made(&self.left.jobs()[job as usize]) || !is_due {
+        if own.stage == Stage::Failed || !own.is_made(self.left.plan(job)) || !is_due {
             return;
         }
         let places = self.places.clone();
@@ -70,12 +62,11 @@ impl Guest<'_, '_> {
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
         let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
-        let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
-        let own = &self.jobs[job as usize];
-        match self.left.finish(job, tasks, |publish| submit.publish((plan, own), publish)) {
+        let (submit, own) = (self.submit_of(job), &self.jobs[job]);
+        match self.left.finish(job, tasks, |plan, publish| submit.publish((plan, own), publish)) {
             Ok(()) => {
                 self.note(true);
-                self.jobs[job as usize].end();
+                self.jobs[job].end();
                 if let Some((id, seconds)) = last {
                     self.left.happened(Happening::Done(id, seconds));
                 }
@@ -89,14 +80,14 @@ impl Guest<'_, '_> {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
             }
             Err(error) => {
-                self.fatal.get_or_insert(error.to_string());
+                self.cannot_go_on(job, &error);
             }
         }
     }
 
     /// The application of a job has ended, and the job is not done.
     pub(super) fn fail_with(&mut self, app: AppId, job: u32) {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         let (state, said) = self.end_of(app);
         let how = match state {
             AppState::Killed => "was killed",
@@ -122,13 +113,13 @@ impl Guest<'_, '_> {
 
     /// A job fails for good, and says why.
     pub(super) fn fail(&mut self, job: u32, message: &str) {
-        let kind = if self.left.jobs()[job as usize].maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
+        let kind = if self.left.plan(job).maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
         self.say_started(job, (kind, 0));
-        let message = &self.submit.words(message);
+        let message = &self.submit_of(job).words(message);
         let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
         if let Err(error) = self.left.record_failed(&failed, true) {
-            self.fatal.get_or_insert(error.to_string());
+            self.cannot_go_on(job, &error);
         }
         self.give_up(job);
     }
@@ -138,7 +129,7 @@ impl Guest<'_, '_> {
         self.left.fail(job);
         let jobs = self.jobs_of_flow_of(job);
         for &other in &jobs {
-            let own = &mut self.jobs[other as usize];
+            let own = &mut self.jobs[other];
             if !matches!(own.stage, Stage::Done | Stage::Failed) {
                 let app = own.app();
                 own.stage = Stage::Failed;
@@ -154,9 +145,14 @@ impl Guest<'_, '_> {
 
     /// A job and the others of its flow.
     pub(super) fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
-        let flow = &self.left.jobs()[job as usize].flow;
-        let of_flow = (0..).zip(self.left.jobs()).filter(|(_, plan)| plan.flow == *flow);
-        of_flow.map(|(other, _)| other).collect()
+        let (run, flow) = (self.left.run_of(job), &self.left.plan(job).flow);
+        self.jobs_of((run, flow))
+    }
+
+    /// The jobs of a flow of a run.
+    pub(super) fn jobs_of(&self, (run, flow): (u32, &str)) -> Vec<u32> {
+        let of_flow = self.left.jobs_of(run).filter(|(_, plan)| plan.flow == flow);
+        of_flow.map(|(job, _)| job).collect()
     }
 
     /// An application has to go, if it is there. One that cannot be reached is tried again until it is over.
@@ -173,9 +169,8 @@ impl Guest<'_, '_> {
         if self.is_silent {
             return;
         }
-        let is_done = |app: &AppId| {
-            self.by_app.get(app).is_some_and(|&job| self.jobs[job as usize].stage == Stage::Done)
-        };
+        let is_done =
+            |app: &AppId| self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == Stage::Done);
         let has_tasks = |app: &AppId| {
             let watched = self.cluster.snapshot().watched.get(app);
             watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
@@ -201,13 +196,13 @@ impl Guest<'_, '_> {
 
     fn send_kill(&mut self, app: AppId) {
         if let Some(warning) = self.cluster.kill(app) {
-            self.left.happened(Happening::Warned(&warning));
+            self.warn(&warning);
         }
     }
 
     /// Phases that the driver knows to be done are not looked at any more.
     pub(super) fn forget_what_is_over(&mut self) {
-        for (job, own) in (0..).zip(&self.jobs) {
+        for (job, own) in self.jobs.iter() {
             let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
             let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
             if own.stage == Stage::Done && is_known && phases.iter().any(Option::is_some) {
@@ -262,10 +257,10 @@ impl Guest<'_, '_> {
                 Ok(Said::Submitted(app)) => self.expect_end(app, all_done),
                 Ok(Said::Began(process)) => self.program_is_there(&ticket, process),
                 Ok(Said::Ended(state)) => self.program_is_over(&ticket, state),
-                Err(_) if self.jobs[ticket.job as usize].has_program() => {
-                    self.jobs[ticket.job as usize].program = None;
+                Err(_) if self.jobs[ticket.job].has_program() => {
+                    self.jobs[ticket.job].program = None;
                 }
-                Err(error) => self.jobs[ticket.job as usize].doubt = Some((self.now, error.to_string())),
+                Err(error) => self.jobs[ticket.job].doubt = Some((self.now, error.to_string())),
             }
         }
         self.forget_doubts();
@@ -281,21 +276,21 @@ impl Guest<'_, '_> {
     /// Submissions of which nobody knows what became of them, and that looks have not shown for some time, were none.
     fn forget_doubts(&mut self) {
         let (now, unseen) = (self.now, self.pace.unseen.as_micros() as u64);
-        for own in self.jobs.iter_mut().filter(|_| !self.is_silent) {
+        for own in self.jobs.values_mut().filter(|_| !self.is_silent) {
             own.doubt.take_if(|(since, _)| now.since(now.min(*since)).0 >= unseen);
         }
     }
 
     fn is_anything_left(&self) -> bool {
-        let is_doubted = self.jobs.iter().any(|own| own.doubt.is_some());
-        let has_programs = self.jobs.iter().any(OwnJob::has_program);
+        let is_doubted = self.jobs.values().any(|own| own.doubt.is_some());
+        let has_programs = self.jobs.values().any(OwnJob::has_program);
         !self.strays.is_empty() || !self.unanswered.is_empty() || is_doubted || has_programs
     }
 
     /// Says which applications are left, and how a person ends them.
     fn say_what_is_left(&mut self) {
         let name = |job: u32| {
-            let plan = &self.left.jobs()[job as usize];
+            let plan = self.left.plan(job);
             format!("{}/{}", plan.flow, plan.job)
         };
         let named = |app: &AppId| match self.by_app.get(app) {
@@ -314,22 +309,24 @@ impl Guest<'_, '_> {
         }
         let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
         let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
-        let doubted = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own)).map(|(job, _)| job);
-        let process = |job: u32| self.jobs[job as usize].program.as_ref().and_then(|program| program.process);
+        let doubted = self.jobs.iter().filter(|(_, own)| is_open(own)).map(|(job, _)| job);
+        let process = |job: u32| self.jobs[job].program.as_ref().and_then(|program| program.process);
         let with_process = |job: u32| match process(job) {
             Some(process) => format!("{} (by process {} of this machine)", name(job), process.pid),
             None => name(job),
         };
-        let open: Vec<String> = unanswered.chain(doubted).map(with_process).collect();
-        if !open.is_empty() {
+        let open: Vec<u32> = unanswered.chain(doubted).collect();
+        let owner = open.first().map(|&job| self.left.owner(job).to_owned());
+        let open: Vec<String> = open.into_iter().map(with_process).collect();
+        if let Some(owner) = owner.filter(|_| !open.is_empty()) {
             warnings.push(format!(
                 "may still be submitted: {}; this shows them: yarn application -list -appTags {RUN_TAG}={}",
                 open.join(", "),
-                self.left.owner().to_lowercase()
+                owner.to_lowercase()
             ));
         }
         for warning in warnings {
-            self.left.happened(Happening::Warned(&warning));
+            self.warn(&warning);
         }
     }
 }

@@ -26,10 +26,10 @@ use crate::mapreduce::Job;
 use crate::rest::{AppState, Container, FinalStatus, Purpose};
 use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
-impl Guest<'_, '_> {
+impl Guest<'_> {
     /// The program of a job has been started.
     pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: StartedProgram) {
-        let own = &mut self.jobs[ticket.job as usize];
+        let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
         if is_last {
             own.program.iter_mut().for_each(|program| program.process = Some(process));
@@ -41,7 +41,7 @@ impl Guest<'_, '_> {
 
     /// The program of a job has ended.
     pub(super) fn program_is_over(&mut self, ticket: &Ticket, state: ProcessState) {
-        let own = &mut self.jobs[ticket.job as usize];
+        let own = &mut self.jobs[ticket.job];
         if let Some(program) = own.program.as_mut().filter(|_| own.ticket == ticket.name) {
             program.ended = Some(state);
         }
@@ -49,7 +49,7 @@ impl Guest<'_, '_> {
 
     /// Nobody knows how the program of a job is, or whether it was started.
     pub(super) fn program_is_lost(&mut self, job: u32, error: &SubmitterError) {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         if !own.runs_program() {
             return;
         }
@@ -68,7 +68,7 @@ impl Guest<'_, '_> {
 
     /// Programs that have ended, and whose applications were looked at since, are of no interest any more.
     pub(super) fn forget_programs(&mut self) {
-        for own in &mut self.jobs {
+        for own in self.jobs.values_mut() {
             own.program.take_if(|program| program.ended.is_some());
         }
     }
@@ -80,8 +80,8 @@ impl Guest<'_, '_> {
         kind: PhaseKind,
         (container, since): (&Container, Time),
     ) {
-        let tasks = self.left.jobs()[job as usize].tasks(kind);
-        let Some(program) = &mut self.jobs[job as usize].program else { return };
+        let tasks = self.left.plan(job).tasks(kind);
+        let Some(program) = &mut self.jobs[job].program else { return };
         if let Some(task) = program.began(container.id, (kind, tasks), (&container.host, since)) {
             self.say_started(job, (kind, task));
         }
@@ -89,7 +89,7 @@ impl Guest<'_, '_> {
 
     /// A container of a program is gone.
     pub(super) fn program_ended(&mut self, job: u32, container: &Container) {
-        let Some(program) = &mut self.jobs[job as usize].program else { return };
+        let Some(program) = &mut self.jobs[job].program else { return };
         let work = program.work(container.id).filter(|_| phase_of(container.purpose).is_some());
         let Some(since) = work.map(|work| work.since) else {
             return self.books.disappear(container.id, Verdict::Failed);
@@ -102,7 +102,7 @@ impl Guest<'_, '_> {
 
     /// A container has done its task, or has not.
     fn decided(&mut self, job: u32, container: EndedContainer, is_done: bool) {
-        let Some(program) = &mut self.jobs[job as usize].program else { return };
+        let Some(program) = &mut self.jobs[job].program else { return };
         let Some(work) = program.work(container.id) else { return };
         let (kind, task) = (work.kind, work.task.map(|task| TaskId { job, phase: work.kind, task }));
         if is_done {
@@ -116,14 +116,14 @@ impl Guest<'_, '_> {
         if is_heard {
             self.say_done(id, container.at.since(container.since.min(container.at)).seconds());
         } else if !is_done {
-            self.jobs[job as usize].started.remove(&(kind, id.task));
+            self.jobs[job].started.remove(&(kind, id.task));
             self.left.happened(Happening::Killed(id));
         }
     }
 
     /// Observers hear of each task once.
     fn say_done(&mut self, id: TaskId, seconds: f64) {
-        let program = &mut self.jobs[id.job as usize].program;
+        let program = &mut self.jobs[id.job].program;
         if program.as_mut().is_some_and(|program| program.told.insert((id.phase, id.task))) {
             self.left.happened(Happening::Done(id, seconds));
         }
@@ -131,7 +131,7 @@ impl Guest<'_, '_> {
 
     /// Of how many more tasks of a phase the driver may hear that they are done: of all but the last of the job.
     fn room(&self, job: u32, kind: PhaseKind) -> u32 {
-        let plan = &self.left.jobs()[job as usize];
+        let plan = self.left.plan(job);
         let most = plan.tasks(kind).saturating_sub(u32::from(is_last(plan, kind)));
         self.books.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.books.done(phase)))
     }
@@ -155,7 +155,7 @@ impl Guest<'_, '_> {
         let runs =
             |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
         let mut due = Vec::new();
-        for (job, own) in (0..).zip(&mut self.jobs).filter(|(_, own)| own.runs_program()) {
+        for (job, own) in self.jobs.iter_mut().filter(|(_, own)| own.runs_program()) {
             let Some(program) = &mut own.program else { continue };
             let live: Vec<AppId> = program.live().filter(runs).collect();
             due.extend(live.into_iter().filter(|&app| program.is_due(app)).map(|app| (job, app)));
@@ -165,7 +165,7 @@ impl Guest<'_, '_> {
 
     /// An ApplicationMaster has said how far its job is, or nothing.
     fn master_said(&mut self, (job, app): (u32, AppId), said: Option<&Job>, live: [u32; 2]) {
-        let Some(program) = &mut self.jobs[job as usize].program else { return };
+        let Some(program) = &mut self.jobs[job].program else { return };
         let decided = program.said(app, said, live);
         for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in decided.done {
@@ -203,7 +203,7 @@ impl Guest<'_, '_> {
     /// An application of a program is over, or gone.
     pub(super) fn end_app(&mut self, job: u32, app: AppId, over: Result<(), String>) {
         let is_well = over.is_ok();
-        let program = self.jobs[job as usize].program.as_mut();
+        let program = self.jobs[job].program.as_mut();
         for container in program.map(|program| program.over(app, over)).unwrap_or_default() {
             self.decided(job, container, is_well);
         }
@@ -212,8 +212,8 @@ impl Guest<'_, '_> {
     /// Jobs whose programs and applications have all ended are done, or have failed. What a program that has ended
     /// submitted before that was seen by now: its end is heard after the look, and this comes with the next.
     pub(super) fn end_programs(&mut self) {
-        for job in 0..self.jobs.len() as u32 {
-            let own = &self.jobs[job as usize];
+        for job in self.jobs.numbers() {
+            let own = &self.jobs[job];
             let Some(program) = own.program.as_ref().filter(|_| own.runs_program()) else { continue };
             match program.result() {
                 Ok(false) => {}
@@ -225,19 +225,16 @@ impl Guest<'_, '_> {
 
     /// The program of a job has made its output, which is published.
     fn finish_program(&mut self, job: u32) {
-        if self.jobs[job as usize].waits_to_retry(self.now) {
+        if self.jobs[job].waits_to_retry(self.now) {
             return;
         }
         let places = self.places.clone();
-        let (submit, plan) = (self.submit, &self.left.jobs()[job as usize]);
-        let made = match submit.made(&self.left, job, &self.jobs[job as usize]) {
+        let submit = self.submit_of(job);
+        let made = match submit.made(&self.left, job, &self.jobs[job]) {
             Ok(Err(message)) => return self.fail(job, &message),
             Ok(Ok(parts)) => {
                 let (names, parts): (Vec<String>, Vec<PathBuf>) = parts.into_iter().unzip();
-                self.jobs[job as usize]
-                    .program
-                    .iter_mut()
-                    .for_each(|program| program.parts.clone_from(&names));
+                self.jobs[job].program.iter_mut().for_each(|program| program.parts.clone_from(&names));
                 self.made_by_program(job, &parts)
             }
             Err(error) => Err(error),
@@ -248,15 +245,15 @@ impl Guest<'_, '_> {
         };
         let took = |task: &MadeTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
-        let own = &self.jobs[job as usize];
-        match self.left.finish(job, made, |publish| submit.publish((plan, own), publish)) {
+        let own = &self.jobs[job];
+        match self.left.finish(job, made, |plan, publish| submit.publish((plan, own), publish)) {
             Ok(()) => {
                 for (id, seconds) in all {
                     self.say_started(job, (id.phase, id.task));
                     self.say_done(id, seconds);
                 }
                 self.note(true);
-                self.jobs[job as usize].end();
+                self.jobs[job].end();
                 self.left.happened(Happening::JobDone { job, skipped: 0 });
                 self.books.finish_job(job);
             }
@@ -267,17 +264,17 @@ impl Guest<'_, '_> {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
             }
             Err(error) => {
-                self.fatal.get_or_insert(error.to_string());
+                self.cannot_go_on(job, &error);
             }
         }
     }
 
     /// The output of a program cannot be read now. What is elsewhere may be read later, as the cluster may answer then.
     fn not_readable(&mut self, job: u32, error: &io::Error) {
-        let plan = &self.left.jobs()[job as usize];
-        let is_here = matches!(self.submit.destination(plan, &self.jobs[job as usize]), Destination::Here(_));
+        let plan = self.left.plan(job);
+        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Here(_));
         let late = Time(self.now.0 + self.pace.late.as_micros() as u64);
-        let own = &mut self.jobs[job as usize];
+        let own = &mut self.jobs[job];
         let until = *own.late.get_or_insert(late);
         if is_here || until <= self.now {
             return self.fail(job, &error.to_string());
@@ -288,8 +285,8 @@ impl Guest<'_, '_> {
     /// The planned tasks of a job as its program did them: those of which no container was seen took no time. That a container
     /// has ended is seen later than that another has begun, so maps end here when reduces begin.
     fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<MadeTask>> {
-        let plan = &self.left.jobs()[job as usize];
-        let Some(program) = &self.jobs[job as usize].program else { return Ok(Vec::new()) };
+        let plan = self.left.plan(job);
+        let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
         let since = (0..plan.reducers).filter_map(|task| program.made(PhaseKind::Reduce, task));
         let mut until = since.map(|work| work.since).min().unwrap_or(now);
@@ -306,7 +303,7 @@ impl Guest<'_, '_> {
                 let (slot, start) = self.places.take(host, (start, end.max(start)));
                 let id = TaskId { job, phase, task };
                 let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
-                let outcome = outcome(plan, id, part.as_deref(), self.left.base())?;
+                let outcome = outcome(plan, id, part.as_deref(), self.left.base(job))?;
                 made.push(MadeTask { id, slot, start, began: start, end: end.max(start), outcome, part });
             }
             begin = made.iter().map(|made: &MadeTask| made.end).max().unwrap_or(begin);
@@ -318,7 +315,7 @@ impl Guest<'_, '_> {
 
     /// Kills the program of a job, and its applications.
     pub(super) fn stop_program(&mut self, job: u32) {
-        let Some(program) = &self.jobs[job as usize].program else { return };
+        let Some(program) = &self.jobs[job].program else { return };
         if let Some(process) = program.process.filter(|_| program.ended.is_none()) {
             self.cluster.stop(process.process);
         }
@@ -329,8 +326,8 @@ impl Guest<'_, '_> {
 
     /// Kills all programs that are at work, and those that will be.
     pub(super) fn stop_programs(&mut self) {
-        for job in 0..self.jobs.len() as u32 {
-            let own = &mut self.jobs[job as usize];
+        for job in self.jobs.numbers() {
+            let own = &mut self.jobs[job];
             if own.runs_program() {
                 own.stage = Stage::Failed;
                 self.stop_program(job);

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
+use slackline_local::elsewhere::Comer;
 use slackline_local::worker::Report as Said;
 use slackline_local::{Happening, JobPlan, TaskId};
-use slackline_model::tasks::Tasks;
-use slackline_model::{PhaseId, PhaseKind, Time};
+use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
 
 use super::{Guest, KILL_EVERY, THERE_EVERY, phase_of};
@@ -20,7 +20,7 @@ use crate::id::{AppId, TaskId as Task};
 use crate::observe::Change;
 use crate::rest::{App, Container, FinalStatus};
 
-impl Guest<'_, '_> {
+impl Guest<'_> {
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
     pub(super) fn look(&mut self, reports: &mut Vec<Report>) {
         self.now = self.left.now();
@@ -51,10 +51,11 @@ impl Guest<'_, '_> {
             self.kill_strays();
         }
         let is_open = |stage: &Stage| matches!(stage, Stage::Runs(_));
-        let unread = || self.jobs.iter().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
+        let unread =
+            || self.jobs.values().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
         let is_left = |own: &&OwnJob| !matches!(own.stage, Stage::Done | Stage::Failed);
         let retried =
-            || self.jobs.iter().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
+            || self.jobs.values().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
         let trouble = silence.or_else(unread).or_else(retried);
         self.trouble(trouble.as_deref());
         self.books.report(reports);
@@ -87,7 +88,7 @@ impl Guest<'_, '_> {
         let is_well = known.final_status == FinalStatus::Succeeded;
         let job = known.tag(JOB_TAG).and_then(|ticket| self.by_ticket.get(ticket).copied());
         let has_reported = is_over && !is_well && job.is_some_and(|job| self.has_reported(job));
-        let own = job.and_then(|job| self.jobs.get_mut(job as usize));
+        let own = job.and_then(|job| self.jobs.get_mut(job));
         match (job, own) {
             // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
             (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
@@ -109,14 +110,13 @@ impl Guest<'_, '_> {
     pub(super) fn started(&mut self, container: &Container) {
         let job = self.by_app.get(&container.id.attempt.app).copied();
         let since = container.started_ms.map_or(self.now, |ms| self.left.since_start(ms));
-        if let Some(own) = job.and_then(|job| self.jobs.get_mut(job as usize)) {
+        if let Some(own) = job.and_then(|job| self.jobs.get_mut(job)) {
             // A look takes time: maps may have ended since it began, and then this reduce was granted.
             own.granted.insert(container.id, since.min(self.left.now()));
         }
         let since = since.min(self.now);
         let kind = phase_of(container.purpose);
-        let is_open =
-            job.is_some_and(|job| !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed));
+        let is_open = job.is_some_and(|job| !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
         self.books.appear(container.id, (&container.host, since), work);
         if let Some((job, Some(kind))) = work {
@@ -128,7 +128,7 @@ impl Guest<'_, '_> {
         // Its report lies there since before it ended.
         let job = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(job) = job {
-            if self.jobs[job as usize].runs_program() {
+            if self.jobs[job].runs_program() {
                 return self.program_ended(job, container);
             }
             // Those that there is no time for are read later, and heard of then.
@@ -136,7 +136,7 @@ impl Guest<'_, '_> {
                 self.read_reports_of(job, self.pace.asks);
             }
         }
-        let is_well = job.is_some_and(|job| self.jobs[job as usize].is_well(container.id));
+        let is_well = job.is_some_and(|job| self.jobs[job].is_well(container.id));
         let verdict = if is_well { Verdict::Done } else { Verdict::Failed };
         self.books.disappear(container.id, verdict);
         // It may have made again what was done: then nothing is left to be done in its place.
@@ -153,16 +153,16 @@ impl Guest<'_, '_> {
         self.live.remove(&app);
         self.strays.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
-        if self.jobs[job as usize].runs_program() {
+        if self.jobs[job].runs_program() {
             return self.app_is_over(app, job);
         }
         let is_well = |known: &App| known.final_status == FinalStatus::Succeeded;
         if !self.cluster.snapshot().app(app).is_some_and(is_well) {
             // It has failed, unless all is there.
-            self.jobs[job as usize].read_at = 0;
+            self.jobs[job].read_at = 0;
             self.read_reports_of(job, Duration::MAX);
         }
-        let own = &mut self.jobs[job as usize];
+        let own = &mut self.jobs[job];
         // All it has made is there, and is published when a file system answers.
         if matches!(own.stage, Stage::Done | Stage::Failed) || own.retry.is_some() {
             return;
@@ -181,10 +181,10 @@ impl Guest<'_, '_> {
         self.live.remove(&app);
         self.strays.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
-        if self.jobs[job as usize].runs_program() {
+        if self.jobs[job].runs_program() {
             // Its program hears of that too, and has the last word.
             self.end_app(job, app, Ok(()));
-        } else if self.jobs[job as usize].app() == Some(app) && self.jobs[job as usize].retry.is_none() {
+        } else if self.jobs[job].app() == Some(app) && self.jobs[job].retry.is_none() {
             self.try_again(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         self.by_app.remove(&app);
@@ -199,9 +199,9 @@ impl Guest<'_, '_> {
     pub(super) fn read_reports(&mut self) {
         let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
         let is_open = |own: &OwnJob| matches!(own.stage, Stage::Runs(_)) && own.program.is_none();
-        let open = (0..).zip(&self.jobs).filter(|(_, own)| is_open(own));
+        let open = self.jobs.iter().filter(|(_, own)| is_open(own));
         let is_due = |&(job, own): &(u32, &OwnJob)| {
-            let destination = || self.submit.destination(&self.left.jobs()[job as usize], own);
+            let destination = || self.submit_of(job).destination(self.left.plan(job), own);
             is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Here(_))
         };
         let due: Vec<u32> = open.clone().filter(is_due).map(|(job, _)| job).collect();
@@ -223,7 +223,7 @@ impl Guest<'_, '_> {
 
     /// A job whose application has succeeded some time ago, and all that its attempts have written was read just now.
     fn give_up_if_late(&mut self, job: u32) {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
         if let Stage::Runs(app) = own.stage
             && is_late
@@ -235,8 +235,8 @@ impl Guest<'_, '_> {
 
     /// Whether all tasks of a job are done, by what their attempts have written.
     fn has_reported(&self, job: u32) -> bool {
-        let (plan, own) = (&self.left.jobs()[job as usize], &self.jobs[job as usize]);
-        let destination = self.submit.destination(plan, own);
+        let (plan, own) = (self.left.plan(job), &self.jobs[job]);
+        let destination = self.submit_of(job).destination(plan, own);
         let mut news = News::default();
         let read = Reports::default().read(&destination, (makes_part(plan), Duration::MAX), &mut news);
         if read.is_err() {
@@ -250,13 +250,12 @@ impl Guest<'_, '_> {
     /// Takes in what attempts of a job have written since the last time, as much as is read in a time. At a look that is done
     /// once: containers that ended since the last one had reported before this one.
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
-        let own = &mut self.jobs[job as usize];
+        let destination = self.submit_of(job).destination(self.left.plan(job), &self.jobs[job]);
+        let (plan, own) = (self.left.plan(job), &mut self.jobs[job]);
         if matches!(own.stage, Stage::Done | Stage::Failed) || own.read_at == self.looks {
             return;
         }
         own.read_at = self.looks;
-        let plan = &self.left.jobs()[job as usize];
-        let destination = self.submit.destination(plan, own);
         let mut news = News::default();
         let read = own.reports.read(&destination, (makes_part(plan), lasts), &mut news);
         // What cannot be read now may be later.
@@ -275,7 +274,7 @@ impl Guest<'_, '_> {
     }
 
     pub(super) fn say_started(&mut self, job: u32, (phase, task): (PhaseKind, u32)) {
-        let started = &mut self.jobs[job as usize].started;
+        let started = &mut self.jobs[job].started;
         if started.insert((phase, task), self.now).is_none() {
             self.left.happened(Happening::Started(TaskId { job, phase, task }));
         }
@@ -283,18 +282,18 @@ impl Guest<'_, '_> {
 
     pub(super) fn attempt_ended(&mut self, job: u32, ended: AttemptEnded) {
         let (kind, number) = (phase_kind(ended.attempt.task.kind), ended.attempt.task.number);
-        if self.jobs[job as usize].made.contains_key(&(kind, number)) {
+        if self.jobs[job].made.contains_key(&(kind, number)) {
             return;
         }
         self.say_started(job, (kind, number));
         match ended.report.clone() {
             Said::Done(_) => {
                 let seconds = ended.ended.saturating_sub(ended.started) as f64 / 1e3;
-                let own = &mut self.jobs[job as usize];
+                let own = &mut self.jobs[job];
                 own.made.insert((kind, number), ended);
                 let phase = self.books.phase_of(job, kind);
                 // Those of the last phase are done when the output is complete.
-                let is_last = self.jobs[job as usize].is_made(&self.left.jobs()[job as usize]);
+                let is_last = self.jobs[job].is_made(self.left.plan(job));
                 if !is_last {
                     self.left.happened(Happening::Done(TaskId { job, phase: kind, task: number }, seconds));
                 }
@@ -310,7 +309,7 @@ impl Guest<'_, '_> {
 
     /// The driver hears of tasks that are done and whose container it does not know.
     pub(super) fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         // Those of live containers end with these.
         let live = own.made.iter().filter(|((phase, _), made)| {
             *phase == kind && made.container.is_some_and(|container| self.books.is_live(container))
@@ -324,29 +323,36 @@ impl Guest<'_, '_> {
 
     /// Flows that arrive now, whose phases get the next ids of the driver.
     pub(super) fn arrive(&mut self, reports: &mut Vec<Report>) {
-        for flow in self.left.arriving() {
-            let instance = self.left.instance();
-            reports.push(Report::Arrived(Box::new(instance.excerpt(flow))));
-            let mut jobs = BTreeSet::new();
-            for phase in instance.flow(flow).phases() {
-                let info = instance.phase(phase);
-                let id = self.left.id(phase, 0);
-                let tasks = info.tasks().map_or(0, Tasks::count);
-                self.books.add_phase(PhaseId(self.next_phase), (id.job, id.phase), tasks);
-                self.next_phase += 1;
-                jobs.insert(id.job);
-            }
-            self.tell_of_earlier(&jobs);
+        for (run, flow) in self.left.arriving() {
+            self.bring((run, &flow), reports);
         }
+    }
+
+    /// A flow comes to the driver, unless it is held, or nothing of it is left.
+    pub(super) fn bring(&mut self, (run, flow): (u32, &str), reports: &mut Vec<Report>) {
+        // The workload was one when the run came; what is left of it is one too.
+        let comer = self.left.comes((run, flow), &self.machines);
+        let comer = comer.expect("invariant: what is left of a workload is one");
+        let Some(Comer { arrival, phases }) = comer else { return };
+        reports.push(Report::Arrived(Box::new(arrival)));
+        self.flows.insert((run, flow.to_owned()), FlowId(self.next_flow));
+        self.next_flow += 1;
+        let mut jobs = BTreeSet::new();
+        for (job, kind, tasks) in phases {
+            self.books.add_phase(PhaseId(self.next_phase), (job, kind), tasks);
+            self.next_phase += 1;
+            jobs.insert(job);
+        }
+        self.tell_of_earlier(&jobs);
     }
 
     /// What is known already of the jobs of a flow that has arrived: they went on while nobody drove them.
     pub(super) fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
-        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job as usize].stage == Stage::Failed) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == Stage::Failed) {
             return self.books.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
-            if self.jobs[job as usize].stage == Stage::Done {
+            if self.jobs[job].stage == Stage::Done {
                 self.books.finish_job(job);
                 continue;
             }

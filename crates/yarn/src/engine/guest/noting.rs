@@ -15,11 +15,11 @@ use crate::rest::AppState;
 const LOOKS: u64 = 4;
 const SHARE: u64 = 50;
 
-impl Guest<'_, '_> {
+impl Guest<'_> {
     /// Since when ApplicationMasters have containers, and ask for others.
     pub(super) fn note_masters(&mut self) {
         let Self { jobs, cluster, now, .. } = self;
-        for own in jobs.iter_mut() {
+        for own in jobs.values_mut() {
             let Some(watched) = own.app().and_then(|app| cluster.snapshot().watched.get(&app)) else {
                 continue;
             };
@@ -46,7 +46,7 @@ impl Guest<'_, '_> {
             apps.entry(job).or_default().push(app.to_string());
         }
         let mut there: Vec<(u32, JobThere, Vec<MadeTask>)> = Vec::new();
-        for (job, own) in (0..).zip(&self.jobs) {
+        for (job, own) in self.jobs.iter() {
             if !matches!(own.stage, Stage::Submitted | Stage::Runs(_) | Stage::Failed) {
                 continue;
             }
@@ -57,8 +57,7 @@ impl Guest<'_, '_> {
             let containers = self.task_containers(own);
             there.push((job, JobThere { applications, containers, ..own.there(job) }, made));
         }
-        // Nobody depends on it.
-        let _ = self.left.note(there);
+        self.left.note(there);
         let micros = |span: Duration| span.as_micros() as u64;
         let pause = (micros(self.pace.cycle) * LOOKS).max(micros(watch.elapsed()) * SHARE);
         self.note_at = Time(self.now.0 + pause);

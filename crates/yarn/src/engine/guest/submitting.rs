@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use slackline_local::{Happening, elsewhere};
+use slackline_local::elsewhere;
 
 use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
 use crate::engine::cluster::{Answer, Said, Ticket};
 use crate::engine::jobs::{OwnJob, Stage};
-use crate::engine::wishes::Plans;
+use slackline_policy::plans::Plans;
 
-impl Guest<'_, '_> {
+impl Guest<'_> {
     /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
-    pub(super) fn find_submissions(&mut self) {
-        for (job, own) in (0..).zip(&mut self.jobs) {
+    pub(super) fn find_submissions(&mut self, run: u32) {
+        let submit = self.submits[&run].clone();
+        for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
             if self.left.is_done(job) {
                 own.stage = Stage::Done;
                 continue;
@@ -22,7 +23,7 @@ impl Guest<'_, '_> {
             let last = names.filter_map(|entry| entry.file_name().into_string().ok()).max();
             let Some(name) = last else { continue };
             own.ticket = name;
-            if self.submit.is_as_submitted(&self.left, job, own) {
+            if submit.is_as_submitted(&self.left, job, own) {
                 self.by_ticket.insert(own.ticket.clone(), job);
             } else {
                 own.ticket.clear();
@@ -39,7 +40,7 @@ impl Guest<'_, '_> {
         }
         let most = masters_max(self.books.slots(), self.rules.am_share);
         let has_master = |own: &&OwnJob| own.stage == Stage::Submitted || own.app().is_some();
-        let mut masters = self.jobs.iter().filter(has_master).count();
+        let mut masters = self.jobs.values().filter(has_master).count();
         for job in self.books.waiting_jobs() {
             if masters >= most {
                 return;
@@ -63,12 +64,12 @@ impl Guest<'_, '_> {
         let mut jobs = plans.in_order().filter_map(|phase| self.books.job_of(phase));
         let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
         if !std::mem::replace(&mut self.fullness_is_said, true) {
-            let plan = &self.left.jobs()[job as usize];
+            let plan = self.left.plan(job);
             let warning = format!(
                 "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
                 plan.flow, plan.job
             );
-            self.left.happened(Happening::Warned(&warning));
+            self.warn(&warning);
         }
         self.submit(job);
     }
@@ -84,13 +85,13 @@ impl Guest<'_, '_> {
     }
 
     fn may_submit(&self, job: u32) -> bool {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         own.stage == Stage::Waiting && !own.waits_to_retry(self.now)
     }
 
     /// Hands a job to the submitter; false if a file system does not answer, which others may be on too.
     fn submit(&mut self, job: u32) -> bool {
-        let own = &mut self.jobs[job as usize];
+        let own = &mut self.jobs[job];
         self.by_ticket.remove(&own.ticket);
         let before = own.directory.clone();
         // What the attempts of another submission did has nothing to do with it.
@@ -99,25 +100,25 @@ impl Guest<'_, '_> {
             submissions: own.submissions + 1,
             started: std::mem::take(&mut own.started),
             retry: own.retry.take(),
-            program: self.left.jobs()[job as usize].work.is_jar().then(Default::default),
+            program: self.left.plan(job).work.is_jar().then(Default::default),
             ..OwnJob::new(before.clone())
         };
-        let own = &self.jobs[job as usize];
+        let (submit, own) = (self.submit_of(job), &self.jobs[job]);
         let request = elsewhere::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))
-            .and_then(|()| self.submit.request(&self.left, job, own));
+            .and_then(|()| submit.request(&self.left, job, own));
         match request {
             Ok(request) => {
                 let ticket = Ticket { job, name: own.ticket.clone() };
                 self.by_ticket.insert(ticket.name.clone(), job);
-                let own = &mut self.jobs[job as usize];
+                let own = &mut self.jobs[job];
                 (own.stage, own.priority, own.retry) = (Stage::Submitted, PRIORITY, None);
                 own.submitted = Some(self.now);
                 self.unanswered.insert(ticket.clone());
-                self.cluster.submit(ticket, request, PRIORITY as u32);
+                self.cluster.submit((self.left.owner(job), ticket), request, PRIORITY as u32);
             }
             Err(error) if self.tries_later(job, &error) => {
-                self.jobs[job as usize].submissions -= 1;
+                self.jobs[job].submissions -= 1;
                 return false;
             }
             Err(error) => self.fail(job, &format!("it cannot be submitted: {error}")),
@@ -128,7 +129,7 @@ impl Guest<'_, '_> {
     /// A submission was answered: this is its application, unless a look has shown it before.
     pub(super) fn answered(&mut self, (ticket, answer): Answer) {
         self.unanswered.remove(&ticket);
-        let own = &mut self.jobs[ticket.job as usize];
+        let Some(own) = self.jobs.get_mut(ticket.job) else { return };
         let is_last = own.ticket == ticket.name;
         let waits = is_last && own.stage == Stage::Submitted;
         match answer {
@@ -159,8 +160,8 @@ impl Guest<'_, '_> {
     /// Jobs of which nobody knows whether they were submitted are submitted again when looks have not shown them for some
     /// time.
     pub(super) fn give_up_doubts(&mut self) {
-        for job in 0..self.jobs.len() as u32 {
-            let own = &mut self.jobs[job as usize];
+        for job in self.jobs.numbers() {
+            let own = &mut self.jobs[job];
             let Some((since, message)) = &mut own.doubt else { continue };
             if self.is_silent {
                 *since = self.now;
@@ -176,7 +177,7 @@ impl Guest<'_, '_> {
 
     /// What was submitted of a job is of no use any more: it is submitted again, unless that was done too often.
     pub(super) fn try_again(&mut self, job: u32, problem: &str) {
-        let own = &mut self.jobs[job as usize];
+        let own = &mut self.jobs[job];
         if own.submissions >= SUBMISSIONS_MAX {
             return self.fail(job, problem);
         }

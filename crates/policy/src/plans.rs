@@ -1,0 +1,41 @@
+//! What a driver would do next, for engines that tell others ahead of time.
+
+use std::collections::BTreeMap;
+
+use slackline_model::{Lane, PhaseId};
+
+use crate::policy::Style;
+use crate::{Driver, Engine};
+
+/// What the driver would do next.
+#[derive(Clone, Debug, Default)]
+pub struct Plans {
+    /// How the policy decides.
+    pub style: Option<Style>,
+    /// How many slots phases should hold, of those that could run.
+    pub targets: BTreeMap<PhaseId, f64>,
+    /// Phases in the order in which the policy would start them.
+    pub ranking: Vec<PhaseId>,
+    /// Phases that could run.
+    pub ready: Vec<PhaseId>,
+}
+
+/// The longest order that is asked for.
+const RANKED_MAX: usize = 16;
+
+impl Plans {
+    /// Asks the driver. O(live phases + ranked · a decision).
+    pub fn of<E: Engine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
+        let view = driver.view();
+        let lanes = view.instance.cluster().lanes();
+        let ready: Vec<PhaseId> = lanes.iter().flat_map(|&lane| view.state.ready(lane)).collect();
+        let targets = ready.iter().filter_map(|&phase| Some((phase, driver.target(phase)?))).collect();
+        let ranking = lanes.iter().flat_map(|&lane: &Lane| driver.ranking(lane, RANKED_MAX)).collect();
+        Self { style: Some(driver.policy().style()), targets, ranking, ready }
+    }
+
+    /// Phases that could run, those first that the policy would start first.
+    pub fn in_order(&self) -> impl Iterator<Item = PhaseId> + '_ {
+        self.ranking.iter().chain(&self.ready).copied()
+    }
+}
