@@ -20,7 +20,7 @@ use slackline_policy::{Config, Driver};
 
 use self::cluster::{Cluster, Host, SECOND, Weather};
 use self::guest::{Guest, Left, agree};
-use super::super::wishes::Plans;
+use slackline_policy::plans::Plans;
 
 /// Everything goes wrong now and then.
 const STORM: Weather =

@@ -12,12 +12,13 @@ use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
 
 use super::super::super::guest::masters_max;
-use super::super::super::jobs::{OwnJob, Stage};
+use super::super::super::jobs::{Jobs, OwnJob, Stage};
 use super::super::super::reports::AttemptEnded;
-use super::super::super::wishes::{Plans, Wishes};
+use super::super::super::wishes::Wishes;
 use super::super::{Books, Slot, Verdict};
 use super::cluster::{Cluster, Role, Said};
 use crate::id::{AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+use slackline_policy::plans::Plans;
 
 /// How often a task may fail.
 const ATTEMPTS_MAX: u32 = 4;
@@ -47,7 +48,7 @@ impl Belief {
 pub(super) struct Guest<'y> {
     pub(super) cluster: &'y mut Cluster,
     pub(super) books: Books,
-    jobs: Vec<OwnJob>,
+    jobs: Jobs,
     instance: &'y Instance,
     /// Flows that have not arrived.
     coming: BTreeSet<(Time, FlowId)>,
@@ -77,9 +78,10 @@ impl<'y> Guest<'y> {
     ) -> Self {
         let groups = instance.cluster().groups().iter();
         let books = Books::new(groups.map(|group| (group.name.clone(), group.count)));
-        let mut jobs: Vec<OwnJob> = instance.jobs().iter().map(|_| OwnJob::new(PathBuf::new())).collect();
+        let mut jobs = Jobs::default();
+        (0..instance.jobs().len() as u32).for_each(|job| jobs.insert(job, OwnJob::new(PathBuf::new())));
         for &job in published.iter() {
-            jobs[job as usize].stage = Stage::Done;
+            jobs[job].stage = Stage::Done;
         }
         Self {
             books,
@@ -131,7 +133,7 @@ impl<'y> Guest<'y> {
             let (job, is_over) = (app.job, app.is_over);
             let live: Vec<(ContainerId, Role, usize, u64)> =
                 app.containers.iter().map(|(&id, c)| (id, c.role, c.host, c.since)).collect();
-            let own = &mut self.jobs[job as usize];
+            let own = &mut self.jobs[job];
             self.by_app.insert(id, job);
             if matches!(own.stage, Stage::Waiting | Stage::Submitted) {
                 own.stage = Stage::Runs(id);
@@ -145,7 +147,7 @@ impl<'y> Guest<'y> {
             }
             for (name, role, host, since) in live {
                 if self.seen.insert(name, role).is_none() {
-                    let is_open = !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed);
+                    let is_open = !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed);
                     let kind = kind_of(role);
                     let work = is_open.then_some((job, kind));
                     let host = self.cluster.hosts[host].name.clone();
@@ -160,7 +162,7 @@ impl<'y> Guest<'y> {
 
     fn ended(&mut self, job: u32, name: ContainerId, role: Role) {
         self.read_reports();
-        let is_well = self.jobs[job as usize].is_well(name);
+        let is_well = self.jobs[job].is_well(name);
         self.books.disappear(name, if is_well { Verdict::Done } else { Verdict::Failed });
         if let Some(kind) = kind_of(role)
             && let Some(phase) = self.books.phase_of(job, kind)
@@ -171,7 +173,7 @@ impl<'y> Guest<'y> {
 
     fn is_over(&mut self, job: u32) {
         self.read_reports();
-        if !matches!(self.jobs[job as usize].stage, Stage::Done | Stage::Failed) {
+        if !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed) {
             self.give_up(job);
         }
     }
@@ -183,7 +185,7 @@ impl<'y> Guest<'y> {
                 self.cluster.said.iter().filter(|said| said.app == app).skip(*read).copied().collect();
             *read += new.len();
             for said in new {
-                let own = &self.jobs[job as usize];
+                let own = &self.jobs[job];
                 let is_known = own.made.contains_key(&(said.kind, said.task));
                 if !matches!(own.stage, Stage::Done | Stage::Failed) && !is_known {
                     self.attempt_ended(job, said);
@@ -199,7 +201,7 @@ impl<'y> Guest<'y> {
 
     fn attempt_ended(&mut self, job: u32, said: Said) {
         let Said { app, kind, task: number, container, is_well } = said;
-        let own = &mut self.jobs[job as usize];
+        let own = &mut self.jobs[job];
         if !is_well {
             let failures = own.failures.entry((kind, number)).or_default();
             *failures += 1;
@@ -220,7 +222,7 @@ impl<'y> Guest<'y> {
         };
         own.made.insert((kind, number), made);
         if self.is_made(job) {
-            self.jobs[job as usize].stage = Stage::Done;
+            self.jobs[job].stage = Stage::Done;
             self.published.insert(job);
             self.books.finish_job(job);
         } else if let Some(phase) = self.books.phase_of(job, kind) {
@@ -230,11 +232,11 @@ impl<'y> Guest<'y> {
 
     fn is_made(&self, job: u32) -> bool {
         let (maps, reduces) = tasks(self.instance, job);
-        self.jobs[job as usize].made.len() as u32 == maps + reduces
+        self.jobs[job].made.len() as u32 == maps + reduces
     }
 
     fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
-        let own = &self.jobs[job as usize];
+        let own = &self.jobs[job];
         let live = own.made.iter().filter(|((phase, _), made)| {
             *phase == kind && made.container.is_some_and(|container| self.books.is_live(container))
         });
@@ -248,7 +250,7 @@ impl<'y> Guest<'y> {
     fn give_up(&mut self, job: u32) {
         let jobs = self.jobs_of_flow_of(job);
         for &other in &jobs {
-            let own = &mut self.jobs[other as usize];
+            let own = &mut self.jobs[other];
             if !matches!(own.stage, Stage::Done | Stage::Failed) {
                 let app = own.app();
                 own.stage = Stage::Failed;
@@ -262,7 +264,7 @@ impl<'y> Guest<'y> {
 
     fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
         let flow = |job: u32| self.instance.job(JobId(job)).flow;
-        (0..self.jobs.len() as u32).filter(|&other| flow(other) == flow(job)).collect()
+        self.jobs.numbers().into_iter().filter(|&other| flow(other) == flow(job)).collect()
     }
 
     fn arrive(&mut self, reports: &mut Vec<Report>) {
@@ -282,11 +284,11 @@ impl<'y> Guest<'y> {
     }
 
     fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
-        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job as usize].stage == Stage::Failed) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == Stage::Failed) {
             return self.books.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
-            if self.jobs[job as usize].stage == Stage::Done {
+            if self.jobs[job].stage == Stage::Done {
                 self.books.finish_job(job);
                 continue;
             }
@@ -302,12 +304,12 @@ impl<'y> Guest<'y> {
     pub(super) fn tell(&mut self, plans: &Plans) {
         let most = if self.troubled { 0 } else { masters_max(self.books.slots(), self.am_share) };
         let has_master = |own: &&OwnJob| matches!(own.stage, Stage::Submitted | Stage::Runs(_));
-        let mut masters = self.jobs.iter().filter(has_master).count();
+        let mut masters = self.jobs.values().filter(has_master).count();
         for job in self.books.waiting_jobs() {
-            if masters < most && self.jobs[job as usize].stage == Stage::Waiting {
+            if masters < most && self.jobs[job].stage == Stage::Waiting {
                 let (maps, reduces) = tasks(self.instance, job);
                 self.cluster.submit(job, maps, reduces);
-                self.jobs[job as usize].stage = Stage::Submitted;
+                self.jobs[job].stage = Stage::Submitted;
                 masters += 1;
             }
         }
@@ -318,7 +320,7 @@ impl<'y> Guest<'y> {
     }
 
     fn forget_what_is_over(&mut self) {
-        for (job, own) in (0..).zip(&self.jobs) {
+        for (job, own) in self.jobs.iter() {
             let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
             let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
             if own.stage == Stage::Done && is_known && phases.iter().any(Option::is_some) {
@@ -408,7 +410,7 @@ impl Guest<'_> {
 
     /// The state of everything, for a test that failed.
     pub(super) fn describe(&self) -> String {
-        let jobs: Vec<_> = self.jobs.iter().map(|own| (&own.stage, own.made.len())).collect();
+        let jobs: Vec<_> = self.jobs.values().map(|own| (&own.stage, own.made.len())).collect();
         format!(
             "slots {:?}\nphases {:#?}\njobs {jobs:?}\napps {:#?}\ntable {:#?}",
             self.books.slots, self.books.phases, self.cluster.apps, self.cluster.table
