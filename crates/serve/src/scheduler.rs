@@ -227,7 +227,11 @@ impl Host for Desked {
                 Slots::Universal(slots) => slots,
                 Slots::Typed { map, reduce } => map + reduce,
             };
-            api::Machine { machine: draft.name.clone(), slots: slots.into(), up: *is_up }
+            api::Machine {
+                machine: draft.name.clone(),
+                slots: u64::from(slots) * u64::from(draft.count),
+                up: *is_up,
+            }
         });
         (self.ports.desk)(Heard::Machines(shown.collect()));
     }

@@ -10,11 +10,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
 use slackline_algo::baseline::{By, Fifo};
+use slackline_local::backend::{Seat, SeatRules, Standing};
 use slackline_local::clock::unix_micros;
 use slackline_local::{Choices, Ended, Happening, Observer, Setup};
+use slackline_model::SlotRange;
 use slackline_model::Time;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
-use slackline_policy::Config;
+use slackline_model::schedule::NewRow;
+use slackline_policy::engine::RowId;
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::plans::Plans;
+use slackline_policy::{Config, Driver};
 use tempfile::TempDir;
 
 use self::player::{Act, Player};
@@ -277,6 +283,100 @@ impl Scene {
     fn app(&self, number: u32) -> AppId {
         AppId { cluster: self.mock.with(|state| state.started_on), number }
     }
+}
+
+/// What a service does with a cluster: runs come, stand in another way, and come back.
+#[test]
+fn runs_share_a_cluster_under_one_driver() {
+    let scene = Scene::new();
+    let (resident, seats) = seated(&scene, &["one", "two", "three"]);
+    let mut resident = resident;
+    resident.stand(seats[1], "f", Standing { held: true, ..Standing::default() });
+    resident.cancel(seats[2], "f");
+    let empty = resident.empty().clone();
+    let (mut policy, mut nowhere, mut back) = (Fifo::new(By::Job), Nobody, Vec::new());
+    let config = Config::plain().audited();
+    let mut driver =
+        Driver::new(empty, &mut policy, &mut resident as &mut dyn Resident, &mut nowhere, config);
+    for look in 0..2_000 {
+        assert!(driver.step());
+        let plans = Plans::of(&driver);
+        driver.engine().planned(&plans);
+        back.extend(driver.engine().ended().into_iter().map(|ended| (ended.seat, ended.how.unwrap())));
+        if look == 100 {
+            // The one that is held has not begun, and the one that was cancelled has come back.
+            assert!(
+                !scene.path("two/_SUCCESS").exists() && back.contains(&(seats[2], RunEnd::Failed)),
+                "{back:?}"
+            );
+            driver.engine().stand(seats[1], "f", Standing::default());
+        }
+        if back.len() == 3 {
+            break;
+        }
+    }
+    assert!(driver.close().failure.is_none());
+    back.sort_by_key(|(seat, _)| *seat);
+    let expected = [RunEnd::Done, RunEnd::Done, RunEnd::Failed];
+    assert_eq!(back, seats.into_iter().zip(expected).collect::<Vec<_>>());
+    for name in ["one", "two"] {
+        assert!(scene.output(name).contains(&made_by("cat")), "{}", scene.output(name));
+    }
+    assert!(!scene.path("three/_SUCCESS").exists());
+    let submitted = scene.player.submitted();
+    assert!(submitted.len() >= 2 && submitted.iter().all(|name| name.starts_with("f/")), "{submitted:?}");
+}
+
+/// A cluster that stays, with runs of one job each, whose states and outputs have these names.
+fn seated(scene: &Scene, names: &[&str]) -> (ResidentThere, Vec<Seat>) {
+    let site = scene.site(scene.mock.address());
+    let settings = || http::Settings::default();
+    let manager = ResourceManager::new(&site.address, settings());
+    let machines = machines(&manager.nodes().unwrap(), 512);
+    let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() }).unwrap();
+    let began = unix_micros();
+    let guest = Guest::new(
+        Elsewhere::none(began, Time::ZERO),
+        site.cluster(None, scene.player.clone()),
+        machines.clone(),
+        (site.rules(), site.pace.clone()),
+        Arc::default(),
+    );
+    let mut resident = ResidentThere::new(guest, manager, (machines, empty.without_flows()));
+    let seat = |name: &&str| {
+        let state = scene.path(&format!("states/{name}"));
+        let draft = Draft {
+            machines: resident.machines().into_iter().map(|machine| machine.draft).collect(),
+            flows: vec![flow(vec![scene.job(name, "cat", "in.txt", 1)])],
+            ..Draft::default()
+        };
+        let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: scene.dir.path() };
+        let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
+        let setup = Setup { directory: scene.dir.path().display().to_string(), ..Setup::default() };
+        let (choices, says) = (Choices::default(), run::Says::default());
+        let opening =
+            Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, says };
+        let session = run::open(opening, &resolved).unwrap();
+        let remote = scene.remote(&state, "file:///");
+        let cover = Cover { site: site.clone(), remote, state, obstacles: Vec::new(), verdicts: Vec::new() };
+        let rules = SeatRules { attempts_max: 4, slowstart: 1.0, standings: BTreeMap::new(), quota: None };
+        resident.seat(Box::new(SessionThere::of(session, cover)), rules, Box::new(Nobody)).unwrap()
+    };
+    let seats = names.iter().map(seat).collect();
+    (resident, seats)
+}
+
+/// Hears nothing.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn happened(&mut self, _: Time, _: Happening<'_>) {}
+}
+
+impl Sink for Nobody {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
 }
 
 #[test]
