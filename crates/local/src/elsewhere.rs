@@ -217,7 +217,7 @@ impl<'o> Elsewhere<'o> {
     /// free.
     pub fn is_recorded(&self, id: TaskId, end: Time) -> bool {
         let (first, member) = self.member(id.job);
-        member.held.there().is_recorded(member.own(first, id), member.own_time(end))
+        member.held.there().is_recorded(own_id(first, id), member.own_time(end))
     }
 
     /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes when the
@@ -277,7 +277,7 @@ impl<'o> Elsewhere<'o> {
         for (first, jobs) in by_run {
             let (_, member) = self.member(first);
             // Nobody depends on it.
-            let _ = member.held.there().note(member_started(self.started, member.later), jobs);
+            let _ = member.held.there().note(self.started + member.later.0, jobs);
         }
     }
 
@@ -384,7 +384,7 @@ impl<'o> Elsewhere<'o> {
         let (first, member) = self.member_mut(failed.id.job);
         let FailedTask { id, slot, start, end, message } = *failed;
         let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
-        let own = FailedTask { id: member.own(first, id), slot, start, end, message };
+        let own = FailedTask { id: own_id(first, id), slot, start, end, message };
         let Member { held, observer, .. } = member;
         held.with(|there| there.record_failed(&own, is_final, (now, &mut **observer)))
     }
@@ -409,23 +409,15 @@ impl<'o> Elsewhere<'o> {
     }
 }
 
-fn member_started(started: u64, later: Span) -> u64 {
-    started + later.0
-}
-
 impl Member<'_> {
     /// A time of the engine as the run has it; its beginning for what was before.
     fn own_time(&self, at: Time) -> Time {
         Time(at.0.saturating_sub(self.later.0))
     }
 
-    fn own(&self, first: u32, id: TaskId) -> TaskId {
-        TaskId { job: id.job - first, ..id }
-    }
-
     fn own_made(&self, first: u32, task: MadeTask) -> MadeTask {
         let [start, began, end] = [task.start, task.began, task.end].map(|at| self.own_time(at));
-        MadeTask { id: self.own(first, task.id), start, began, end, ..task }
+        MadeTask { id: own_id(first, task.id), start, began, end, ..task }
     }
 
     fn own_there(&self, first: u32, there: JobThere) -> JobThere {
@@ -433,10 +425,15 @@ impl Member<'_> {
         JobThere {
             submitted: there.submitted.map(own),
             master: there.master.map(|at| at.map(own)),
-            at_work: there.at_work.iter().map(|&(id, at)| (self.own(first, id), own(at))).collect(),
+            at_work: there.at_work.iter().map(|&(id, at)| (own_id(first, id), own(at))).collect(),
             ..there
         }
     }
+}
+
+/// A task with the number that its job has in its run.
+fn own_id(first: u32, id: TaskId) -> TaskId {
+    TaskId { job: id.job - first, ..id }
 }
 
 /// The job that something happened to; none of what is of no job.
@@ -454,7 +451,7 @@ fn job_of(what: &Happening<'_>) -> Option<u32> {
 
 /// The same with the number that the job has in its run.
 fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
-    let id = |id: TaskId| TaskId { job: id.job - first, ..id };
+    let id = |id: TaskId| own_id(first, id);
     match what {
         Happening::Started(task) => Happening::Started(id(task)),
         Happening::Waits(task) => Happening::Waits(id(task)),

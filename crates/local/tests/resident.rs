@@ -132,7 +132,7 @@ impl Place {
     /// Brings a flow of somebody who may hold so many slots.
     fn bring_of(&self, to: &mut dyn Resident, flow: FlowDraft, quota: Option<(String, u32)>) -> Seat {
         let name = flow.id.clone();
-        let rules = SeatRules { attempts_max: 2, standings: BTreeMap::new(), quota };
+        let rules = SeatRules { attempts_max: 2, slowstart: 1.0, standings: BTreeMap::new(), quota };
         let watcher = Watcher { name: name.clone(), log: self.log.clone() };
         to.seat(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
     }

@@ -243,7 +243,9 @@ impl Books {
         for container in others.map(|(&container, _)| container).collect::<Vec<_>>() {
             self.disown(container);
         }
-        jobs.iter().for_each(|&job| self.forget_job(job));
+        for &job in jobs {
+            self.forget_job(job);
+        }
     }
 
     /// The jobs of the rows that are open, one by one.

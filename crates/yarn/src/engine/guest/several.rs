@@ -141,7 +141,9 @@ impl<'o> Guest<'o> {
             let app = self.jobs[job].app();
             self.jobs[job].stage = Stage::Failed;
             self.stop_program(job);
-            app.into_iter().for_each(|app| self.kill(app));
+            if let Some(app) = app {
+                self.kill(app);
+            }
         }
     }
 
@@ -168,7 +170,9 @@ impl<'o> Guest<'o> {
         self.by_ticket.retain(|_, job| !jobs.contains(job));
         self.by_app.retain(|_, job| !jobs.contains(job));
         self.books.withdraw(&jobs);
-        jobs.iter().for_each(|&job| drop(self.jobs.remove(job)));
+        for &job in &jobs {
+            self.jobs.remove(job);
+        }
         let owner = self.left.owner(run).to_owned();
         self.cluster.forget(&owner);
         let submit = self.submits.remove(&run);
