@@ -185,6 +185,30 @@ pub struct SeatRules {
     pub quota: Option<(String, u32)>,
 }
 
+/// Whose sessions are that may hold only so many slots together.
+#[derive(Clone, Debug, Default)]
+pub struct Quotas(BTreeMap<Seat, (String, u32)>);
+
+impl Quotas {
+    /// A session is there: whose it is, and how many slots all of theirs may hold, if not all.
+    pub fn add(&mut self, seat: Seat, quota: Option<(String, u32)>) {
+        self.0.extend(quota.map(|quota| (seat, quota)));
+    }
+
+    /// A session is there no more.
+    pub fn remove(&mut self, seat: Seat) {
+        self.0.remove(&seat);
+    }
+
+    /// How many more slots a session may have, where `held` says whose the slots are that are held, one by one. O(held · log
+    /// sessions) where there is a quota.
+    pub fn room(&self, seat: Option<Seat>, held: impl Iterator<Item = Seat>) -> u32 {
+        let Some((owner, most)) = seat.and_then(|seat| self.0.get(&seat)) else { return u32::MAX };
+        let is_theirs = |seat: &Seat| self.0.get(seat).is_some_and(|(other, _)| other == owner);
+        most.saturating_sub(u32::try_from(held.filter(is_theirs).count()).unwrap_or(u32::MAX))
+    }
+}
+
 /// What may change of a flow while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {

@@ -27,7 +27,7 @@ use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
 use slackline_policy::{Config, Engine};
 
-use crate::backend::{Ended, Resident, Seat, SeatRules, Session, SharedMachine, Standing};
+use crate::backend::{Ended, Quotas, Resident, Seat, SeatRules, Session, SharedMachine, Standing};
 use crate::clock::RunClock;
 use crate::engine::ending::PATIENCE;
 use crate::engine::seated::{Busy, Fate};
@@ -58,7 +58,7 @@ pub(crate) struct ResidentEngine {
     seats: BTreeMap<Seat, Seated>,
     next_seat: u32,
     /// Whose runs are that may hold only so many slots together, and how many.
-    quotas: BTreeMap<Seat, (String, u32)>,
+    quotas: Quotas,
     /// The flows that the driver has, by its numbers.
     arrived: BTreeMap<FlowId, Arrived>,
     /// The numbers that the driver gives to the next flow and its first phase.
@@ -102,7 +102,7 @@ impl ResidentEngine {
             now: Time::ZERO,
             seats: BTreeMap::new(),
             next_seat: 0,
-            quotas: BTreeMap::new(),
+            quotas: Quotas::default(),
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
             wakes: BTreeSet::new(),
@@ -258,7 +258,7 @@ impl ResidentEngine {
     fn end(&mut self, id: Seat, is_interrupted: bool) {
         let Some(seated) = self.seats.remove(&id) else { return };
         self.arrived.retain(|_, arrived| arrived.seat != id);
-        self.quotas.remove(&id);
+        self.quotas.remove(id);
         let (how, session) = seated.close(is_interrupted);
         self.hub.borrow_mut().forget(id);
         let session = Box::new(SessionHere { session, settings: self.settings.clone() });
@@ -357,13 +357,9 @@ impl Engine for ResidentEngine {
         self.is_barred = true;
     }
 
-    /// O(slots that are held · log runs) where there are quotas.
     fn room(&mut self, flow: FlowId) -> u32 {
-        let quota = self.arrived.get(&flow).and_then(|arrived| self.quotas.get(&arrived.seat));
-        let Some((owner, most)) = quota else { return u32::MAX };
-        let is_theirs = |seat: Seat| self.quotas.get(&seat).is_some_and(|(other, _)| other == owner);
-        let held = self.hub.borrow().held().filter(|&seat| is_theirs(seat)).count();
-        most.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX))
+        let seat = self.arrived.get(&flow).map(|arrived| arrived.seat);
+        self.quotas.room(seat, self.hub.borrow().held())
     }
 
     /// More may come as long as somebody drives it.
@@ -423,7 +419,7 @@ impl Resident for ResidentEngine {
             Local::new(work, settings, clock, observer, fleet).without_machines(away)
         });
         self.seats.insert(seat, seated);
-        self.quotas.extend(rules.quota.map(|quota| (seat, quota)));
+        self.quotas.add(seat, rules.quota);
         Ok(seat)
     }
 

@@ -31,6 +31,7 @@ use slackline_model::schedule::NewRow;
 use slackline_model::{FlowId, Instance, SlotRange};
 use slackline_policy::engine::RowId;
 use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Policy};
 
 use self::driven::{Driven, Manner, lengths};
@@ -45,7 +46,6 @@ use crate::id::AppId;
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{ResourceManager, Scheduler};
 use crate::table::Table;
-use slackline_policy::plans::Plans;
 
 /// What can be set of it.
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use slackline_local::Observer;
-use slackline_local::backend::{self, Ended, Resident, Seat, SeatRules, SharedMachine, Standing};
+use slackline_local::backend::{self, Ended, Quotas, Resident, Seat, SeatRules, SharedMachine, Standing};
 use slackline_local::elsewhere::Joined;
 use slackline_local::run::EngineError;
 use slackline_model::draft::MachineDraft;
@@ -32,8 +32,8 @@ pub(super) struct ResidentThere {
     empty: Instance,
     /// What is said of sessions beside their runs, until they come back.
     covers: BTreeMap<Seat, Cover>,
-    /// By run: whose it is, and how many slots theirs may hold together.
-    quotas: BTreeMap<u32, (String, u32)>,
+    /// Whose runs are that may hold only so many slots together, and how many.
+    quotas: Quotas,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
     ended: Vec<Ended>,
@@ -54,7 +54,7 @@ impl ResidentThere {
             machines,
             empty,
             covers: BTreeMap::new(),
-            quotas: BTreeMap::new(),
+            quotas: Quotas::default(),
             due: Vec::new(),
             ended: Vec::new(),
             without_run: u32::MAX,
@@ -63,8 +63,8 @@ impl ResidentThere {
 
     fn give_back(&mut self, all: Vec<Parted>) {
         for (run, how, session) in all {
-            self.quotas.remove(&run);
             let seat = Seat(run);
+            self.quotas.remove(seat);
             let Some(cover) = self.covers.remove(&seat) else { continue };
             self.ended.push(Ended { seat, how, session: Box::new(SessionThere::of(session, cover)) });
         }
@@ -96,13 +96,8 @@ impl Engine for ResidentThere {
         self.guest.wake_at(at);
     }
 
-    /// O(rows that are open) where there are quotas.
     fn room(&mut self, flow: FlowId) -> u32 {
-        let run = self.guest.run_of(flow).filter(|_| !self.quotas.is_empty());
-        let Some((owner, most)) = run.and_then(|run| self.quotas.get(&run)) else { return u32::MAX };
-        let is_theirs = |run: &u32| self.quotas.get(run).is_some_and(|(other, _)| other == owner);
-        let held = self.guest.held().filter(is_theirs).count();
-        most.saturating_sub(u32::try_from(held).unwrap_or(u32::MAX))
+        self.quotas.room(self.guest.run_of(flow).map(Seat), self.guest.held().map(Seat))
     }
 
     /// More may come as long as somebody drives it.
@@ -148,7 +143,7 @@ impl Resident for ResidentThere {
         match self.guest.join(session, (&rules, observer), (submit, &self.manager))? {
             Joined::From(run) => {
                 self.covers.insert(Seat(run), cover);
-                self.quotas.extend(rules.quota.map(|quota| (run, quota)));
+                self.quotas.add(Seat(run), rules.quota);
                 Ok(Seat(run))
             }
             Joined::NothingLeft(session, end) => {

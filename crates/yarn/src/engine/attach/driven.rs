@@ -14,6 +14,7 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
+use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
 use super::Closed;
@@ -33,7 +34,6 @@ use crate::observe::Change;
 use crate::rest::{App, AppState, Container, FinalStatus};
 use crate::round::{LASTS, Turn};
 use crate::table::{Row, Rows};
-use slackline_policy::plans::Plans;
 
 /// How long applications are given back their priorities at the end, each some 40 ms.
 const CLOSING: Duration = Duration::from_secs(30);

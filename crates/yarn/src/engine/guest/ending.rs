@@ -253,6 +253,9 @@ impl Guest<'_> {
         }
         for (ticket, answer) in self.cluster.answers() {
             self.unanswered.remove(&ticket);
+            if self.is_of_none(&ticket, &answer) {
+                continue;
+            }
             match answer {
                 Ok(Said::Submitted(app)) => self.expect_end(app, all_done),
                 Ok(Said::Began(process)) => self.program_is_there(&ticket, process),

@@ -34,13 +34,14 @@ impl<'o> Guest<'o> {
         (rules, observer): (&SeatRules, Box<dyn Observer + 'o>),
         (submit, manager): (Rc<dyn Submit + 'o>, &ResourceManager),
     ) -> Result<Joined, EngineError> {
-        self.cluster.expect(session.owner(), manager).map_err(EngineError::other)?;
-        let joined = self.left.join(session, &self.machines, rules, observer)?;
+        let owner = session.owner().to_owned();
+        self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
+        let joined = self.left.join(session, &self.machines, rules, observer);
         match &joined {
-            Joined::From(run) => self.take(*run, submit),
-            Joined::NothingLeft(session, _) => self.cluster.forget(session.owner()),
+            Ok(Joined::From(run)) => self.take(*run, submit),
+            Ok(Joined::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
         }
-        Ok(joined)
+        joined
     }
 
     /// A flow stands in another way: the driver gives it up, and it comes again as it stands now, unless it is held.

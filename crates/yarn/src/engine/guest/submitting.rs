@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use slackline_local::elsewhere;
+use slackline_policy::plans::Plans;
 
 use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
 use crate::engine::cluster::{Answer, Said, Ticket};
 use crate::engine::jobs::{OwnJob, Stage};
-use slackline_policy::plans::Plans;
+use crate::submitter::SubmitterError;
 
 impl Guest<'_> {
     /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
@@ -129,7 +130,10 @@ impl Guest<'_> {
     /// A submission was answered: this is its application, unless a look has shown it before.
     pub(super) fn answered(&mut self, (ticket, answer): Answer) {
         self.unanswered.remove(&ticket);
-        let Some(own) = self.jobs.get_mut(ticket.job) else { return };
+        if self.is_of_none(&ticket, &answer) {
+            return;
+        }
+        let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
         let waits = is_last && own.stage == Stage::Submitted;
         match answer {
@@ -155,6 +159,22 @@ impl Guest<'_> {
             }
             Err(_) => {}
         }
+    }
+
+    /// Whether a submission is of a run that has left: then what comes of it has to go.
+    pub(super) fn is_of_none(&mut self, ticket: &Ticket, answer: &Result<Said, SubmitterError>) -> bool {
+        if self.jobs.get_mut(ticket.job).is_some() {
+            return false;
+        }
+        match answer {
+            Ok(Said::Submitted(app)) => {
+                self.live.insert(*app);
+                self.kill(*app);
+            }
+            Ok(Said::Began(process)) => self.cluster.stop(process.process),
+            Ok(Said::Ended(_)) | Err(_) => {}
+        }
+        true
     }
 
     /// Jobs of which nobody knows whether they were submitted are submitted again when looks have not shown them for some
