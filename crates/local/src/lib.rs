@@ -17,7 +17,7 @@
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`elsewhere`]: what an engine of another kind needs of a run;
-//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver;
+//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`run_as`]: as whom;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
 //! - [`places`]: which machine a slot is of; [`speeds`]: how fast machines are;
@@ -53,6 +53,7 @@ mod resident;
 pub mod resolve;
 pub mod reuse;
 pub mod run;
+pub mod run_as;
 pub mod run_schedule;
 pub mod speeds;
 pub mod task;
@@ -78,5 +79,6 @@ pub use resident::known_machines;
 pub use resolve::{InputRules, Resolved, Spread, resolve};
 pub use reuse::{Choices, Reason, Verdict};
 pub use run::{EngineError, JobVerdict, RunEnd, Session};
+pub use run_as::RunAs;
 pub use speeds::Speeds;
 pub use task_id::TaskId;

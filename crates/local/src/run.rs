@@ -43,6 +43,7 @@ use crate::preflight::Obstacle;
 use crate::publish::{Place, Publisher};
 use crate::remaining::{Numbers, remaining};
 use crate::reuse::{Unfinished, Verdict};
+use crate::run_as::RunAs;
 use crate::run_schedule;
 use crate::task_id::TaskId;
 
@@ -157,9 +158,16 @@ pub struct Session {
     /// Machines that an earlier session had.
     away: Vec<String>,
     memory: Memory,
+    /// As whom it was opened, if not as this process.
+    user: Option<RunAs>,
 }
 
 impl Session {
+    /// As whom it was opened, and its files are read and written, if not as this process.
+    pub fn user(&self) -> Option<&RunAs> {
+        self.user.as_ref()
+    }
+
     /// Where its files are.
     pub fn layout(&self) -> &Layout {
         &self.layout

@@ -12,9 +12,11 @@ use slackline_algo::dmrs::{Dmrs, OnlineConfig};
 use slackline_local::backend::{Backend, Ended, Residence, Resident, Seat, SeatRules, Session, Standing};
 use slackline_local::clock::unix_micros;
 use slackline_local::run::{Opening, Says};
+use slackline_local::run_as::{act, is_root};
 use slackline_local::this_machine::LocalEngine;
 use slackline_local::{
-    Choices, Happening, JobHistory, Observer, RunEnd, Settings, Setup, TaskId, WorkerCommand, run_schedule,
+    Choices, Happening, JobHistory, Observer, RunAs, RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    run_schedule,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
@@ -378,4 +380,199 @@ fn what_is_stopped_is_resumed_by_the_next_and_nothing_is_done_twice() {
     for name in ["a", "b"] {
         assert_eq!((place.count(name, is_done), place.made(name).len()), (6, 6));
     }
+}
+
+/// Two users that are nobody else.
+fn users() -> [RunAs; 2] {
+    [RunAs::new(54_321, 54_322, [54_323, 54_324]), RunAs::new(54_331, 54_332, [])]
+}
+
+/// Whether a test that needs root can be made.
+#[expect(clippy::print_stderr, reason = "a test that is not made says so")]
+fn can_test() -> bool {
+    if !is_root() {
+        eprintln!("SKIPPED: not root");
+    }
+    is_root()
+}
+
+impl Place {
+    /// A directory of a user in a place that is root's.
+    fn home(&self, user: &RunAs) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o755)).unwrap();
+        let home = self.dir.join(user.name());
+        fs::create_dir_all(&home).unwrap();
+        std::os::unix::fs::chown(&home, Some(user.uid()), Some(user.gid())).unwrap();
+        home
+    }
+
+    /// A place of a user within this one: with the same engine, and what happens is known here.
+    fn of(&self, user: &RunAs) -> Place {
+        let Self { engine, started, log, .. } = self;
+        Place { dir: self.home(user), engine: engine.clone(), started: *started, log: log.clone() }
+    }
+}
+
+/// What does not belong to somebody below a directory.
+fn not_of(uid: u32, directory: &Path) -> Vec<PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        if metadata.uid() != uid {
+            found.push(path.clone());
+        }
+        if metadata.is_dir() {
+            found.extend(not_of(uid, &path));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_run_of_another_user_is_theirs_altogether() {
+    if !can_test() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new(dir.path());
+    let secret = dir.path().join("secret");
+    fs::write(&secret, "for root").unwrap();
+    fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut resident = place.resident();
+    let mut homes = Vec::new();
+    for user in users() {
+        let theirs = place.of(&user);
+        // The worker, the command below it, and what it may read and become.
+        let command = format!(
+            "cat > /dev/null; grep -E ^.id: /proc/$PPID/status | tr -s \"\\t\\n\" \" \"; echo; id -u; id -G; echo $HOME$USER; \
+             grep Cap[PE] /proc/self/status; cat {0} 2>/dev/null || echo kept; echo x 2>/dev/null > {1}/new || echo kept",
+            secret.display(),
+            dir.path().display(),
+        );
+        {
+            let _acting = act(Some(&user)).unwrap();
+            let flow = theirs.flow("f", &command, 2);
+            theirs.bring(resident.as_mut(), flow);
+        }
+        homes.push((user, theirs));
+    }
+    let mut ended = Vec::new();
+    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+        ended.extend(driver.engine().ended());
+        ended.len() < 2
+    });
+    assert!(judged(ended).iter().all(|(_, end)| *end == RunEnd::Done));
+    for (user, theirs) in homes {
+        let said = theirs.made("f").concat();
+        let (uid, gid) = (user.uid(), user.gid());
+        let ids = format!("Uid: {uid} {uid} {uid} {uid} Gid: {gid} {gid} {gid} {gid}");
+        assert!(said.contains(&ids), "{said}");
+        let groups = if uid == 54_321 { "54322 54323 54324" } else { "54332" };
+        for line in [&uid.to_string(), groups] {
+            assert!(said.lines().any(|said| said.trim() == line), "{line}: {said}");
+        }
+        assert!(
+            said.contains("CapPrm:\t0000000000000000") && said.contains("CapEff:\t0000000000000000"),
+            "{said}"
+        );
+        assert!(said.matches("kept").count() >= 2 && !said.contains("for root"), "{said}");
+        assert_eq!(not_of(uid, &theirs.dir), Vec::<PathBuf>::new());
+    }
+    drop(resident);
+    assert!(!dir.path().join("new").exists());
+    assert_eq!(not_of(0, &dir.path().join("engine")), Vec::<PathBuf>::new(), "pid files stay root's");
+}
+
+#[test]
+fn workers_are_used_again_for_their_user_alone() {
+    if !can_test() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new(dir.path());
+    let mut resident = place.resident();
+    // One after the other, so that the workers of the one are idle when the other begins.
+    let root = RunAs::new(0, 0, []);
+    let mut turns = Vec::new();
+    for round in 0..2 {
+        for user in users() {
+            turns.push((place.of(&user), Some(user), format!("f{round}")));
+        }
+        turns.push((place.of(&root), None, format!("f{round}")));
+    }
+    let (mut ended, mut begun) = (0, 0);
+    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+        ended += driver.engine().ended().len();
+        if ended == begun && begun < turns.len() {
+            let (theirs, user, name) = &turns[begun];
+            let _acting = act(user.as_ref()).unwrap();
+            theirs.bring(driver.engine(), theirs.flow(name, "cat > /dev/null; echo $PPID", 4));
+            begun += 1;
+        }
+        ended < turns.len()
+    });
+    let mut workers: BTreeMap<PathBuf, std::collections::BTreeSet<String>> = BTreeMap::new();
+    for (theirs, _, name) in &turns {
+        let made = theirs.made(name);
+        assert_eq!(made.len(), 4);
+        workers.entry(theirs.dir.clone()).or_default().extend(made);
+    }
+    let all: Vec<&String> = workers.values().flatten().collect();
+    let distinct: std::collections::BTreeSet<&String> = all.iter().copied().collect();
+    assert_eq!(all.len(), distinct.len(), "a worker was at work for two: {workers:?}");
+    drop(resident);
+}
+
+#[test]
+fn what_a_user_may_not_do_is_not_done_for_them() {
+    if !can_test() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new(dir.path());
+    let [user, _] = users();
+    let theirs = place.of(&user);
+    let secret = dir.path().join("secret");
+    fs::write(&secret, "for root\n").unwrap();
+    fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let opened = |flow: FlowDraft| {
+        let _acting = act(Some(&user)).unwrap();
+        let draft = Draft { machines: place.engine.machines(), flows: vec![flow], ..Draft::default() };
+        let state = theirs.dir.join("run");
+        let prepared = place
+            .engine
+            .prepare(&draft, &JobHistory::new(), &state)
+            .map_err(|faults| format!("{faults:?}"))?;
+        let setup = Setup { directory: theirs.dir.display().to_string(), ..Setup::default() };
+        let (started, choices, says) = (unix_micros(), Choices::default(), Says::default());
+        let opening = Opening { state: &state, setup, started, choices, beside_others: true, says };
+        prepared.open(opening).map(drop).map_err(|error| error.to_string())
+    };
+    let with = |change: &dyn Fn(&mut RunDraft)| {
+        let mut flow = {
+            let _acting = act(Some(&user)).unwrap();
+            theirs.flow("f", "cat", 1)
+        };
+        flow.jobs[0].run.as_mut().map(change).unwrap();
+        flow
+    };
+    // An input that root alone may read, by its name and through a link of theirs.
+    {
+        let _acting = act(Some(&user)).unwrap();
+        std::os::unix::fs::symlink(&secret, theirs.dir.join("link")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), theirs.dir.join("up")).unwrap();
+    }
+    for input in [secret.clone(), theirs.dir.join("link")] {
+        let refused = opened(with(&|run| run.inputs = vec![input.display().to_string()])).unwrap_err();
+        assert!(refused.to_lowercase().contains("permission denied"), "{refused}");
+    }
+    // An output in a directory of root's, through such a link.
+    let output = theirs.dir.join("up/out").display().to_string();
+    let refused = opened(with(&|run| run.output.clone_from(&output))).unwrap_err();
+    assert!(refused.to_lowercase().contains("permission denied"), "{refused}");
+    assert!(!dir.path().join("out").exists());
+    assert!(opened(with(&|_| ())).is_ok());
 }

@@ -29,6 +29,7 @@ use crate::output_lock::{OutputLocks, TEMPORARY, staged};
 use crate::preflight::{Obstacle, preflight};
 use crate::resolve::{self, Resolved};
 use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
+use crate::run_as;
 use crate::task_id::TaskId;
 
 /// Where and when a run is opened, and what is asked of it.
@@ -324,6 +325,7 @@ impl New<'_> {
             lost: self.lost,
             away: Vec::new(),
             memory: Memory::default(),
+            user: run_as::current(),
         }
     }
 
@@ -383,6 +385,7 @@ impl New<'_> {
             lost: self.lost,
             away,
             memory: Memory::default(),
+            user: run_as::current(),
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover(&resumed)?;
