@@ -5,10 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use slackline::resident::Returned;
-use slackline::run::{HistoryStore, PastRun, RunEnd};
+use slackline::run::{HistoryStore, PastRun, Run, RunEnd};
 
 use crate::desk::Heard;
 use crate::opener::Past;
+use crate::run_files::act_as_owner;
 
 /// The history is written at most so often.
 const EVERY: Duration = Duration::from_secs(2);
@@ -57,7 +58,7 @@ impl Closer {
             }
             // Without its documents the run is what its journal says.
             if stopped.is_none()
-                && let Err(error) = run.outcome()
+                && let Err(error) = written(&run)
             {
                 (self.trouble)(Some(format!("submission {number}: {error}")));
             }
@@ -85,4 +86,10 @@ impl Closer {
             Err(error) => (self.trouble)(Some(error.to_string())),
         }
     }
+}
+
+/// Writes the documents of a run, as whoever has its state directory.
+fn written(run: &Run) -> Result<(), String> {
+    let _acting = act_as_owner(&run.request().state).map_err(|error| error.to_string())?;
+    run.outcome().map(drop).map_err(|error| error.to_string())
 }

@@ -34,6 +34,8 @@ use crate::opener::{Errand, Machines, Opener, Past, Readies};
 use crate::place::Place;
 use crate::predictor::{Look, Predictor};
 use crate::record::Record;
+use crate::rights::Rights;
+use crate::run_files;
 use crate::scheduler::{Command, Ports, Says, Scheduler, Start};
 use crate::store::Store;
 use crate::watch::Lately;
@@ -111,11 +113,20 @@ pub(crate) enum Message {
 }
 
 impl Service {
-    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was.
+    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was. Flows run as the user of
+    /// this process, whoever submits them.
     ///
     /// # Errors
     /// State that cannot be used; an engine that cannot be had.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
+        Self::start_with(setup, &Rights::default())
+    }
+
+    /// The same with flows that run as somebody else.
+    ///
+    /// # Errors
+    /// Those of [`Self::start`].
+    pub fn start_with(setup: &Setup, rights: &Rights) -> Result<Self, StartError> {
         let now = clock::unix_micros();
         let (mut store, records) = Store::open(setup.place.root())?;
         let facts = facts(setup);
@@ -128,14 +139,16 @@ impl Service {
             Desk::replayed(facts, now, records).ok_or_else(foreign)?
         };
         // What was about to be removed when the service ended; what cannot be does no harm.
-        let _ = std::fs::remove_dir_all(setup.place.all_gone());
+        for gone in std::fs::read_dir(setup.place.all_gone()).into_iter().flatten().flatten() {
+            run_files::remove(&gone.path());
+        }
         std::fs::create_dir_all(setup.place.all_gone()).map_err(|problem| LogError::File {
             name: format!("state of the service {}", setup.place.root().display()),
             problem,
         })?;
         // What was over long ago is not read again.
         store.replace(&desk.records())?;
-        Threads::start(setup, (desk, store, out), now)
+        Threads::start((setup, rights), (desk, store, out), now)
     }
 
     /// The service as it is asked.
@@ -178,7 +191,7 @@ struct Threads;
 
 impl Threads {
     fn start(
-        setup: &Setup,
+        (setup, rights): (&Setup, &Rights),
         (desk, store, out): (Desk, Store, Out),
         now: Moment,
     ) -> Result<Service, StartError> {
@@ -214,6 +227,7 @@ impl Threads {
             past: past.clone(),
             machines: machines.clone(),
             readies: readies.clone(),
+            rights: rights.clone(),
         };
         let to_open = Arc::new(Mutex::new(to_open));
         for _ in 0..OPENERS {
@@ -262,6 +276,7 @@ impl Threads {
             lately,
             timings,
             place: setup.place.clone(),
+            rights: rights.clone(),
             clock: clock::unix_micros,
         };
         let held = Held {

@@ -2,9 +2,14 @@
 //!
 //! A file is moved once it is dealt with, so that what is in the directory is what is to be done. That it is submitted once, even if
 //! the service ends between the two, is seen to by a word made of its name and content.
+//!
+//! Where root has started the service a file runs as its owner, and that has to be somebody who has put it there: a directory
+//! counts to which nobody may write but its owner and root, and in it files of its owner, or any in one of root's. Everything there
+//! is done as that owner, as names in it may lead anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,14 +17,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 use slackline_local::clock;
+use slackline_local::run_as::{RunAs, act};
 
 use crate::api::Submit;
 use crate::desk::{Answer, Refusal, RefusalKind};
 use crate::front::Front;
 use crate::http::Say;
-use crate::users::Users;
+use crate::run_files::refuse_shared;
 use crate::who::{Role, Who};
 
 /// Time between two looks at a directory.
@@ -49,16 +56,19 @@ impl DropBox {
     pub fn open(dir: &Path, front: Front, say: Say) -> Result<Self, std::io::Error> {
         let named =
             |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
-        for place in [SUBMITTED, REFUSED] {
-            fs::create_dir_all(dir.join(place)).map_err(named)?;
+        let is_shared = !front.rights().are_of_root();
+        if is_shared || !dir.exists() {
+            fs::create_dir_all(dir).map_err(named)?;
         }
-        let look = Looking {
-            dir: fs::canonicalize(dir).map_err(named)?,
-            front,
-            say,
-            users: Users::default(),
-            told: BTreeMap::new(),
-        };
+        let dir = fs::canonicalize(dir).map_err(named)?;
+        let owner = if is_shared { None } else { Some(trusted(&dir).map_err(std::io::Error::other)?) };
+        {
+            let _acting = act(theirs(owner).as_ref())?;
+            for place in [SUBMITTED, REFUSED] {
+                fs::create_dir_all(dir.join(place)).map_err(named)?;
+            }
+        }
+        let look = Looking { dir, owner, front, say, told: BTreeMap::new() };
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         let thread =
@@ -79,9 +89,10 @@ impl Drop for DropBox {
 
 struct Looking {
     dir: PathBuf,
+    /// Whose the directory is, and of which group, where files run as their owner.
+    owner: Option<(u32, u32)>,
     front: Front,
     say: Say,
-    users: Users,
     /// What was said last of a file that could not be dealt with.
     told: BTreeMap<PathBuf, String>,
 }
@@ -100,6 +111,16 @@ impl Looking {
     }
 
     fn look(&mut self, stop: &AtomicBool) {
+        if let Some(owner) = self.owner
+            && trusted(&self.dir).as_ref() != Ok(&owner)
+        {
+            let problem = "found it to be another directory, or open to others, expected it as it was when the service started";
+            return self.tell(&self.dir.clone(), problem);
+        }
+        let _acting = match act(theirs(self.owner).as_ref()) {
+            Ok(acting) => acting,
+            Err(error) => return self.tell(&self.dir.clone(), &error.to_string()),
+        };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) => return self.tell(&self.dir.clone(), &error.to_string()),
@@ -132,7 +153,14 @@ impl Looking {
     /// # Errors
     /// Why it stays where it is.
     fn take(&self, file: &Path) -> Result<(), String> {
-        let metadata = fs::metadata(file).map_err(|error| error.to_string())?;
+        // What is looked at is what is read: neither a link nor a pipe.
+        let opened = rustix::fs::open(
+            file,
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        let mut opened = fs::File::from(opened.map_err(|error| error.to_string())?);
+        let metadata = opened.metadata().map_err(|error| error.to_string())?;
         let written =
             Duration::new(u64::try_from(metadata.mtime()).unwrap_or(0), metadata.mtime_nsec() as u32);
         // One that is of the future has been set so, and is whole.
@@ -141,7 +169,8 @@ impl Looking {
             return Ok(());
         }
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let bytes = fs::read(file).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        opened.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         let key = key(&name, &bytes, metadata.mtime());
         let Ok(document) = String::from_utf8(bytes) else {
             return self.refuse(
@@ -154,7 +183,24 @@ impl Looking {
         let submit =
             Submit { document, file: Some(name.clone()), directory, key: Some(key), ..Submit::default() };
         // A file is its owner's.
-        let who = Who::new(self.users.name(metadata.uid()), Role::Submit);
+        let uid = metadata.uid();
+        let of_others = |(owner, _)| owner != 0 && owner != uid || metadata.nlink() > 1;
+        if self.owner.is_some_and(of_others) {
+            return self.refuse(
+                file,
+                &name,
+                "found a file of somebody else, or one with several names, expected the owner's",
+            );
+        }
+        let rights = self.front.rights();
+        // Users are looked up by programs, which are this process's.
+        let (user, runs_as) = {
+            let _itself = act(None).map_err(|error| error.to_string())?;
+            let user = rights.users().name(uid);
+            let runs_as = rights.of_user(uid, &user);
+            (user, runs_as)
+        };
+        let who = Who::new(user, Role::Submit).running_as(runs_as);
         let asked = self.front.submission(submit).and_then(|ask| self.front.ask_and_wait(who, ask));
         match asked {
             Ok(Answer::Accepted(accepted)) => {
@@ -180,6 +226,30 @@ impl Looking {
         let to = self.dir.join(place).join(name);
         fs::rename(file, &to).map_err(|error| format!("cannot be moved to {}: {error}", to.display()))
     }
+}
+
+/// Whoever the files of a directory are read and moved as.
+fn theirs(owner: Option<(u32, u32)>) -> Option<RunAs> {
+    owner.filter(|(uid, _)| *uid != 0).map(|(uid, gid)| RunAs::new(uid, gid, []))
+}
+
+/// Whose a directory is to which nobody else but root may write.
+///
+/// # Errors
+/// Others may, or may put something else in its place, if it is root's.
+fn trusted(dir: &Path) -> Result<(u32, u32), String> {
+    let found = fs::symlink_metadata(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    if !found.is_dir() || found.mode() & 0o022 != 0 {
+        return Err(format!(
+            "{}: found a directory that others than its owner may write to, expected one of one user, as flows run as the owner of \
+             their file",
+            dir.display()
+        ));
+    }
+    if found.uid() == 0 {
+        refuse_shared(dir)?;
+    }
+    Ok((found.uid(), found.gid()))
 }
 
 fn is_flow_file(path: &Path) -> bool {

@@ -7,8 +7,8 @@
 //! - [`record`]: what is written down, so that nothing that was acknowledged is lost;
 //! - [`cron`]: when something recurs;
 //! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
-//! - [`core`], [`front`]: the service at work, and how it is asked;
-//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `tls`.
+//! - [`core`], [`front`]: the service at work, and how it is asked; `run_files`: state directories of runs, and whose they are;
+//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`rights`]: as whom flows run; [`metrics`], [`audit`], `tls`.
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
@@ -28,6 +28,8 @@ pub mod opener;
 pub mod place;
 pub mod predictor;
 pub mod record;
+pub mod rights;
+mod run_files;
 pub mod scheduler;
 pub mod store;
 pub mod times;

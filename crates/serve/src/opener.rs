@@ -11,6 +11,7 @@ use slackline::run::{
     Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
 };
 use slackline_local::LogError;
+use slackline_local::run_as::{RunAs, act};
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
 
@@ -19,6 +20,8 @@ use crate::desk::{FlowFacts, Heard, JobFacts, Opened};
 use crate::flow_file::{are_there, awaited, file_of, parameters};
 use crate::place::Place;
 use crate::record::Wanted;
+use crate::rights::{NotKnown, Rights};
+use crate::run_files;
 use crate::{Moment, SECOND};
 
 /// What jobs took, as it is known now.
@@ -81,6 +84,8 @@ pub struct Opener {
     pub machines: Machines,
     /// Where open runs go.
     pub readies: Readies,
+    /// As whom flows run.
+    pub rights: Rights,
 }
 
 impl Opener {
@@ -93,19 +98,44 @@ impl Opener {
             match errand {
                 Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
                 Errand::Look { number, wanted } => {
-                    // What cannot be read is said when it is opened.
-                    let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-                    tell(Heard::Files { number, are_there: are_there(&patterns) });
+                    tell(Heard::Files { number, are_there: self.has_files(&wanted) });
                 }
                 // What stays is removed when the service is started again.
-                Errand::Remove(directory) => drop(std::fs::remove_dir_all(directory)),
+                Errand::Remove(directory) => run_files::remove(&directory),
             }
         }
     }
 
+    /// Whether the files are there that a submission waits for, as its user sees it. What cannot be read, and users that are not
+    /// there, are said when it is opened.
+    fn has_files(&self, wanted: &Wanted) -> bool {
+        let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
+        let Ok(user) = self.rights.of(wanted) else { return true };
+        let Ok(_acting) = act(user.as_ref()) else { return true };
+        are_there(&patterns)
+    }
+
+    /// As whom a submission runs, whose state directory is there then.
+    fn user(&self, wanted: &Wanted) -> Result<Option<RunAs>, NotKnown> {
+        let user = self.rights.of(wanted)?;
+        let state = self.place.run(&wanted.name);
+        let ready = match &user {
+            Some(user) => run_files::make(&state, user),
+            // Root does nothing in what is somebody else's.
+            None if self.rights.are_of_root() => run_files::refuse_others(&state, 0),
+            None => Ok(()),
+        };
+        ready.map_err(|problem| NotKnown { problem, is_final: true })?;
+        Ok(user)
+    }
+
     fn open(&self, number: u64, wanted: &Wanted) -> Heard {
+        let user = match self.user(wanted) {
+            Ok(user) => user,
+            Err(NotKnown { problem, is_final }) => return Heard::NotOpened { number, problem, is_final },
+        };
         let mut unrunnable = Unrunnable::default();
-        match self.opened(wanted, &mut unrunnable) {
+        match self.opened(wanted, user.as_ref(), &mut unrunnable) {
             Ok(ready) => {
                 let opened = facts(number, &ready.run, unrunnable.0);
                 self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(number, ready);
@@ -118,7 +148,7 @@ impl Opener {
         }
     }
 
-    fn opened(&self, wanted: &Wanted, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+    fn opened(&self, wanted: &Wanted, user: Option<&RunAs>, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
         let submit = &wanted.submit;
         let state = self.place.run(&wanted.name);
@@ -135,6 +165,8 @@ impl Opener {
             Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
         request.beside_others =
             Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
+        // All that is read and written from here on is the user's.
+        let _acting = act(user).map_err(|error| invalid(error.to_string()))?;
         let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
         let followed = Some(run.follow(&known));

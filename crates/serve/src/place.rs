@@ -3,6 +3,7 @@
 //! ```text
 //! service.log       what was submitted, and what became of it
 //! flows/NAME/       the state directory of the runs of a name, as `run` has it
+//! users/USER/NAME/  the same, of a user as whom their flows run: theirs, in a directory that is the service's
 //! gone/             state directories that are about to be removed
 //! engine/           of the engine: which workers are at work
 //! past.history      what jobs took
@@ -27,9 +28,9 @@ impl Place {
         &self.0
     }
 
-    /// The state directory of the runs of a name.
+    /// The state directory of the runs of a name; that of another user's has their name before it.
     pub fn run(&self, name: &str) -> PathBuf {
-        self.0.join("flows").join(name)
+        self.0.join(if name.contains('/') { "users" } else { "flows" }).join(name)
     }
 
     /// Where the state directory of a name is before it is removed.

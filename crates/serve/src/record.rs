@@ -24,6 +24,9 @@ pub struct Wanted {
     /// Of something that recurs: its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<String>,
+    /// The number of the user as whom it runs; none if it is the service's user, whoever that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<u32>,
 }
 
 /// Something that recurs.
@@ -43,6 +46,9 @@ pub struct Recurring {
     /// Whether it is paused.
     #[serde(default)]
     pub paused: bool,
+    /// The number of the user as whom it runs; none if it is the service's user, whoever that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<u32>,
 }
 
 impl Recurring {

@@ -45,6 +45,7 @@ impl Store {
             |problem| LogError::File { name: format!("state of the service {}", state.display()), problem };
         std::fs::create_dir_all(state).map_err(refused)?;
         let log = Log::open(LOG, &path)?;
+        for_service_alone(&path).map_err(refused)?;
         let texts = log.texts()?;
         let bytes = texts.iter().map(|text| text.len() as u64).sum();
         let records = texts.iter().map(|text| serde_json::from_slice(text).map_err(|e| log.unreadable(&e)));
@@ -81,6 +82,8 @@ impl Store {
         // One that was begun and never finished was not yet anything.
         let _ = std::fs::remove_file(&beside);
         let log = Log::open(LOG, &beside)?;
+        for_service_alone(&beside)
+            .map_err(|problem| LogError::File { name: LOG.name.to_owned(), problem })?;
         let texts = texts(records);
         log.append(texts.iter().map(Vec::as_slice))?;
         log.move_to(&beside, &self.path)?;
@@ -89,6 +92,12 @@ impl Store {
         self.fresh = self.bytes;
         Ok(())
     }
+}
+
+/// Flow files of everybody are in it.
+fn for_service_alone(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }
 
 fn texts(records: &[Record]) -> Vec<Vec<u8>> {

@@ -56,6 +56,9 @@ pub struct Token {
     pub role: Role,
     /// When it was made.
     pub created: Timestamp,
+    /// The user of this machine as whom their flows run, where root has started the service; they may not submit there if it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<String>,
     /// Hexadecimal digits of the hash.
     sha256: String,
 }
@@ -97,6 +100,14 @@ impl Tokens {
     /// # Errors
     /// The file cannot be read: then nobody is known.
     pub fn who(&self, token: &str) -> Result<Option<Who>, TokenError> {
+        Ok(self.known(token)?.map(|known| Who::new(known.name, known.role)))
+    }
+
+    /// What is known of a token.
+    ///
+    /// # Errors
+    /// The file cannot be read: then nobody is known.
+    pub fn known(&self, token: &str) -> Result<Option<Token>, TokenError> {
         let hash = hash(token);
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         self.refresh(&mut read)?;
@@ -104,7 +115,7 @@ impl Tokens {
         for known in &read.1 {
             let is_it: Choice = known.sha256.as_bytes().ct_eq(hash.as_bytes());
             if bool::from(is_it) {
-                found = Some(Who::new(known.name.clone(), known.role));
+                found = Some(known.clone());
             }
         }
         Ok(found)
@@ -125,6 +136,20 @@ impl Tokens {
     /// # Errors
     /// A name that there is, or that is none; a file that cannot be written.
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
+        self.add_as(name, role, None, now)
+    }
+
+    /// The same whose flows run as a user of this machine.
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    pub fn add_as(
+        &self,
+        name: &str,
+        role: Role,
+        run_as: Option<String>,
+        now: Timestamp,
+    ) -> Result<String, TokenError> {
         let is_name = !name.is_empty() && name.len() <= 100 && !name.contains(|c: char| c.is_control());
         if !is_name {
             let message = format!("found the name {name:?}, expected at most 100 characters that print");
@@ -140,7 +165,7 @@ impl Tokens {
                     "found a token of {name} already, expected another name, or that it is removed first"
                 )));
             }
-            tokens.push(Token { name: name.to_owned(), role, created: now, sha256: hash(&token) });
+            tokens.push(Token { name: name.to_owned(), role, created: now, run_as, sha256: hash(&token) });
             Ok(())
         })?;
         Ok(token)

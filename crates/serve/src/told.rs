@@ -1,6 +1,7 @@
 //! Why a flow waits, and what its attempts said: read from the journals of the runs, as they are at that moment.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use slackline::explain::{explain, flow_times};
 use slackline::names::unknown;
@@ -14,6 +15,7 @@ use crate::SECOND;
 use crate::api::{self, Explanation, Submission};
 use crate::desk::{Answer, Ask, Refusal, RefusalKind};
 use crate::front::Front;
+use crate::run_files::act_as_owner;
 use crate::who::Who;
 
 /// As many submissions are looked at beside the one that is explained: those that began last.
@@ -106,6 +108,8 @@ impl Front {
         let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
         let logs = Logs::find(&look, of).map_err(not_found)?;
         let mut out = Vec::new();
+        let state = self.place.run(&shown.name);
+        let _acting = act_as_owner(&state).map_err(|error| invalid(error.to_string()))?;
         // Whoever shows it sees to what it shows.
         let said = logs.write(&|said| said, &mut out).map_err(|error| invalid(error.to_string()))?;
         let mut text = String::from_utf8_lossy(&out).into_owned();
@@ -125,7 +129,7 @@ impl Front {
 
     /// The run of a submission, as it is now.
     fn look(&self, shown: &Submission) -> Result<Look, Refusal> {
-        let found = look(&self.place.run(&shown.name)).map_err(|error| invalid(error.to_string()))?;
+        let found = look_as_owner(&self.place.run(&shown.name)).map_err(invalid)?;
         found.ok_or_else(|| Refusal {
             kind: RefusalKind::Conflict,
             message: format!("{} has not begun, so that nothing is known of it", shown.number),
@@ -148,7 +152,7 @@ impl Front {
         for other in all.iter().filter(was_there).take(BESIDE) {
             // Of submissions of one name the last has the directory.
             if names.insert(other.name.clone())
-                && let Ok(Some(look)) = look(&self.place.run(&other.name))
+                && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
                 looks.push((other.number.to_string(), look));
             }
@@ -202,6 +206,12 @@ impl Front {
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
         Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
     }
+}
+
+/// The run of a state directory as its owner sees it: what is there may lead anywhere.
+fn look_as_owner(state: &Path) -> Result<Option<Look>, String> {
+    let _acting = act_as_owner(state).map_err(|error| error.to_string())?;
+    look(state).map_err(|error| error.to_string())
 }
 
 /// The flow that is meant.

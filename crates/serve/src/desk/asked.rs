@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Desk, Entry, Out, Told};
 use crate::api::{self, Accepted, Change, Overlap, State};
 use crate::record::{Changed, Record, Wanted};
-use crate::who::{Role, Who};
+use crate::who::{Role, RunsAs, Who};
 use crate::{Moment, SECOND, timestamp};
 
 /// What is asked.
@@ -208,6 +208,10 @@ impl Desk {
                 ),
             );
         }
+        if let RunsAs::Nobody(why) = &who.runs_as {
+            return refused(RefusalKind::Forbidden, why.clone());
+        }
+        let name = who.runs_as.own_name(&name);
         if let Some(key) = &submit.key {
             if key.is_empty() || key.len() > 200 {
                 let found = key.len();
@@ -234,7 +238,8 @@ impl Desk {
             );
         }
         self.rates.entry(who.name.clone()).or_default().push_back(now);
-        let wanted = Wanted { submit, name, user: who.name.clone(), since: now, recurrence: None };
+        let run_as = who.runs_as.uid();
+        let wanted = Wanted { submit, name, user: who.name.clone(), since: now, recurrence: None, run_as };
         Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
     }
 

@@ -57,8 +57,9 @@ impl Again {
             *value =
                 self.times.filled(value, at).map_err(|problem| format!("parameter {name}: {problem}"))?;
         }
-        let Recurring { name, user, .. } = &self.recurring;
+        let Recurring { name, user, run_as, .. } = &self.recurring;
         Ok(Wanted {
+            run_as: *run_as,
             submit,
             name: name.clone(),
             user: user.clone(),
@@ -88,7 +89,15 @@ impl Desk {
         let user =
             self.recurring.get(&name).map_or_else(|| who.name.clone(), |again| again.recurring.user.clone());
         let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
-        let recurring = Recurring { name: name.clone(), user, submit, handled: now, last, paused: false };
+        let recurring = Recurring {
+            name: name.clone(),
+            user,
+            submit,
+            handled: now,
+            last,
+            paused: false,
+            run_as: who.runs_as.uid(),
+        };
         let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
         let again = Again::new(recurring, &self.facts.zone).map_err(invalid)?;
         again.at(now).map_err(invalid)?;
@@ -169,6 +178,12 @@ impl Desk {
     }
 
     /// What recurs, if whoever asks may change it.
+    /// What recurs is called where somebody says a name: theirs comes before that of others.
+    fn meant(&self, who: &Who, name: &str) -> String {
+        let own = who.runs_as.own_name(name);
+        if self.recurring.contains_key(&own) { own } else { name.to_owned() }
+    }
+
     fn own_recurring(&mut self, who: &Who, name: &str) -> Result<&mut Again, Refusal> {
         let names: Vec<String> = self.recurring.keys().cloned().collect();
         let Some(again) = self.recurring.get_mut(name) else {
@@ -184,9 +199,10 @@ impl Desk {
     }
 
     pub(super) fn remove(&mut self, who: &Who, name: &str, out: &mut Out) -> Result<Answer, Refusal> {
+        let name = &self.meant(who, name);
         self.own_recurring(who, name)?;
         self.recurring.remove(name);
-        out.records.push(Record::RecursNoMore(name.to_owned()));
+        out.records.push(Record::RecursNoMore(name.clone()));
         Ok(Answer::Done(format!("{name} recurs no more; what was submitted of it goes on")))
     }
 
@@ -197,6 +213,7 @@ impl Desk {
         (name, paused): (&str, bool),
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
+        let name = &self.meant(who, name);
         let again = self.own_recurring(who, name)?;
         let went_on = again.recurring.paused && !paused;
         again.recurring.paused = paused;

@@ -110,9 +110,15 @@ fn let_in(house: &House, peer: Peer, request: &Request) -> Answered<Option<Who>>
         Peer::Unix(Some(uid)) => {
             // Root may become this user anyway.
             let role = if uid == house.own || uid == 0 { Some(Role::Operate) } else { house.others };
-            role.map(|role| Who::new(house.users.name(uid), role))
+            role.map(|role| {
+                let name = house.users.name(uid);
+                let runs_as = house.front.rights().of_user(uid, &name);
+                Who::new(name, role).running_as(runs_as)
+            })
         }
-        Peer::Tcp { is_own: true, .. } => house.loopback.map(|role| Who::new("loopback", role)),
+        Peer::Tcp { is_own: true, .. } => house
+            .loopback
+            .map(|role| Who::new("loopback", role).running_as(house.front.rights().of_other(None))),
         Peer::Unix(None) | Peer::Tcp { .. } => None,
     })
 }
@@ -123,8 +129,12 @@ fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
     let token = token.map(|(_, token)| token.trim()).filter(|token| !token.is_empty());
     let wrong = |message: &str| Refused::new(StatusCode::UNAUTHORIZED, message);
     let token = token.ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
-    match house.tokens.who(token) {
-        Ok(who) => who.ok_or_else(|| wrong("authorization: found a token that is not known")),
+    match house.tokens.known(token) {
+        Ok(Some(token)) => {
+            let runs_as = house.front.rights().of_other(token.run_as.as_deref());
+            Ok(Who::new(token.name, token.role).running_as(runs_as))
+        }
+        Ok(None) => Err(wrong("authorization: found a token that is not known")),
         Err(error) => {
             (house.say)(&error.to_string());
             Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the service cannot read its tokens"))
@@ -176,7 +186,7 @@ pub(super) async fn require(State(least): State<Role>, request: Request, next: N
     let known = request.extensions().get::<Known>().and_then(|known| known.0.as_ref());
     let Some(who) = known else { return unknown().into_response() };
     if who.role < least {
-        let Who { name, role } = who;
+        let Who { name, role, .. } = who;
         let message = format!("{name} has the role {}, expected {}", role.name(), least.name());
         return Refused::new(StatusCode::FORBIDDEN, message).into_response();
     }

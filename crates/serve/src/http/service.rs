@@ -72,7 +72,7 @@ async fn asked(house: &House, who: Who) -> Answered<api::Service> {
 /// Who asks, and what they may.
 #[utoipa::path(get, path = "/api/v1/me", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = Me), Problems))]
-pub(super) async fn me(Asking(Who { name, role }): Asking) -> Response {
+pub(super) async fn me(Asking(Who { name, role, .. }): Asking) -> Response {
     document(StatusCode::OK, &Me { name, role })
 }
 

@@ -1,0 +1,188 @@
+//! As whom flows run: all as the user of the service or, where root has started it, each as the user who has submitted it.
+
+use std::sync::Arc;
+
+use slackline_local::RunAs;
+
+use crate::record::Wanted;
+use crate::users::Users;
+use crate::who::RunsAs;
+
+/// As whom flows run.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    kind: Kind,
+    /// As whom flows run of those who are no user of this machine, and whose token says nothing.
+    others: Option<String>,
+    users: Arc<Users>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// All as the user of the service.
+    #[default]
+    Service,
+    /// Each as who has submitted it: root has started the service.
+    Submitter,
+    /// The same where the engine, of that name, can be root alone.
+    Root(String),
+}
+
+/// Why it is not known as whom something runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotKnown {
+    /// What was found, and what was expected.
+    pub problem: String,
+    /// Whether that stays so, whoever starts the service.
+    pub is_final: bool,
+}
+
+impl Rights {
+    /// Those of a service that root has started, on an engine of that name. Flows of those who are no user of this machine run as
+    /// `others`, if that is said, and are refused otherwise.
+    pub fn of_root(engine: &str, others: Option<String>) -> Self {
+        let kind = if engine == "local" { Kind::Submitter } else { Kind::Root(engine.to_owned()) };
+        Self { kind, others, users: Arc::default() }
+    }
+
+    /// Whether root has started the service, so that flows run as who has submitted them.
+    pub fn are_of_root(&self) -> bool {
+        self.kind != Kind::Service
+    }
+
+    /// The users of this machine.
+    pub fn users(&self) -> &Users {
+        &self.users
+    }
+
+    /// As whom flows run of a user of this machine.
+    pub fn of_user(&self, uid: u32, name: &str) -> RunsAs {
+        match &self.kind {
+            Kind::Service => RunsAs::Service,
+            _ if uid == 0 => RunsAs::Root,
+            Kind::Root(engine) => RunsAs::Nobody(format!(
+                "found a submission of {name} to a service that root has started with --engine {engine}, on which all flows run \
+                 as root, expected one of root: a service with a user of its own takes it"
+            )),
+            // It is the name of a directory.
+            Kind::Submitter
+                if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0', '\n']) =>
+            {
+                RunsAs::Nobody(format!(
+                    "found a user {name:?}, expected a name that can be that of a directory"
+                ))
+            }
+            Kind::Submitter => RunsAs::User { uid, name: name.to_owned() },
+        }
+    }
+
+    /// As whom flows run of somebody who is no user of this machine: whose token says a user, or nothing.
+    pub fn of_other(&self, says: Option<&str>) -> RunsAs {
+        let Some(name) = says.or(self.others.as_deref()) else {
+            return match self.kind {
+                Kind::Service => RunsAs::Service,
+                _ => RunsAs::Nobody(
+                    "found somebody who is no user of this machine, and a service that root has started, expected to be told as whom \
+                     their flows run: by a token of `slackline token --add NAME --role ROLE --run-as USER`, or by `slackline serve \
+                     --run-as USER`"
+                        .to_owned(),
+                ),
+            };
+        };
+        let Some(uid) = self.users.number(name) else {
+            return RunsAs::Nobody(format!(
+                "found no user {name} on this machine, as whom their flows are to run"
+            ));
+        };
+        match self.kind {
+            Kind::Service if uid == own() => RunsAs::Service,
+            Kind::Service => RunsAs::Nobody(format!(
+                "found a token whose flows run as {name}, expected a service that root has started, or a token without --run-as"
+            )),
+            _ => self.of_user(uid, name),
+        }
+    }
+
+    /// As whom a submission runs; none for this process's user.
+    ///
+    /// # Errors
+    /// It is not known, or this process cannot be that user.
+    pub fn of(&self, wanted: &Wanted) -> Result<Option<RunAs>, NotKnown> {
+        let later = |problem| NotKnown { problem, is_final: false };
+        match (&self.kind, wanted.run_as) {
+            (Kind::Service, None) | (Kind::Submitter | Kind::Root(_), Some(0)) => Ok(None),
+            (Kind::Service, Some(uid)) if uid == own() => Ok(None),
+            (Kind::Submitter, Some(uid)) => {
+                self.users.account(uid).map(Some).map_err(|problem| NotKnown { problem, is_final: true })
+            }
+            (Kind::Service | Kind::Root(_), Some(uid)) => Err(later(format!(
+                "found a submission that runs as user {uid}, expected a service that root has started with --engine local"
+            ))),
+            // Of a service that was started so before flows ran as who submits them.
+            (Kind::Submitter | Kind::Root(_), None) if wanted.user == self.users.name(0) => Ok(None),
+            // It must not become root's because the service has.
+            (Kind::Submitter | Kind::Root(_), None) => Err(NotKnown {
+                problem: format!(
+                    "found a submission of {} that was made when the service had another user, expected that it is submitted again",
+                    wanted.user
+                ),
+                is_final: true,
+            }),
+        }
+    }
+}
+
+/// The number of the user of this process.
+pub fn own() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Submit;
+
+    fn wanted(user: &str, run_as: Option<u32>) -> Wanted {
+        let (submit, name) = (Submit::default(), "night".to_owned());
+        Wanted { submit, name, user: user.to_owned(), since: 0, recurrence: None, run_as }
+    }
+
+    #[test]
+    fn where_root_has_started_it_everybody_runs_as_themselves_and_nobody_as_root() {
+        let rights = Rights::of_root("local", None);
+        let anna = RunsAs::User { uid: 1_001, name: "anna".into() };
+        assert_eq!(rights.of_user(1_001, "anna"), anna);
+        assert_eq!((anna.own_name("night"), anna.uid()), ("anna/night".into(), Some(1_001)));
+        assert_eq!(rights.of_user(0, "root"), RunsAs::Root);
+        assert!(matches!(rights.of_user(5, "../x"), RunsAs::Nobody(_)));
+        assert!(matches!(rights.of_other(None), RunsAs::Nobody(why) if why.contains("--run-as")));
+        assert!(matches!(rights.of_other(Some("no such user")), RunsAs::Nobody(_)));
+        assert_eq!(rights.of_other(Some("root")), RunsAs::Root);
+        assert_eq!(Rights::of_root("local", Some("root".into())).of_other(None), RunsAs::Root);
+        // What was submitted to a service with a user of its own does not become root's.
+        assert!(rights.of(&wanted("anna", None)).unwrap_err().is_final);
+        assert_eq!(rights.of(&wanted("root", None)), Ok(None));
+        assert_eq!(rights.of(&wanted("ops", Some(0))), Ok(None));
+        let gone = rights.of(&wanted("anna", Some(4_000_000_000))).unwrap_err();
+        assert!(gone.is_final && gone.problem.contains("4000000000"), "{}", gone.problem);
+    }
+
+    #[test]
+    fn engines_of_other_machines_are_for_root_alone() {
+        let rights = Rights::of_root("ssh", None);
+        assert!(matches!(rights.of_user(1_001, "anna"), RunsAs::Nobody(why) if why.contains("--engine ssh")));
+        assert_eq!(rights.of_user(0, "root"), RunsAs::Root);
+        assert!(!rights.of(&wanted("anna", Some(1_001))).unwrap_err().is_final);
+    }
+
+    #[test]
+    fn a_service_with_a_user_of_its_own_is_nobody_else() {
+        let rights = Rights::default();
+        assert_eq!(
+            (rights.of_user(1_001, "anna"), rights.of_other(None)),
+            (RunsAs::Service, RunsAs::Service)
+        );
+        assert_eq!(rights.of(&wanted("anna", None)), Ok(None));
+        assert!(!rights.of(&wanted("anna", Some(4_000_000_000))).unwrap_err().is_final);
+    }
+}
