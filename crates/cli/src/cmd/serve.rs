@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline_local::clock;
+use slackline_local::run_as::is_root;
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::core::{Service, Setup};
@@ -18,6 +19,7 @@ use slackline_serve::drop_box::DropBox;
 use slackline_serve::hooks::Hooks;
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
 use slackline_serve::place::Place;
+use slackline_serve::rights::{Rights, own};
 use slackline_serve::users;
 use slackline_serve::who::Role;
 
@@ -43,7 +45,7 @@ Flows come by `slackline submit`, with --watch from files in a directory, and by
 `explain`, `logs`, `cancel`, `hold`, `change` and `drain` ask the service, by its socket in the state directory or by the \
 address of --listen, where / is a page to look at and /openapi.json says what else there is. docs/serve.md tells it all.
 
-Flows run as the user who started it. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
+Flows run as the user who started it; if that is root, each as the user of this machine who has submitted it. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
 goes on where it was when it is started again, and nothing that is done is done twice.")]
 pub(crate) struct Serve {
     /// Where the service keeps its files [default: serve, below the directory of runs]
@@ -94,6 +96,11 @@ pub(crate) struct Serve {
     /// What other users of the socket may [default: nothing]
     #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles(), help_heading = "Who may what")]
     socket_role: Option<Role>,
+    /// User as whom flows run of those who are no user of this machine, if root starts it [default: they may not submit]
+    ///
+    /// They come with a token that says no user of its own (`slackline token --run-as`), or by --loopback.
+    #[arg(long, hide_short_help = true, value_name = "USER", help_heading = "Who may what")]
+    run_as: Option<String>,
     /// Address to listen at; beyond this machine only with TLS and tokens
     #[arg(long, value_name = "HOST:PORT", help_heading = "Who may what")]
     listen: Option<SocketAddr>,
@@ -185,7 +192,8 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let flag = stop.clone();
     // Without a handler a signal ends the program at once, which loses nothing either.
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
-    let service = Service::start(&setup)?;
+    let rights = args.rights(setup.engine.name())?;
+    let service = Service::start_with(&setup, &rights)?;
     let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     let boxes = args
         .watch
@@ -193,6 +201,9 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
         .map(|dir| DropBox::open(dir, service.front().clone(), Arc::new(|line: &str| out::warn(line))));
     let boxes: Vec<DropBox> = boxes.collect::<Result<_, _>>()?;
     announce(args, &place, &server);
+    if rights.are_of_root() {
+        out::talk("root has started it: each flow runs as the user who has submitted it");
+    }
     tell_the_manager("READY=1");
     while !stop.load(Ordering::SeqCst) && !service.has_ended() {
         clock::pause(PAUSE);
@@ -245,6 +256,19 @@ impl Serve {
             zone,
             says: Arc::new(|line: &str| out::talk(line)),
         })
+    }
+
+    /// As whom flows run.
+    fn rights(&self, engine: &str) -> anyhow::Result<Rights> {
+        if let Some(user) = &self.run_as {
+            let Some(uid) = users::Users::default().number(user) else {
+                bail!("--run-as: found {user}, expected a user of this machine");
+            };
+            if !is_root() && uid != own() {
+                bail!("--run-as: found {user}, expected a service that root has started, or its own user");
+            }
+        }
+        Ok(if is_root() { Rights::of_root(engine, self.run_as.clone()) } else { Rights::default() })
     }
 
     fn http(&self, place: &Place) -> anyhow::Result<HttpSetup> {

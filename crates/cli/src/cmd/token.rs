@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use slackline::report::{Column, Table};
 use slackline_serve::place::Place;
 use slackline_serve::tokens::{Token as Known, Tokens};
+use slackline_serve::users::Users;
 use slackline_serve::who::Role;
 
 use super::Answer;
@@ -21,6 +22,7 @@ use crate::{out, service};
 Examples:
   slackline token --add anna --role submit
   slackline token
+  slackline token --add build --role submit --run-as www-data
   slackline token --remove anna
 
 A token is shown once, when it is made; the service keeps a hash of it. It is sent as SLACKLINE_TOKEN by the verbs that ask a \
@@ -32,6 +34,9 @@ pub(crate) struct Token {
     /// What they may: look at everything, submit and change what is their own, or operate it all
     #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "add")]
     role: Option<Role>,
+    /// User of this machine as whom their flows run, if root has started the service [default: they may not submit there]
+    #[arg(long, value_name = "USER", requires = "add")]
+    run_as: Option<String>,
     /// Remove the token of somebody
     #[arg(long, value_name = "NAME")]
     remove: Option<String>,
@@ -47,7 +52,12 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
         (Some(name), Some(role), _) => {
             std::fs::create_dir_all(&state)
                 .with_context(|| format!("{}: cannot be made", state.display()))?;
-            let token = tokens.add(name, role, Timestamp::now())?;
+            if let Some(user) = &args.run_as
+                && Users::default().number(user).is_none()
+            {
+                bail!("--run-as: found {user}, expected a user of this machine");
+            }
+            let token = tokens.add_as(name, role, args.run_as.clone(), Timestamp::now())?;
             out::text(None, &format!("{token}\n"))?;
         }
         (_, _, Some(name)) => {
@@ -74,6 +84,7 @@ fn table(all: &[Known]) -> String {
     let table = Table::of(vec![
         words("name", &|one| one.name.clone()),
         words("role", &|one| one.role.name().to_owned()),
+        words("runs as", &|one| one.run_as.clone().unwrap_or_default()),
         words("made", &|one| service::clock(one.created, now)),
     ]);
     table.render(&out::view(None))
