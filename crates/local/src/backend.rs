@@ -224,6 +224,9 @@ pub struct Standing {
     /// Another priority.
     #[serde(default)]
     pub priority: Option<u32>,
+    /// When it is going to come again, seconds since the start of its run; none if that is not known.
+    #[serde(default)]
+    pub next: Option<f64>,
 }
 
 impl Standing {

@@ -133,8 +133,21 @@ impl Place {
 
     /// Brings a flow of somebody who may hold so many slots.
     fn bring_of(&self, to: &mut dyn Resident, flow: FlowDraft, quota: Option<(String, u32)>) -> Seat {
+        self.seat(to, flow, SeatRules { attempts_max: 2, slowstart: 1.0, standings: BTreeMap::new(), quota })
+    }
+
+    /// Brings a flow that stands in another way than its document says.
+    fn bring_as(
+        &self,
+        to: &mut dyn Resident,
+        flow: FlowDraft,
+        standings: BTreeMap<String, Standing>,
+    ) -> Seat {
+        self.seat(to, flow, SeatRules { attempts_max: 2, slowstart: 1.0, standings, quota: None })
+    }
+
+    fn seat(&self, to: &mut dyn Resident, flow: FlowDraft, rules: SeatRules) -> Seat {
         let name = flow.id.clone();
-        let rules = SeatRules { attempts_max: 2, slowstart: 1.0, standings: BTreeMap::new(), quota };
         let watcher = Watcher { name: name.clone(), log: self.log.clone() };
         to.seat(self.session(&name, flow), rules, Box::new(watcher)).unwrap()
     }
@@ -316,6 +329,37 @@ fn a_flow_that_is_cancelled_is_stopped_and_the_others_go_on() {
     assert_eq!(place.count("a", |what| matches!(what, What::Killed(_))), 2);
     assert_eq!((place.count("a", is_start), place.made("b").len()), (2, 3));
     assert!(!place.output("a").join("_SUCCESS").exists());
+}
+
+#[test]
+fn a_flow_comes_with_the_time_at_which_it_comes_again_as_long_as_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new(dir.path());
+    let mut resident = place.resident();
+    let go = dir.path().join("go");
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let again = Standing { next: Some(3600.0), ..Standing::default() };
+    let flow = place.flow("a", &waits, 3);
+    let a = place.bring_as(resident.as_mut(), flow, [("a".to_owned(), again)].into());
+    let (mut seen, mut is_changed) = (Vec::new(), false);
+    drive(resident.as_mut(), &mut Fifo::new(By::Flow), |driver| {
+        let next = driver.view().instance.flows().iter_enumerated().map(|(_, flow)| flow.next_release).next();
+        if let Some(next) = next.filter(|next| seen.last() != Some(next)) {
+            seen.push(next);
+        }
+        if !is_changed && place.count("a", is_start) == 2 {
+            driver.engine().stand(a, "a", Standing::default());
+            is_changed = true;
+        }
+        if seen.len() == 2 {
+            fs::write(&go, "").unwrap();
+        }
+        judged(driver.engine().ended()).is_empty()
+    });
+    // In the time of the service, which began a little before the run.
+    let [Some(next), None] = seen[..] else { panic!("{seen:?}") };
+    assert!((3600.0..3660.0).contains(&next.seconds()), "{next:?}");
+    assert_eq!((place.count("a", is_start), place.made("a").len()), (3, 3), "what ran went on");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
-use slackline_model::{Draft, FlowId, Instance, PhaseId, PhaseKind};
+use slackline_model::{Draft, FlowId, Instance, PhaseId, PhaseKind, Time};
 
 use crate::backend::{Seat, Standing};
 use crate::engine::seated::Busy;
@@ -62,7 +62,9 @@ impl Source<'_> {
         };
         let instance = Instance::new(&draft)?;
         let numbers = Numbers::new(&instance, self.jobs, &out);
-        Ok(Some((Arrived { seat: self.seat, first, numbers }, instance.excerpt(FlowId(0)))))
+        let mut arrival = instance.excerpt(FlowId(0));
+        arrival.announce(standing.next.map(|at| Time::from_seconds_nearest(at + self.later)));
+        Ok(Some((Arrived { seat: self.seat, first, numbers }, arrival)))
     }
 
     /// All tasks of a flow but those that are at work.

@@ -23,7 +23,7 @@ impl Arrival {
     }
 
     /// The flow will come again at that time.
-    pub(super) fn announce(&mut self, next: Option<Time>) {
+    pub fn announce(&mut self, next: Option<Time>) {
         self.flow.next_release = next;
     }
 

@@ -312,12 +312,13 @@ impl Entry {
         self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in
     }
 
-    /// How a flow stands for the engine.
-    pub(super) fn standing(&self, flow: &str, started: Moment) -> Standing {
+    /// How a flow stands for the engine, if it comes again then.
+    pub(super) fn standing(&self, flow: &str, started: Moment, next: Option<Moment>) -> Standing {
         let Changed { deadline, weight, priority } = self.changed(flow);
         let held = self.is_held(flow) || self.is_cancelled(flow);
-        let deadline = deadline.map(|at| at.saturating_sub(started) as f64 / SECOND as f64);
-        Standing { held, deadline, weight, priority }
+        let [deadline, next] =
+            [deadline, next].map(|at| at.map(|at| at.saturating_sub(started) as f64 / SECOND as f64));
+        Standing { held, deadline, weight, priority, next }
     }
 }
 
@@ -346,6 +347,7 @@ impl Desk {
 
     fn opened(&mut self, now: Moment, opened: Opened, out: &mut Out) {
         let Opened { number, started, flows, unrunnable } = opened;
+        let next = self.comes_again(number);
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let jobs = flows
             .iter()
@@ -367,7 +369,7 @@ impl Desk {
             } else if entry.is_held(&flow.flow) {
                 flow.state = FlowState::Held;
             }
-            standings.insert(flow.flow.clone(), entry.standing(&flow.flow, started));
+            standings.insert(flow.flow.clone(), entry.standing(&flow.flow, started, next));
         }
         entry.state = State::Live;
         let (cancelled, open): (Vec<&Here>, Vec<&Here>) = live
@@ -757,6 +759,7 @@ impl Desk {
 
     /// Tells the engine how the open flows of a submission stand.
     pub(super) fn stand_all(&mut self, number: u64, out: &mut Out) {
+        let next = self.comes_again(number);
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let Some(mut live) = entry.live.take() else { return };
         let started = live.started;
@@ -766,7 +769,7 @@ impl Desk {
                 (false, true) => FlowState::Running,
                 (false, false) => FlowState::Waiting,
             };
-            let standing = entry.standing(&here.flow, started);
+            let standing = entry.standing(&here.flow, started, next);
             out.effects.push(Effect::Stand { number, flow: here.flow.clone(), standing });
         }
         entry.live = Some(live);

@@ -104,6 +104,7 @@ impl Desk {
         out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
         let next = again.next;
         self.recurring.insert(name.clone(), again);
+        self.announce(&name, out);
         let said = next.map_or_else(String::new, |at| format!(", the next time at {}", timestamp(at)));
         let message = format!("{name} recurs{said}");
         self.event(out, now, Told { kind: "recurrence", number: None, flow: None, message: message.clone() });
@@ -177,13 +178,29 @@ impl Desk {
         self.handled(name, last, true);
     }
 
-    /// What recurs, if whoever asks may change it.
+    /// When what a submission is one time of comes the next time, as far as that is known: not of what is paused, and not of what is
+    /// held whenever it comes.
+    pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
+        let again = self.recurring.get(self.wanted(number)?.recurrence.as_ref()?)?;
+        again.next.filter(|_| !again.recurring.paused && !again.recurring.submit.held)
+    }
+
+    /// What recurs does so at other times than before: the engine is told of those of its flows that are scheduled.
+    fn announce(&mut self, name: &str, out: &mut Out) {
+        let numbers: Vec<u64> = self.series.get(name).into_iter().flatten().copied().collect();
+        let is_of_it = |number: &u64| self.wanted(*number).is_some_and(|of| of.recurrence.is_some());
+        for number in numbers.into_iter().filter(is_of_it).collect::<Vec<_>>() {
+            self.stand_all(number, out);
+        }
+    }
+
     /// What recurs is called where somebody says a name: theirs comes before that of others.
     fn meant(&self, who: &Who, name: &str) -> String {
         let own = who.runs_as.own_name(name);
         if self.recurring.contains_key(&own) { own } else { name.to_owned() }
     }
 
+    /// What recurs, if whoever asks may change it.
     fn own_recurring(&mut self, who: &Who, name: &str) -> Result<&mut Again, Refusal> {
         let names: Vec<String> = self.recurring.keys().cloned().collect();
         let Some(again) = self.recurring.get_mut(name) else {
@@ -203,6 +220,7 @@ impl Desk {
         self.own_recurring(who, name)?;
         self.recurring.remove(name);
         out.records.push(Record::RecursNoMore(name.clone()));
+        self.announce(name, out);
         Ok(Answer::Done(format!("{name} recurs no more; what was submitted of it goes on")))
     }
 
@@ -224,6 +242,7 @@ impl Desk {
         out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
         let next = again.next.filter(|_| !paused).map(|at| format!(", the next time at {}", timestamp(at)));
         let what = if paused { "is paused" } else { "goes on" };
+        self.announce(name, out);
         Ok(Answer::Done(format!("{name} {what}{}", next.unwrap_or_default())))
     }
 

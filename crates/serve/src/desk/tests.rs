@@ -356,6 +356,41 @@ fn what_recurs_is_paused_changed_and_removed() {
 }
 
 #[test]
+fn flows_of_what_recurs_come_with_its_next_time_as_long_as_there_is_one() {
+    let mut world = World::new(Limits::default());
+    world.ask(&anna(), Ask::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly"))).unwrap();
+    while world.opening.is_empty() {
+        world.pass(minutes(60));
+    }
+    let number = *world.opening.first().unwrap();
+    world.open(number, &[("f", 2, None)]);
+    let next = |world: &World| world.standings[&(number, "f".to_owned())].next;
+    let of = |world: &World| {
+        let next = crate::moment(world.recurrences().first()?.next?);
+        // The run began at the start of the world.
+        Some((next - START) as f64 / SECOND as f64)
+    };
+    assert!(of(&world).is_some_and(|next| START + (next * 1e6) as Moment > world.now + minutes(22 * 60)));
+    assert_eq!(next(&world), of(&world));
+    let pause = |paused| Ask::Pause { name: "nightly".into(), paused };
+    world.ask(&anna(), pause(true)).unwrap();
+    assert_eq!(next(&world), None);
+    world.ask(&anna(), pause(false)).unwrap();
+    assert_eq!(next(&world), of(&world));
+    let mut later = nightly(CatchUp::All);
+    later.schedule.as_mut().unwrap().cron = "0 5 * * *".into();
+    let before = next(&world);
+    world.ask(&anna(), Ask::Submit(Box::new(later), world::checked("nightly"))).unwrap();
+    assert!(next(&world) != before && next(&world) == of(&world));
+    world.ask(&anna(), Ask::Remove("nightly".into())).unwrap();
+    assert_eq!(next(&world), None);
+    // What is submitted by itself does not come again.
+    let alone = world.submit(&anna(), submit("alone"));
+    world.open(alone, &[("f", 2, None)]);
+    assert_eq!(world.standings[&(alone, "f".to_owned())].next, None);
+}
+
+#[test]
 fn roles_and_quotas_are_kept() {
     let mut world = World::new(Limits { queued_by_user: 2, rate_by_user: 5, live: 1, ..Limits::default() });
     let looker = Who::new("lo", Role::Look);
