@@ -306,6 +306,13 @@ impl World {
         self.told.iter().map(|event| event.kind.clone()).collect()
     }
 
+    /// What was told so far is kept no longer.
+    pub(super) fn forget_what_was_told(&mut self) {
+        self.told.clear();
+        self.alerted.clear();
+        self.forgotten.clear();
+    }
+
     pub(super) fn alerts(&self) -> Vec<String> {
         self.alerted.iter().map(|alert| alert.kind.name().to_owned()).collect()
     }

@@ -98,6 +98,24 @@ fn expected(cron: &str, from: Moment, until: Moment) -> Vec<Moment> {
     times
 }
 
+/// What the process has in memory, MiB: now, and most; nothing where that cannot be read.
+fn memory() -> Option<[u64; 2]> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.split_whitespace().next()?.parse::<u64>().ok()? >> 10)
+    };
+    Some([of("VmRSS:")?, of("VmHWM:")?])
+}
+
+/// Says how large things are at the end of a quarter; what the test keeps to look at is told by itself.
+fn tell(quarter: u64, memory: Option<[u64; 2]>, state: Option<&usize>, ended: u64) {
+    let memory =
+        memory.map_or_else(String::new, |[now, most]| format!("{now} MiB in memory, {most} at most, "));
+    let state = state.copied().unwrap_or_default();
+    println!("quarter {quarter}: {memory}{state} bytes of state, {ended} submissions over");
+}
+
 #[test]
 fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     let limits = Limits { remembered: 200, remembered_for: 7 * DAY, ..Limits::default() };
@@ -117,8 +135,12 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
     restarts.sort_unstable();
     let mut restarts = restarts.into_iter().peekable();
     let mut submitted: Vec<(String, Moment)> = Vec::new();
-    let (mut sizes, mut ended) = (Vec::<usize>::new(), 0_u64);
+    let (mut sizes, mut ended, mut quarter) = (Vec::<usize>::new(), 0_u64, 1);
     while world.now < until {
+        if world.now >= START + quarter * (until - START) / 4 {
+            tell(quarter, memory(), sizes.last(), ended);
+            quarter += 1;
+        }
         let next = [world.desk.due(), engine.next().map(|(at, _)| at), restarts.peek().copied()];
         let next = next.into_iter().flatten().min().unwrap().clamp(world.now, until);
         world.pass(next - world.now);
@@ -130,6 +152,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
             submitted.extend(world.submitted().into_iter().map(|wanted| (wanted.name, wanted.since)));
             world.records = world.desk.records();
             world.restart();
+            world.forget_what_was_told();
             // What was at work is started again.
             engine.ends.clear();
             let written = world
@@ -156,6 +179,7 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
             engine.admit(now, number, &name);
         }
     }
+    tell(quarter, memory(), sizes.last(), ended);
     submitted.extend(world.submitted().into_iter().map(|wanted| (wanted.name, wanted.since)));
     submitted.sort();
     // What was not over when records were written as few as they can be stands in those before and after.
