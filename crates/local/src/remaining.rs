@@ -40,7 +40,10 @@ fn left_of(flow: &FlowDraft, first: u32, done: &BTreeSet<TaskId>) -> Option<Flow
         let map = left(job.map.as_ref(), |task| is_open(PhaseKind::Map, task));
         let reduce = left(job.reduce.as_ref(), |task| is_open(PhaseKind::Reduce, task));
         if map.is_some() || reduce.is_some() {
-            jobs.push(JobDraft { map, reduce, ..job.clone() });
+            let JobDraft { id, after, min_slots, max_slots, run, recorded, .. } = job;
+            let (min_slots, max_slots) = (*min_slots, *max_slots);
+            let (id, after, run, recorded) = (id.clone(), after.clone(), run.clone(), recorded.clone());
+            jobs.push(JobDraft { id, after, map, reduce, min_slots, max_slots, run, recorded });
         }
     }
     let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();

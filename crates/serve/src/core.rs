@@ -454,6 +454,8 @@ impl Held {
 
     /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
     fn admit(&self, number: u64, standings: BTreeMap<String, Standing>) {
+        let user = self.desk.wanted(number).map(|wanted| wanted.user.clone());
+        let quota = user.zip(self.desk.slots_by_user());
         let mut readies = self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(ready) = readies.get_mut(&number)
             && let Some(followed) = ready.followed.take()
@@ -462,14 +464,12 @@ impl Held {
                 number,
                 name: self.desk.wanted(number).map_or_else(String::new, |wanted| wanted.name.clone()),
                 started: ready.run.session().started(),
-                followed: Box::new(followed),
+                followed: Box::new(followed.with_quota(quota.clone())),
                 standings: standings.clone(),
                 deadlines: self.desk.deadlines_of(number),
             });
         }
         drop(readies);
-        let user = self.desk.wanted(number).map(|wanted| wanted.user.clone());
-        let quota = user.zip(self.desk.slots_by_user());
         self.scheduler.order(Command::Admit { number, standings, quota });
     }
 

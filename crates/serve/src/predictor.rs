@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use slackline::PolicySpec;
+use slackline::parallel;
 use slackline::resident::Standing;
-use slackline::run::{Ahead, Completions, Followed, Outlook};
+use slackline::run::{Ahead, Completions, Followed, Kept, Outlook};
 use slackline_local::clock;
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
@@ -154,9 +155,11 @@ impl Predictor {
         let begun = clock::unix_micros();
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
-        let with = ahead.completions().unwrap_or_default();
+        let (with, kept) = ahead.resolved().unwrap_or_default();
+        // What is different from what is expected is so by itself, and not because a search went another way.
+        let ahead = ahead.keeping(&kept);
         let mut flows = self.expected(&with);
-        self.spread((time, number), &mut flows);
+        self.spread((time, number), &kept, &mut flows);
         let of = number.map(|number| self.meaning(number, &ahead, &with));
         Outlooked { took: clock::unix_micros().saturating_sub(begun), flows, of }
     }
@@ -175,17 +178,24 @@ impl Predictor {
         self.runs.get(&number)?.deadlines.get(flow).copied()
     }
 
-    /// Simulates the courses that things may take.
-    fn spread(&self, (now, freed): (Time, Option<u64>), flows: &mut BTreeMap<(u64, String), Expected>) {
-        let mut courses: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for course in self.outlook.courses(now, freed) {
-            let Some(ends) = course.under(self.by.clone()).completions() else { return };
-            for (name, at) in ends {
-                courses.entry(name).or_default().push(at);
-            }
+    /// Simulates the courses that things may take, on all processors.
+    fn spread(
+        &self,
+        (now, freed): (Time, Option<u64>),
+        kept: &Kept,
+        flows: &mut BTreeMap<(u64, String), Expected>,
+    ) {
+        let course = |k: usize| {
+            let course = self.outlook.course(now, freed, k).under(self.by.clone());
+            course.keeping(kept).completions().ok_or(())
+        };
+        let Ok(simulated) = parallel::map(Outlook::COURSES, parallel::processors(), course) else { return };
+        let mut courses: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (name, &at) in simulated.iter().flatten() {
+            courses.entry(name).or_default().push(at);
         }
         for (name, mut ends) in courses {
-            let Some((number, flow)) = split(&name) else { continue };
+            let Some((number, flow)) = split(name) else { continue };
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
             ends.sort_by(f64::total_cmp);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use slackline_algo::registry::{Capabilities, Flows, Planner, PolicyEntry, Speeds, Typed};
-use slackline_algo::woha;
+use slackline_algo::{auto, woha};
 use slackline_model::params::Settings;
 use slackline_model::{Cluster, FlowId, Objective};
 use slackline_policy::Policy;
@@ -244,6 +244,20 @@ impl PolicySpec {
     /// Whether it does what its plan says where all flows are known before they come.
     pub fn foresees(&self) -> bool {
         matches!(self.planner, Planner::Best)
+    }
+
+    /// The same policy as it looks ahead, unless something else is said: where it searches again and again as flows end, it does so
+    /// when they come alone.
+    #[must_use]
+    pub fn for_looks(&self) -> Self {
+        if !self.foresees() || self.spec.contains("ends=") {
+            return self.clone();
+        }
+        let own = self.settings.pairs().filter(|(name, _)| *name != "ends").collect::<Vec<_>>();
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        let settings = Settings::parse(auto::ENTRY.params, own.chain([("ends", "no")]));
+        let settings = settings.expect("invariant: what was read once is read again");
+        Self::of_entry(&auto::ENTRY, settings, &format!("{}:ends=no", self.spec))
     }
 
     /// A fresh policy for one run on that cluster. It learns of flows when they arrive.

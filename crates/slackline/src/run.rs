@@ -55,7 +55,7 @@ pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks};
 pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use outlook::{Ahead, Completions, Followed, Outlook};
+pub use outlook::{Ahead, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};

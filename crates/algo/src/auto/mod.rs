@@ -22,7 +22,7 @@
 //! - `headroom`: slots that are kept from long tasks;
 //! - `doubt`: how far off what is believed is;
 //! - `serving`: who is served until the next decision;
-//! - [`online`]: the policy;
+//! - [`online`]: the policy; [`kept`]: an order that it has come to, for courses of the same flows;
 //! - [`foreseen`], [`insertion`]: the searches where everything is known beforehand, for plans: of orders of flows, and of few
 //!   tasks one by one.
 
@@ -31,6 +31,7 @@ pub mod evaluate;
 pub mod foreseen;
 mod headroom;
 pub mod insertion;
+pub mod kept;
 mod known;
 pub mod online;
 mod positions;
@@ -40,4 +41,5 @@ pub mod snapshot;
 mod template;
 
 pub use evaluate::{Evaluator, Sequence};
+pub use kept::{Keeping, Noting, Resolve};
 pub use online::{Auto, ENTRY};

@@ -275,6 +275,16 @@ impl Auto {
         (self.headroom.rho, self.headroom.theta)
     }
 
+    /// The flows that are there in the order in force; none where phases of all flows go by their tails.
+    pub(super) fn order(&self) -> Option<&[FlowId]> {
+        self.order.flows.as_deref()
+    }
+
+    /// A flow goes first when it has been there so many times its time alone.
+    pub(super) fn wait(&self) -> f64 {
+        self.wait
+    }
+
     /// When a live flow goes first, if it is still there.
     pub fn goes_first_at(&self, flow: FlowId) -> Option<Time> {
         self.serving.limits.of(flow)

@@ -54,9 +54,10 @@ pub(crate) struct Serve {
     /// Policy, as in fair:by=flow
     #[arg(long, short, value_name = "POLICY", default_value = super::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
     policy: PolicySpec,
-    /// Policy that is looked ahead with [default: that of --policy]
+    /// Policy that is looked ahead with [default: that of --policy; of auto with ends=no]
     ///
-    /// A faster one gives predictions sooner where hundreds of flows are live.
+    /// A look ahead with auto:ends=no decides when flows come and not whenever some have ended, which takes a fraction of the time and
+    /// tells completions that are close (docs/serve.md). A faster policy gives predictions sooner where hundreds of flows are live.
     #[arg(long, hide_short_help = true, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     predict_with: Option<PolicySpec>,
     #[command(flatten)]
@@ -241,7 +242,7 @@ impl Serve {
         };
         let mut limits = self.limits.limits();
         limits.live_by_user = limits.live_by_user.min(limits.live);
-        let looks_with = self.predict_with.clone().unwrap_or_else(|| policy.clone());
+        let looks_with = self.predict_with.clone().unwrap_or_else(|| policy.for_looks());
         Ok(Setup {
             place,
             engine,

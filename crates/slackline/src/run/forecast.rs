@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Mutex, PoisonError};
 
 use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{PhaseDraft, TasksDraft};
@@ -93,7 +94,8 @@ struct PhaseCost {
 /// What is being simulated: since when, and where the answer comes.
 struct Thinking {
     since: Time,
-    answer: Receiver<BTreeMap<String, f64>>,
+    /// Locked by nobody: so that several threads may look at what is believed.
+    answer: Mutex<Receiver<BTreeMap<String, f64>>>,
 }
 
 impl Forecast {
@@ -101,7 +103,7 @@ impl Forecast {
         Self {
             policy,
             setting,
-            draft: session.workload().clone(),
+            draft: durations(session.workload()),
             flows: session::jobs(session.workload()).map(|job| job.flow.to_owned()).collect(),
             done: session::done(session),
             running: BTreeMap::new(),
@@ -134,7 +136,7 @@ impl Forecast {
         let mut this = Self {
             policy,
             setting,
-            draft: workload.clone(),
+            draft: durations(workload),
             flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
             done,
             running: BTreeMap::new(),
@@ -243,8 +245,8 @@ impl Forecast {
 
     /// What was being simulated, if that is done by now.
     fn take_in(&mut self, now: Time) {
-        let Some(thinking) = &self.thinking else { return };
-        match thinking.answer.try_recv() {
+        let Some(thinking) = &mut self.thinking else { return };
+        match thinking.answer.get_mut().unwrap_or_else(PoisonError::into_inner).try_recv() {
             Err(TryRecvError::Empty) => return,
             // A policy that cannot be simulated: the last forecast stands.
             Err(TryRecvError::Disconnected) => {}
@@ -264,7 +266,7 @@ impl Forecast {
             // The answer is no longer wanted if the run has ended.
             let _ = completions(&draft, &policy, &setting, now).map(|expected| sender.send(expected));
         });
-        self.thinking = Some(Thinking { since: now, answer });
+        self.thinking = Some(Thinking { since: now, answer: Mutex::new(answer) });
     }
 
     /// What is left of the run from now on, if its tasks take so long.
@@ -376,6 +378,15 @@ impl Forecast {
         }
         if expected > 0.0 { took / expected } else { 1.0 }
     }
+}
+
+/// The workload without what its tasks do: it is copied for every look.
+fn durations(workload: &Draft) -> Draft {
+    let mut draft = workload.clone();
+    for job in draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs) {
+        (job.run, job.recorded) = (None, Vec::new());
+    }
+    draft
 }
 
 /// When each flow is done under a policy, not before `now`; `None` if it cannot be simulated.

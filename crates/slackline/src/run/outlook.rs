@@ -4,18 +4,27 @@
 //! Times are seconds since the service began, unless something else is said. A flow is called `RUN/FLOW` here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use slackline_local::Happening;
 use slackline_local::backend::Standing;
-use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::history::PhaseName;
 use slackline_model::{Draft, History, Objective, Time};
 
 use super::Run;
-use super::forecast::{self, COURSES, Forecast};
+use super::forecast::{COURSES, Forecast};
 use super::policy::Setting;
 use crate::policy_spec::PolicySpec;
+
+mod ahead;
+mod course;
+mod rations;
+#[cfg(test)]
+mod tests;
+
+use ahead::Quotas;
+pub use ahead::{Ahead, Completions, Kept};
 
 /// What is believed of the flows of several runs.
 pub struct Outlook {
@@ -34,15 +43,31 @@ struct Tracked {
     standings: BTreeMap<String, Standing>,
     /// The phases whose jobs ran before.
     known: BTreeSet<PhaseName>,
+    quota: Option<(String, u32)>,
 }
 
 /// A run as it begins, to be watched.
 pub struct Followed {
     forecast: Forecast,
     known: BTreeSet<PhaseName>,
+    /// Whose it is, and how many slots all runs of theirs may hold together.
+    quota: Option<(String, u32)>,
 }
 
 impl Followed {
+    /// A run that has just begun, of which nothing but its workload is known: task by task.
+    pub fn of(workload: &Draft, policy: &PolicySpec) -> Self {
+        let setting = Setting { slowstart: 1.0, profile: None };
+        let forecast = Forecast::of_journal(policy.clone(), setting, workload, &[]);
+        Self { forecast, known: BTreeSet::new(), quota: None }
+    }
+
+    /// The same of somebody whose runs may hold only so many slots together; none for as many as there are.
+    #[must_use]
+    pub fn with_quota(self, quota: Option<(String, u32)>) -> Self {
+        Self { quota, ..self }
+    }
+
     /// By job of the run: its flow.
     pub fn flows(&self) -> &[String] {
         self.forecast.flows()
@@ -53,7 +78,8 @@ impl Run {
     /// The run as it is now, to be watched. What is known of its phases is that of [`Run::known`].
     pub fn follow(&self, known: &History) -> Followed {
         let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
-        Followed { forecast, known: known.records().map(|(name, ..)| name.clone()).collect() }
+        let known = known.records().map(|(name, ..)| name.clone()).collect();
+        Followed { forecast, known, quota: None }
     }
 }
 
@@ -64,20 +90,10 @@ impl Tracked {
     }
 }
 
-/// What is left of all flows at a moment, to be simulated.
-#[derive(Clone, Debug)]
-pub struct Ahead {
-    /// The flows, with what is believed of them.
-    pub draft: Draft,
-    now: Time,
-    policy: PolicySpec,
-    slowstart: f64,
-}
-
-/// When flows are going to be done, by name.
-pub type Completions = BTreeMap<String, f64>;
-
 impl Outlook {
+    /// In how many courses it is looked at what may come.
+    pub const COURSES: usize = COURSES as usize;
+
     /// What is believed where nothing runs yet, under a policy on these machines.
     pub fn new(
         policy: PolicySpec,
@@ -103,8 +119,8 @@ impl Outlook {
         later: f64,
         standings: BTreeMap<String, Standing>,
     ) {
-        let Followed { forecast, known } = followed;
-        self.runs.insert(number, Tracked { forecast, later, standings, known });
+        let Followed { forecast, known, quota } = followed;
+        self.runs.insert(number, Tracked { forecast, later, standings, known, quota });
     }
 
     /// What finished tasks of a flow took over what was expected of them, and how many there are: of phases whose jobs ran before.
@@ -146,14 +162,15 @@ impl Outlook {
         self.made(now, freed, |run, own| run.forecast.believed(own))
     }
 
-    /// What is left in the courses that it may take, each drawn; those of the same moment are the same again.
-    pub fn courses(&self, now: Time, freed: Option<u64>) -> Vec<Ahead> {
-        (0..COURSES).map(|k| self.made(now, freed, |run, own| run.forecast.drawn(own, k))).collect()
+    /// What is left in one of [`Outlook::COURSES`] courses that it may take, each drawn; those of the same moment are the same again.
+    pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> Ahead {
+        self.made(now, freed, |run, own| run.forecast.drawn(own, k as u64))
     }
 
     fn made(&self, now: Time, freed: Option<u64>, durations: impl Fn(&Tracked, Time) -> Draft) -> Ahead {
         let mut draft =
             Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
+        let mut quotas = Quotas::new();
         for (number, run) in &self.runs {
             let own = run.own(now);
             let left = run.forecast.ahead(&durations(run, own), own);
@@ -164,63 +181,17 @@ impl Outlook {
                 }
                 standing.applied(&mut flow);
                 flow.id = format!("{number}/{}", flow.id);
+                quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
                 draft.flows.push(flow.later(run.later));
             }
         }
-        Ahead { draft, now, policy: self.policy.clone(), slowstart: self.slowstart }
-    }
-}
-
-impl Ahead {
-    /// When the flows are going to be done; `None` where the policy is a program, or cannot be simulated.
-    pub fn completions(&self) -> Option<Completions> {
-        if self.draft.flows.is_empty() {
-            return Some(Completions::new());
+        Ahead {
+            draft,
+            now,
+            policy: self.policy.clone(),
+            slowstart: self.slowstart,
+            quotas: Arc::new(quotas),
+            kept: Kept::default(),
         }
-        if self.policy.is_program() {
-            return None;
-        }
-        let setting = Setting { slowstart: self.slowstart, profile: None };
-        forecast::completions(&self.draft, &self.policy, &setting, self.now)
-    }
-
-    /// The same without some flows.
-    #[must_use]
-    pub fn without(&self, is_one: impl Fn(&str) -> bool) -> Self {
-        let mut other = self.clone();
-        other.draft.flows.retain(|flow| !is_one(&flow.id));
-        other
-    }
-
-    /// The same under another policy.
-    #[must_use]
-    pub fn under(&self, policy: PolicySpec) -> Self {
-        Self { policy, ..self.clone() }
-    }
-
-    /// The same with so many times the slots on each machine, rounded up.
-    #[must_use]
-    pub fn with_slots(&self, times: f64) -> Self {
-        let mut other = self.clone();
-        let more = |slots: u32| (f64::from(slots) * times).ceil() as u32;
-        for machine in &mut other.draft.machines {
-            machine.slots = match machine.slots {
-                Slots::Universal(slots) => Slots::Universal(more(slots)),
-                Slots::Typed { map, reduce } => Slots::Typed { map: more(map), reduce: more(reduce) },
-            };
-        }
-        other
-    }
-
-    /// How many slots there are.
-    pub fn slots(&self) -> u64 {
-        let of = |machine: &MachineDraft| {
-            let each = match machine.slots {
-                Slots::Universal(slots) => slots,
-                Slots::Typed { map, reduce } => map + reduce,
-            };
-            u64::from(machine.count) * u64::from(each)
-        };
-        self.draft.machines.iter().map(of).sum()
     }
 }

@@ -66,7 +66,7 @@ fn a_flow_is_expected_when_the_simulator_has_what_is_left_of_it_done() {
     forecast.record(at(4.0), Happening::Done(map(0), 4.0));
     // Left of a: 0.5 and 4 seconds, then 4 from 5.5 on, reduce from 9.5; of b: 40 from 11.5 on, then the reduce.
     forecast.look_ahead(at(5.0));
-    let expected = forecast.thinking.take().unwrap().answer.recv().unwrap();
+    let expected = forecast.thinking.take().unwrap().answer.into_inner().unwrap().recv().unwrap();
     forecast.expected = expected;
     assert_eq!(forecast.of("f"), Prospect::Done(54.5));
     let failed = |is_final| {

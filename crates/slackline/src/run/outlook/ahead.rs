@@ -1,0 +1,168 @@
+//! What is left of all flows at a moment, to be simulated, and what would be if this or that were different.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use slackline_algo::auto::{Auto, Keeping, Noting, Resolve};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+use slackline_model::{Draft, FlowId, Instance, Time};
+use slackline_policy::Policy;
+
+use super::course;
+use super::rations::Rations;
+use crate::policy_spec::PolicySpec;
+
+/// When flows are going to be done, by name.
+pub type Completions = BTreeMap<String, f64>;
+
+/// By flow: whose it is, and how many slots all flows of theirs may hold together, where that is not all there are.
+pub(super) type Quotas = BTreeMap<String, (String, u32)>;
+
+/// What is left of all flows at a moment, to be simulated.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The flows, with what is believed of them.
+    pub draft: Draft,
+    pub(super) now: Time,
+    pub(super) policy: PolicySpec,
+    pub(super) slowstart: f64,
+    pub(super) quotas: Arc<Quotas>,
+    pub(super) kept: Kept,
+}
+
+/// What a policy has come to in a look ahead, for looks at the same flows where something else is different; nothing of policies that
+/// come to nothing that could be kept.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(Option<Arc<Order>>);
+
+/// What `auto` has come to.
+#[derive(Debug)]
+struct Order {
+    resolve: Resolve,
+    /// By name: the rank of a flow.
+    ranks: Option<BTreeMap<String, u32>>,
+}
+
+impl Order {
+    fn of(resolve: Resolve, instance: &Instance) -> Self {
+        let name = |flow: FlowId| instance.flow(flow).id.clone();
+        let ranks = resolve.order.as_ref().map(|order| order.iter().copied().map(name).zip(0..).collect());
+        Self { resolve, ranks }
+    }
+
+    /// The same for flows of another instance.
+    fn policy(&self, instance: &Instance) -> Keeping {
+        let order = self.ranks.as_ref().map(|ranks| {
+            let rank = |flow: &FlowId| ranks.get(&instance.flow(*flow).id).copied().unwrap_or(u32::MAX);
+            let mut flows: Vec<FlowId> = instance.flows().keys().collect();
+            flows.sort_by_key(|flow| (rank(flow), *flow));
+            flows
+        });
+        Keeping::new(&self.resolve.with_order(order))
+    }
+}
+
+impl Ahead {
+    /// When the flows are going to be done; `None` where the policy is a program, or cannot be simulated.
+    pub fn completions(&self) -> Option<Completions> {
+        self.resolved().map(|(completions, _)| completions)
+    }
+
+    /// The same, and what the policy has come to.
+    pub fn resolved(&self) -> Option<(Completions, Kept)> {
+        if self.draft.flows.is_empty() {
+            return Some((Completions::new(), self.kept.clone()));
+        }
+        if self.policy.is_program() {
+            return None;
+        }
+        let instance = Instance::new(&self.draft).ok()?;
+        if let Some(order) = &self.kept.0 {
+            let completions = self.ends(&instance, &mut order.policy(&instance))?;
+            return Some((completions, self.kept.clone()));
+        }
+        if self.policy.foresees() {
+            let mut noting = Noting::new(Auto::new(instance.objective(), self.policy.settings()));
+            let completions = self.ends(&instance, &mut noting)?;
+            let order = Order::of(noting.resolve(), &instance);
+            return Some((completions, Kept(Some(Arc::new(order)))));
+        }
+        let mut policy = self.policy.build(instance.cluster(), &instance.objective());
+        Some((self.ends(&instance, policy.as_mut())?, Kept::default()))
+    }
+
+    fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Option<Completions> {
+        let quota = |flow| {
+            let (owner, most) = self.quotas.get(&instance.flow(flow).id)?;
+            Some((owner.as_str(), *most))
+        };
+        let rations = Rations::new(instance.flows().keys().map(quota));
+        let ends = course::ends(instance, policy, self.slowstart, &rations)?;
+        let named = |(flow, end): (FlowId, Option<Time>)| {
+            Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
+        };
+        Some(ends.into_iter_enumerated().filter_map(named).collect())
+    }
+
+    /// The same where the policy keeps to what it has come to.
+    #[must_use]
+    pub fn keeping(mut self, kept: &Kept) -> Self {
+        self.kept = kept.clone();
+        self
+    }
+
+    /// The same without some flows.
+    #[must_use]
+    pub fn without(&self, is_one: impl Fn(&str) -> bool) -> Self {
+        let flows = self.draft.flows.iter().filter(|flow| !is_one(&flow.id)).cloned().collect();
+        let Draft { start, machines, pools, objective, weights, .. } = &self.draft;
+        let draft = Draft {
+            start: start.clone(),
+            machines: machines.clone(),
+            pools: pools.clone(),
+            objective: *objective,
+            weights: *weights,
+            flows,
+        };
+        Self {
+            draft,
+            policy: self.policy.clone(),
+            quotas: self.quotas.clone(),
+            kept: self.kept.clone(),
+            ..*self
+        }
+    }
+
+    /// The same under another policy.
+    #[must_use]
+    pub fn under(self, policy: PolicySpec) -> Self {
+        Self { policy, kept: Kept::default(), ..self }
+    }
+
+    /// The same with so many times the slots on each machine, rounded up.
+    #[must_use]
+    pub fn with_slots(&self, times: f64) -> Self {
+        let mut other = self.clone();
+        let more = |slots: u32| (f64::from(slots) * times).ceil() as u32;
+        for machine in &mut other.draft.machines {
+            machine.slots = match machine.slots {
+                Slots::Universal(slots) => Slots::Universal(more(slots)),
+                Slots::Typed { map, reduce } => Slots::Typed { map: more(map), reduce: more(reduce) },
+            };
+        }
+        other
+    }
+
+    /// How many slots there are.
+    pub fn slots(&self) -> u64 {
+        let of = |machine: &MachineDraft| {
+            let each = match machine.slots {
+                Slots::Universal(slots) => slots,
+                Slots::Typed { map, reduce } => map + reduce,
+            };
+            u64::from(machine.count) * u64::from(each)
+        };
+        self.draft.machines.iter().map(of).sum()
+    }
+}

@@ -1,0 +1,40 @@
+//! One course: flows under a policy on the simulator, for when they are done and for nothing else.
+//!
+//! No row is kept, and so none is judged: it is what [`crate::simulate`] does with exact durations, which tests hold it to.
+
+use slackline_model::id::TiVec;
+use slackline_model::schedule::NewRow;
+use slackline_model::{FlowId, Instance, SlotRange, Time};
+use slackline_policy::engine::RowId;
+use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
+use slackline_sim::{Options, Sim};
+
+use super::rations::{Rationed, Rations};
+
+/// When each flow of an instance is done; `None` of one that never is, and of all of them where the policy cannot go on.
+/// O(log) an instant, batch and decision.
+pub(super) fn ends(
+    instance: &Instance,
+    policy: &mut dyn Policy,
+    slowstart: f64,
+    rations: &Rations,
+) -> Option<TiVec<FlowId, Option<Time>>> {
+    let mut engine = Rationed::new(Sim::new(instance, Options::exact()), rations);
+    let mut ends = Ends(vec![None; instance.flows().len()].into());
+    let config = Config::plain().with_slowstart(slowstart);
+    let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);
+    while driver.step() {}
+    let failure = driver.close().failure;
+    failure.is_none().then_some(ends.0)
+}
+
+/// When flows are done, by their places in the document.
+struct Ends(TiVec<FlowId, Option<Time>>);
+
+impl Sink for Ends {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, flow: &FlowEnd, live: &Instance) {
+        self.0[live.flow(flow.flow).place] = flow.completion;
+    }
+}

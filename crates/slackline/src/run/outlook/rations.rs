@@ -1,0 +1,124 @@
+//! Users who may hold only so many slots, on the simulator: the rule of an engine that stays ([`Engine::room`]), for looks ahead.
+
+use std::collections::BTreeMap;
+
+use slackline_model::{FlowId, Instance, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, Start};
+
+/// Whose flows are, where that is somebody who may hold only so many slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rations {
+    /// By the place of a flow in the document: the number of its owner.
+    owners: Vec<Option<usize>>,
+    /// By owner: how many slots.
+    most: Vec<u32>,
+}
+
+impl Rations {
+    /// Those of flows in the order of the document, each with its owner and how many slots that may hold, if it has one.
+    pub(super) fn new<'a>(flows: impl IntoIterator<Item = Option<(&'a str, u32)>>) -> Self {
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let (mut owners, mut all) = (Vec::new(), Vec::new());
+        for flow in flows {
+            owners.push(flow.map(|(owner, most)| {
+                *numbers.entry(owner).or_insert_with(|| {
+                    all.push(most);
+                    all.len() - 1
+                })
+            }));
+        }
+        Self { owners, most: all }
+    }
+}
+
+/// An engine whose users hold no more than they may.
+pub(super) struct Rationed<'r, E> {
+    engine: E,
+    rations: &'r Rations,
+    /// By flow as the driver numbers them, which is as they arrive: its owner.
+    flows: Vec<Option<usize>>,
+    /// By owner: how many slots are held.
+    held: Vec<u32>,
+    /// Of what runs: whose it is, and how many slots it holds.
+    rows: BTreeMap<RowId, (usize, u32)>,
+}
+
+impl<'r, E: Engine> Rationed<'r, E> {
+    pub(super) fn new(engine: E, rations: &'r Rations) -> Self {
+        let held = vec![0; rations.most.len()];
+        Self { engine, rations, flows: Vec::new(), held, rows: BTreeMap::new() }
+    }
+
+    /// What a row held is free.
+    fn release(&mut self, row: RowId) {
+        if let Some((owner, slots)) = self.rows.remove(&row) {
+            self.held[owner] -= slots;
+        }
+    }
+
+    fn hear(&mut self, report: &Report) {
+        match report {
+            Report::Arrived(arrival) => {
+                let owner = self.rations.owners.get(arrival.flow().place.index());
+                self.flows.push(owner.copied().flatten());
+            }
+            Report::Finished { row, .. } | Report::Failed { row, .. } => self.release(*row),
+            _ => {}
+        }
+    }
+
+    fn owner(&self, flow: FlowId) -> Option<usize> {
+        self.flows.get(flow.index()).copied().flatten()
+    }
+}
+
+impl<E: Engine> Engine for Rationed<'_, E> {
+    fn capabilities(&self) -> Capabilities {
+        self.engine.capabilities()
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let before = reports.len();
+        let now = self.engine.poll(reports);
+        reports[before..].iter().for_each(|report| self.hear(report));
+        now
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        if let Some(owner) = self.owner(live.flow_of(start.phase)) {
+            self.held[owner] += start.count;
+            self.rows.insert(start.row, (owner, start.count));
+        }
+        self.engine.start(start, live);
+    }
+
+    fn order(&mut self, order: Order) {
+        if let Order::Kill(row) = order {
+            self.release(row);
+        }
+        self.engine.order(order);
+    }
+
+    fn master(&mut self, order: MasterOrder, live: &Instance) {
+        self.engine.master(order, live);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.engine.wake_at(at);
+    }
+
+    fn barred(&mut self) {
+        self.engine.barred();
+    }
+
+    /// O(1).
+    fn room(&mut self, flow: FlowId) -> u32 {
+        let own = self.owner(flow).map_or(u32::MAX, |owner| self.rations.most[owner] - self.held[owner]);
+        own.min(self.engine.room(flow))
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.engine.may_bring_flows()
+    }
+}

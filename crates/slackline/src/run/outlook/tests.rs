@@ -1,0 +1,100 @@
+//! Looks at what is left of several runs: as the judged simulator has it, and within what users may hold.
+
+use std::collections::BTreeMap;
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Combine, Instance, Metric, Seed};
+
+use super::*;
+use crate::{Options, Registry, simulate};
+
+fn machines(slots: u32) -> Vec<MachineDraft> {
+    let slots = Slots::Universal(slots);
+    vec![MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None }]
+}
+
+/// A workload of one flow: jobs one after the other, each of maps and reduces of so many seconds.
+fn workload(name: &str, jobs: &[(&[f64], &[f64])]) -> Draft {
+    let phase = |seconds: &[f64]| (!seconds.is_empty()).then(|| TasksDraft::Each(seconds.to_vec()).into());
+    let job = |(k, (maps, reduces)): (usize, &(&[f64], &[f64]))| JobDraft {
+        id: format!("j{k}"),
+        after: (k > 0).then(|| format!("j{}", k - 1)).into_iter().collect(),
+        map: phase(maps),
+        reduce: phase(reduces),
+        ..JobDraft::default()
+    };
+    let flow = FlowDraft::new(name, jobs.iter().enumerate().map(job).collect());
+    Draft { flows: vec![flow], ..Draft::default() }
+}
+
+fn drawn(rng: &mut ChaCha8Rng) -> Draft {
+    let each = |rng: &mut ChaCha8Rng| {
+        let n = random::integer(rng, 1, 9);
+        (0..n).map(|_| random::integer(rng, 1, 30) as f64).collect::<Vec<f64>>()
+    };
+    let [a, b, c, d] = [(); 4].map(|()| each(rng));
+    workload("f", &[(&a, &b), (&c, &d)])
+}
+
+/// Runs that begin so many seconds one after the other, each with its quota.
+fn outlook(policy: &str, slots: u32, apart: f64, runs: Vec<(Draft, Option<(String, u32)>)>) -> Outlook {
+    let policy = Registry::standard().parse(policy).unwrap();
+    let objective = Objective::new(Metric::Response, Combine::Sum);
+    let mut outlook = Outlook::new(policy.clone(), machines(slots), objective, 1.0);
+    for (number, (workload, quota)) in (1..).zip(runs) {
+        let followed = Followed::of(&workload, &policy).with_quota(quota);
+        outlook.track(number, followed, apart * (number - 1) as f64, BTreeMap::new());
+    }
+    outlook
+}
+
+#[test]
+fn completions_are_those_of_the_simulation_that_is_judged() {
+    let mut rng = random::rng(Seed(3), "outlook", 0);
+    for policy in ["fifo", "edf", "fair", "auto:rollouts=20", "auto:ends=no", "dmrs"] {
+        let runs = (0..14).map(|_| (drawn(&mut rng), None)).collect();
+        let ahead = outlook(policy, 6, 5.0, runs).ahead(Time::ZERO, None);
+        let instance = Instance::new(&ahead.draft).unwrap();
+        let spec = Registry::standard().parse(policy).unwrap();
+        let judged = simulate(&instance, &spec, &Options::exact(), None, None).unwrap().schedule;
+        let ends =
+            judged.flows.iter().map(|row| (instance.flow(row.flow).id.clone(), row.completion.unwrap()));
+        assert_eq!(ahead.completions().unwrap(), ends.collect::<Completions>(), "{policy}");
+    }
+}
+
+#[test]
+fn who_keeps_to_an_order_does_what_was_decided_once() {
+    let mut rng = random::rng(Seed(4), "outlook", 0);
+    for _ in 0..10 {
+        let runs = (0..14).map(|_| (drawn(&mut rng), None)).collect();
+        let ahead = outlook("auto:ends=no", 5, 0.0, runs).ahead(Time::ZERO, None);
+        let (expected, kept) = ahead.resolved().unwrap();
+        assert_eq!(ahead.clone().keeping(&kept).completions().unwrap(), expected);
+        let last = expected.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(name, _)| name.clone()).unwrap();
+        let without = ahead.keeping(&kept).without(|name| name == last).completions().unwrap();
+        assert_eq!(without.len(), expected.len() - 1);
+    }
+}
+
+#[test]
+fn of_somebody_who_may_hold_one_slot_one_task_at_a_time_is_expected() {
+    let anna = || Some(("anna".to_owned(), 1));
+    let four = |name| workload(name, &[(&[10.0; 4], &[])]);
+    for policy in ["fifo", "edf", "auto:ends=no", "auto"] {
+        let ends = |quota: Option<(String, u32)>| {
+            let runs = vec![(four("a"), quota.clone()), (four("b"), quota), (four("c"), None)];
+            let ahead = outlook(policy, 3, 5.0, runs).ahead(Time::ZERO, None);
+            let (ends, kept) = ahead.resolved().unwrap();
+            assert_eq!(ahead.keeping(&kept).completions().unwrap(), ends, "{policy}");
+            ends
+        };
+        let (with, free) = (ends(anna()), ends(None));
+        // Eight tasks of ten seconds one after the other; of the other user two at a time, from 10 s on.
+        assert_eq!(with["1/a"].max(with["2/b"]), 80.0, "{policy}: {with:?}");
+        assert_eq!(with["3/c"], 30.0, "{policy}: {with:?}");
+        assert!(with["3/c"] < free["3/c"], "{policy}: {with:?} and {free:?}");
+    }
+}
