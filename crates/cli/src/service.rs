@@ -84,6 +84,7 @@ pub(crate) fn shown(
         live.iter().flat_map(|one| one.flows.iter().map(move |flow| shown_flow(one, flow, now))).collect();
     let waiting = queued.iter().map(|one| shown::Flow {
         name: format!("{}/{}", one.number, one.name),
+        deadline: clock_if(one.deadline, now),
         verdict: if one.held { "held" } else { "queued" },
         ..shown::Flow::default()
     });
@@ -136,7 +137,7 @@ fn shown_job(job: &Job) -> shown::Job {
         after: job.after.join(", "),
         phases: [job.maps, job.reduces].map(|phase| (phase.done as usize, phase.tasks as usize)),
         at_work: (job.maps.running + job.reduces.running) as usize,
-        failed: 0,
+        failed: job.failed_attempts,
         took: String::new(),
     }
 }

@@ -165,11 +165,25 @@ pub enum Happening<'a> {
 pub trait Observer {
     /// Something happened at that time of the run.
     fn happened(&mut self, now: Time, what: Happening<'_>);
+
+    /// An attempt has a slot from that time of the run on: until its end is recorded, or it lets go of it.
+    fn holds(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
+
+    /// An attempt has its slot no more.
+    fn lets_go(&mut self, _attempt: u64) {}
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
     fn happened(&mut self, now: Time, what: Happening<'_>) {
         (**self).happened(now, what);
+    }
+
+    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+        (**self).holds(since, attempt, id, slot);
+    }
+
+    fn lets_go(&mut self, attempt: u64) {
+        (**self).lets_go(attempt);
     }
 }
 
@@ -438,12 +452,19 @@ impl<'a> Local<'a> {
         self.make_room(self.lane_of(id), slot);
         let mut running = Running::new(self.number(), id, slot, self.now);
         running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
-        self.observer.happened(self.now, Happening::Started(id));
+        self.tell_started(&running);
         if start.held {
             self.keep(start.row, running);
         } else {
             self.set_to_work(start.row, running);
         }
+    }
+
+    /// Tells that an attempt has its slot.
+    fn tell_started(&mut self, running: &Running) {
+        let Running { number, id, slot, start, .. } = *running;
+        self.observer.happened(self.now, Happening::Started(id));
+        self.observer.holds(start, number, id, slot);
     }
 
     /// Has the fleet start an attempt.

@@ -172,6 +172,11 @@ impl State {
         matches!(self, Self::Done | Self::Failed | Self::Cancelled | Self::Rejected)
     }
 
+    /// Whether nothing of it is scheduled yet.
+    pub fn has_not_begun(self) -> bool {
+        matches!(self, Self::Queued | Self::Opening)
+    }
+
     /// Its name in documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -206,15 +211,18 @@ pub struct Submission {
     pub held: bool,
     /// Its priority in the queue.
     pub priority: u32,
-    /// Its flows; empty before its inputs are looked up.
+    /// Its flows. Of one that has not begun they are read from its file, without their tasks; lists leave them out then.
     pub flows: Vec<Flow>,
+    /// Of one that has not begun: the first deadline of its flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
     /// The recurrence that it is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurrence: Option<Occurrence>,
     /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// What is expected of it, as it was said last.
+    /// What is expected of it, as it was said last; of one that is over, as it was said first. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
     /// The word of whoever sent it.
@@ -232,10 +240,11 @@ pub struct Occurrence {
 }
 
 /// How far a flow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowState {
     /// Nothing of it has started.
+    #[default]
     Waiting,
     /// Something of it has started.
     Running,
@@ -269,7 +278,7 @@ impl FlowState {
 }
 
 /// A flow of a submission.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Flow {
     /// Its name.
     pub flow: String,
@@ -282,7 +291,7 @@ pub struct Flow {
     pub deadline: Option<Timestamp>,
     /// Its weight.
     pub weight: f64,
-    /// How many tasks it has.
+    /// How many tasks it has; 0 before its inputs are looked up.
     pub tasks: u64,
     /// How many of them are done.
     pub done: u64,
@@ -305,6 +314,9 @@ pub struct Flow {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
+    /// Why nothing more of it starts now, if it is for its user's quota of slots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Its jobs; left out in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
@@ -321,6 +333,14 @@ pub struct Job {
     pub maps: Phase,
     /// Its reduce tasks.
     pub reduces: Phase,
+    /// How many of its attempts have failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_attempts: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How far a phase is.
@@ -485,6 +505,9 @@ pub struct Service {
     pub policy: String,
     /// How many slots there are, of machines that are there.
     pub slots: u64,
+    /// How many of them the tasks of one user may hold at a time, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots_by_user: Option<u64>,
     /// The machines.
     #[serde(default)]
     pub machines: Vec<Machine>,
@@ -550,10 +573,11 @@ pub struct LoadPoint {
     pub queued: u64,
 }
 
-/// Attempts that ended lately.
+/// Attempts that ended lately, and those at work now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
-    /// The attempts, the earliest start first.
+    /// The attempts, the earliest start first; those at work have no end. An engine that cannot say on which slot something is at work
+    /// has those that ended alone.
     pub attempts: Vec<Attempt>,
 }
 
@@ -623,6 +647,13 @@ pub struct Alert {
     pub user: String,
     /// What is said of it, for a person.
     pub message: String,
+}
+
+/// Alerts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Alerts {
+    /// The latest first.
+    pub alerts: Vec<Alert>,
 }
 
 /// What an alert is about.

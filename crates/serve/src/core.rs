@@ -409,8 +409,10 @@ impl Held {
                 Err(_)
                     | Ok(Answer::Submissions(_)
                         | Answer::Submission(_)
+                        | Answer::Unopened(_)
                         | Answer::Service(_)
                         | Answer::Load(_)
+                        | Answer::Alerts(_)
                         | Answer::Recurrences(_))
             );
             let _ = answer.send(if is_look { answered } else { Err(refused()) });
@@ -424,6 +426,7 @@ impl Held {
             match effect {
                 Effect::Open(number) => self.errand(number, |number, wanted| Errand::Open { number, wanted }),
                 Effect::Look(number) => self.errand(number, |number, wanted| Errand::Look { number, wanted }),
+                Effect::Read(number) => self.errand(number, |number, wanted| Errand::Read { number, wanted }),
                 Effect::Admit { number, standings } => self.admit(number, standings),
                 Effect::Stand { number, flow, standing } => {
                     self.scheduler.order(Command::Stand(number, flow, standing));

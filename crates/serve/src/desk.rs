@@ -2,15 +2,17 @@
 //!
 //! - [`Desk`]: the state; [`Ask`], [`Answer`], [`Refusal`]: what people ask of it; [`Heard`]: what comes back of what it had
 //!   done; [`Out`], [`Effect`]: what is to be written down and done;
-//! - `queue`: who is next; `live`: submissions whose flows are scheduled; `recurring`: what comes again; `asked`: answers;
-//!   `replay`: the state as records have it.
+//! - `queue`: who is next; `live`: submissions whose flows are scheduled; `over`: those that are over; `recurring`: what comes again;
+//!   `asked`: answers; `quota`: whose tasks hold as many slots as they may; `replay`: the state as records have it.
 //!
 //! Whoever holds the desk writes its records down before anything else of the same call is done or answered
 //! ([`Out::records`]). Then whatever was acknowledged is there after any crash, and whatever was begun is known.
 
 mod asked;
 mod live;
+mod over;
 mod queue;
+mod quota;
 mod recurring;
 mod replay;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use asked::{Answer, Ask, Checked, Refusal, RefusalKind};
 pub use live::{Expected, FlowFacts, Heard, JobFacts, Meaning, Opened, Outlooked, Seen};
 
 use live::{Live, Wanting};
+use over::Over;
 use queue::Queue;
 use recurring::Again;
 
@@ -127,6 +130,8 @@ pub enum Effect {
     },
     /// Look whether the files are there that a submission waits for. The answer is [`Heard::Files`].
     Look(u64),
+    /// Read when a submission should be done that waits. The answer is [`Heard::Read`].
+    Read(u64),
     /// Nothing of a name is known any more: its state directory goes.
     Forget(String),
     /// Tell somebody.
@@ -145,6 +150,9 @@ const LOOK_EVERY: u64 = 2 * SECOND;
 /// How often what is at work is noted, and for how long it is remembered.
 const LOAD_EVERY: u64 = 10 * SECOND;
 const LOAD_POINTS: usize = 8_640;
+
+/// Alerts that are shown, over restarts too.
+const ALERTS: usize = 1_000;
 
 /// How often what is over is looked at that may be forgotten.
 const PURGE_EVERY: u64 = 60 * SECOND;
@@ -192,17 +200,23 @@ pub struct Desk {
     queue: Queue,
     /// By name: the submissions that are not over, the first one first.
     series: BTreeMap<String, VecDeque<u64>>,
-    ended: VecDeque<api::Submission>,
+    ended: Over,
+    /// Of what recurs: those whose files have not been read.
+    unread: Vec<u64>,
     /// By user and their word: the submission.
     keys: BTreeMap<(String, String), u64>,
     recurring: BTreeMap<String, Again>,
     scores: Scores,
+    /// Those that were told last.
+    alerts: VecDeque<Alert>,
     is_draining: bool,
     /// Deadlines to come, with the submission and the flow.
     deadlines: BTreeSet<(Moment, u64, String)>,
     /// When each user submitted within the last minute.
     rates: BTreeMap<String, VecDeque<Moment>>,
     load: LoadSoFar,
+    /// Slots that tasks of each user hold, where there is a quota.
+    held: BTreeMap<String, u64>,
     next_event: u64,
     next_look: Moment,
     next_purge: Moment,
@@ -240,14 +254,17 @@ impl Desk {
             entries: BTreeMap::new(),
             queue: Queue::default(),
             series: BTreeMap::new(),
-            ended: VecDeque::new(),
+            ended: Over::default(),
+            unread: Vec::new(),
             keys: BTreeMap::new(),
             recurring: BTreeMap::new(),
             scores: Scores::default(),
+            alerts: VecDeque::new(),
             is_draining: false,
             deadlines: BTreeSet::new(),
             rates: BTreeMap::new(),
             load: LoadSoFar::default(),
+            held: BTreeMap::new(),
             next_event: 1,
             next_look: 0,
             next_purge: 0,
@@ -305,7 +322,7 @@ impl Desk {
         let outlook = (!self.is_predicting && self.has_live()).then_some(self.next_outlook);
         let purge = (!self.ended.is_empty()).then_some(self.next_purge);
         let load = (self.load.running > 0 || !self.entries.is_empty()).then_some(self.load.next);
-        let all = [deadlines, looks, outlook, purge, load, self.queue.next_try()];
+        let all = [deadlines, self.queue.next_due(), looks, outlook, purge, load, self.queue.next_try()];
         recurring.chain(all.into_iter().flatten()).min()
     }
 
@@ -342,9 +359,12 @@ impl Desk {
         let Limits { remembered, remembered_for, .. } = self.facts.limits;
         let least = timestamp(now.saturating_sub(remembered_for));
         let is_old = |ended: &api::Submission| ended.ended.is_some_and(|at| at < least);
+        while self.alerts.front().is_some_and(|alert| alert.at < least) {
+            self.alerts.pop_front();
+        }
         let mut names = BTreeSet::new();
-        while self.ended.len() > remembered || self.ended.front().is_some_and(is_old) {
-            let Some(ended) = self.ended.pop_front() else { break };
+        while self.ended.len() > remembered || self.ended.first().is_some_and(is_old) {
+            let Some(ended) = self.ended.pop() else { break };
             if let Some(key) = ended.key {
                 self.keys.remove(&(ended.user, key));
             }
@@ -353,7 +373,7 @@ impl Desk {
         // What is known of outputs stays as long as anything else of the name is known.
         names.retain(|name| !self.series.contains_key(name) && !self.recurring.contains_key(name));
         if !names.is_empty() {
-            for ended in &self.ended {
+            for ended in self.ended.iter() {
                 names.remove(&ended.name);
             }
         }
@@ -390,9 +410,11 @@ impl Desk {
         (self.load.work, self.load.next) = (0.0, now + LOAD_EVERY);
     }
 
-    /// What was at work, over time.
-    fn loads(&self) -> Load {
-        Load { points: self.load.points.iter().copied().collect() }
+    /// What was at work, from a moment on.
+    fn loads(&self, since: Moment) -> Load {
+        let since = timestamp(since);
+        let first = self.load.points.partition_point(|point| point.at < since);
+        Load { points: self.load.points.range(first..).copied().collect() }
     }
 
     /// Tells whoever listens.
@@ -413,6 +435,14 @@ impl Desk {
         }));
     }
 
+    /// An alert is shown from now on, as long as there are not too many later ones.
+    fn keep_alert(&mut self, alert: Alert) {
+        self.alerts.push_back(alert);
+        if self.alerts.len() > ALERTS {
+            self.alerts.pop_front();
+        }
+    }
+
     /// Tells somebody who may want to act, unless that was done.
     fn alert(
         &mut self,
@@ -425,9 +455,10 @@ impl Desk {
         if !entry.alerted.insert((flow.to_owned(), kind)) {
             return;
         }
-        out.records.push(Record::Alerted { number, flow: flow.to_owned(), kind });
+        let said = Some((now, message.clone()));
+        out.records.push(Record::Alerted { number, flow: flow.to_owned(), kind, said });
         let Wanted { name, user, .. } = &entry.wanted;
-        out.effects.push(Effect::Alert(Alert {
+        let alert = Alert {
             kind,
             at: timestamp(now),
             number,
@@ -435,7 +466,9 @@ impl Desk {
             flow: flow.to_owned(),
             user: user.clone(),
             message: message.clone(),
-        }));
+        };
+        self.keep_alert(alert.clone());
+        out.effects.push(Effect::Alert(alert));
         self.event(out, now, Told { kind: kind.name(), number: Some(number), flow: Some(flow), message });
     }
 }

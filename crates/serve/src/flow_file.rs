@@ -1,15 +1,24 @@
-//! Flow files as they are submitted: whether they can be read, what they are called, and which files they wait for.
+//! Flow files as they are submitted: whether they can be read, what they are called, when they should be done, and which files they
+//! wait for.
 
 use std::path::Path;
 
+use slackline::run::set_deadlines;
 use slackline::trace::{ImportOptions, Importers, Parameters, read_workload};
 use slackline_local::clock;
+use slackline_model::Draft;
+use slackline_model::draft::FlowDraft;
 
 use crate::api::Submit;
 use crate::desk::Checked;
+use crate::opener::deadlines;
+use crate::{Moment, after};
 
 /// What messages call a file of which nothing else is known.
 const UNNAMED: &str = "flow.toml";
+
+/// As many flows of a file are shown before it begins, which may say that one recurs a million times.
+const FLOWS: usize = 10_000;
 
 /// What messages call the file of a submission.
 pub fn file_of(submit: &Submit) -> &str {
@@ -32,38 +41,61 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
     Ok(parameters)
 }
 
+/// A flow file as it is read when it begins to count then, with the deadlines of its submission. Its inputs are not looked at.
+///
+/// # Errors
+/// What is wrong with it, with its lines.
+pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
+    let start = clock::local(since);
+    let options =
+        ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
+    let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
+    let mut draft = read.map_err(|error| error.to_string())?.draft;
+    draft.start.get_or_insert(start);
+    set_deadlines(&deadlines(submit.deadlines.iter())?, &mut draft).map_err(|error| error.to_string())?;
+    Ok(draft)
+}
+
+/// The flows of a file, those that recur in it one by one.
+pub fn flows(draft: &Draft) -> impl Iterator<Item = FlowDraft> {
+    draft.flows.iter().flat_map(FlowDraft::recurrences).take(FLOWS)
+}
+
+/// The first deadline of the flows of a file, if it can be read and has any.
+pub fn first_deadline(submit: &Submit, since: Moment) -> Option<Moment> {
+    first(&draft(submit, since).ok()?, since)
+}
+
+fn first(draft: &Draft, since: Moment) -> Option<Moment> {
+    // Of a flow that recurs the first time has the first deadline.
+    let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
+    deadlines.min_by(f64::total_cmp).map(|seconds| after(since, seconds))
+}
+
 /// Looks whether a flow file can be read, and what it says of itself. Its inputs are not looked at.
 ///
 /// # Errors
 /// What is wrong with it, with its lines.
-pub fn check(submit: &Submit, now: u64) -> Result<Checked, String> {
+pub fn check(submit: &Submit, now: Moment) -> Result<Checked, String> {
     let name = file_of(submit);
     // Conversions of times are filled when it is submitted again; here they stand for themselves.
-    let options = ImportOptions::new(Importers::default())
-        .starting(clock::local(now))
-        .with_parameters(parameters(submit)?);
-    let read = read_workload(name, submit.document.as_bytes(), None, &options).map_err(|e| e.to_string())?;
-    if read.draft.flows.is_empty() {
+    let draft = draft(submit, now)?;
+    if draft.flows.is_empty() {
         return Err(format!("{name}: found no flows, expected at least one"));
     }
-    let jobs = read.draft.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
+    let jobs = draft.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
     if let Some((flow, job)) = jobs.clone().find(|(_, job)| job.run.is_none()) {
         return Err(format!(
             "{name}: flow {}, job {}: found no run section, expected one that says what it does",
             flow.id, job.id
         ));
     }
-    for flow in submit.deadlines.keys() {
-        let names: Vec<&str> = read.draft.flows.iter().map(|flow| flow.id.as_str()).collect();
-        if !names.contains(&flow.as_str()) {
-            return Err(format!("deadlines: {}", slackline::names::unknown("flow", flow, &names)));
-        }
-    }
     if submit.directory.as_deref().is_some_and(|directory| !Path::new(directory).is_absolute()) {
         let found = submit.directory.as_deref().unwrap_or_default();
         return Err(format!("directory: found {found}, expected an absolute path"));
     }
-    Ok(Checked { name: usual_name(submit), waits_for_files: submit.when_inputs || !submit.when.is_empty() })
+    let waits_for_files = submit.when_inputs || !submit.when.is_empty();
+    Ok(Checked { name: usual_name(submit), waits_for_files, due: first(&draft, now) })
 }
 
 /// What a submission is called where nothing is said: as its file, with the values of parameters that are set.
@@ -80,18 +112,14 @@ fn usual_name(submit: &Submit) -> String {
 ///
 /// # Errors
 /// A file that cannot be read any more.
-pub fn awaited(submit: &Submit, now: u64) -> Result<Vec<String>, String> {
+pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
     let directory = submit.directory.clone().unwrap_or_default();
     let absolute = |pattern: &str| {
         if pattern.starts_with('/') { pattern.to_owned() } else { format!("{directory}/{pattern}") }
     };
     let mut patterns: Vec<String> = submit.when.iter().map(|pattern| absolute(pattern)).collect();
     if submit.when_inputs {
-        let options = ImportOptions::new(Importers::default())
-            .starting(clock::local(now))
-            .with_parameters(parameters(submit)?);
-        let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
-        let draft = read.map_err(|e| e.to_string())?.draft;
+        let draft = draft(submit, now)?;
         let runs = draft.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
         let inputs = runs.flat_map(|run| &run.inputs).filter(|input| !input.starts_with('@'));
         patterns.extend(inputs.map(|input| absolute(input)));
@@ -113,6 +141,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::SECOND;
 
     const FLOW: &str = r#"
 slackline = 1
@@ -148,11 +177,28 @@ jobs = [
         let wrong_kind = wrong(Submit { document: simulated.into(), ..submit() });
         assert!(wrong_kind.contains("flow f, job j: found no run section"), "{wrong_kind}");
         let deadlines = BTreeMap::from([("g".to_owned(), "1h".to_owned())]);
-        assert!(wrong(Submit { deadlines, ..submit() }).starts_with("deadlines: "));
+        assert!(wrong(Submit { deadlines, ..submit() }).contains("found flow \"g\", expected f"));
+        let deadlines = BTreeMap::from([("f".to_owned(), "soon".to_owned())]);
+        assert!(wrong(Submit { deadlines, ..submit() }).starts_with("deadlines: f: found"));
         let relative = Submit { directory: Some("x".into()), ..submit() };
         assert!(wrong(relative).contains("expected an absolute path"));
         let parameters = BTreeMap::from([("nigth".to_owned(), "1".to_owned())]);
         assert!(wrong(Submit { parameters, ..submit() }).contains("nigth"));
+    }
+
+    #[test]
+    fn the_first_deadline_is_that_of_the_file_unless_the_submission_has_another() {
+        let document = FLOW.replace("id = \"f\"", "id = \"f\"\ndeadline = \"2h\"")
+            + "[[flows]]\nid = \"g\"\ndeadline = \"90m\"\njobs = [{ id = \"c\", run = { command = \"true\", output = \"c\" } }]\n";
+        let dated = Submit { document, ..submit() };
+        let minutes = |submit: &Submit| {
+            assert_eq!(check(submit, SECOND).unwrap().due, first_deadline(submit, SECOND));
+            first_deadline(submit, SECOND).map(|at| (at - SECOND) / SECOND / 60)
+        };
+        assert_eq!(minutes(&submit()), None);
+        assert_eq!(minutes(&dated), Some(90));
+        let deadlines = BTreeMap::from([("g".to_owned(), "150m".to_owned())]);
+        assert_eq!(minutes(&Submit { deadlines, ..dated }), Some(120));
     }
 
     #[test]

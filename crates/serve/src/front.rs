@@ -127,6 +127,24 @@ impl Front {
         answered.blocking_recv().map_err(|_| gone())?
     }
 
+    /// A submission, whole. Of one that has not begun the flow file is read, which takes a while for large ones.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn show(&self, who: Who, number: u64) -> Result<Submission, Refusal> {
+        let Answer::Submission(mut shown) = self.ask(who.clone(), Ask::Show(number)).await? else {
+            return Err(gone());
+        };
+        if shown.state.has_not_begun()
+            && let Answer::Unopened(Some(unopened)) = self.ask(who, Ask::Unopened(number)).await?
+        {
+            let now = self.now();
+            let read = tokio::task::spawn_blocking(move || unopened.flows(now)).await;
+            shown.flows = read.map_err(|_| gone())?;
+        }
+        Ok(*shown)
+    }
+
     /// What is asked when something is submitted: its flow file is read, which takes a while for large ones.
     ///
     /// # Errors
@@ -180,7 +198,7 @@ impl Front {
         self.lately.counts()
     }
 
-    /// Attempts that ended at a moment or later.
+    /// Attempts that ended at a moment or later, and those at work now.
     pub fn timeline(&self, since: Moment) -> Timeline {
         self.lately.since(since)
     }

@@ -7,7 +7,8 @@
 //! - [`record`]: what is written down, so that nothing that was acknowledged is lost;
 //! - [`cron`]: when something recurs;
 //! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
-//! - [`core`], [`front`]: the service at work, and how it is asked; `run_files`: state directories of runs, and whose they are;
+//! - [`core`], [`front`]: the service at work, and how it is asked; [`unopened`]: submissions that have not begun, as they are shown;
+//!   `run_files`: state directories of runs, and whose they are;
 //! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`rights`]: as whom flows run; [`metrics`], [`audit`], `tls`.
 #![deny(clippy::unwrap_used)]
 
@@ -36,6 +37,7 @@ pub mod times;
 mod tls;
 pub mod tokens;
 pub mod told;
+pub mod unopened;
 pub mod users;
 pub mod watch;
 pub mod who;
@@ -47,6 +49,11 @@ pub type Moment = u64;
 
 /// Microseconds of a second.
 pub const SECOND: u64 = 1_000_000;
+
+/// The moment so many seconds after another, which is the earliest there may be.
+pub(crate) fn after(start: Moment, seconds: f64) -> Moment {
+    start.saturating_add((seconds.max(0.0) * SECOND as f64) as Moment)
+}
 
 /// A moment as documents have it; the last one there is for moments beyond.
 pub fn timestamp(at: Moment) -> jiff::Timestamp {

@@ -276,6 +276,7 @@ mod tests {
             engine: "local".into(),
             policy: "say \"auto\"".into(),
             slots: 4,
+            slots_by_user: None,
             machines: Vec::new(),
             running: 3,
             waiting: 7,

@@ -15,14 +15,14 @@ use slackline_local::run_as::{RunAs, act};
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
 
+use crate::after;
 use crate::api::{Job, Phase};
 use crate::desk::{FlowFacts, Heard, JobFacts, Opened};
-use crate::flow_file::{are_there, awaited, file_of, parameters};
+use crate::flow_file::{are_there, awaited, file_of, first_deadline, parameters};
 use crate::place::Place;
 use crate::record::Wanted;
 use crate::rights::{NotKnown, Rights};
 use crate::run_files;
-use crate::{Moment, SECOND};
 
 /// What jobs took, as it is known now.
 pub type Past = Arc<RwLock<Arc<JobHistory>>>;
@@ -43,6 +43,13 @@ pub enum Errand {
     Remove(PathBuf),
     /// Look for the files that a submission waits for.
     Look {
+        /// Its number.
+        number: u64,
+        /// What is wanted.
+        wanted: Box<Wanted>,
+    },
+    /// Read when a submission should be done.
+    Read {
         /// Its number.
         number: u64,
         /// What is wanted.
@@ -99,6 +106,9 @@ impl Opener {
                 Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
                 Errand::Look { number, wanted } => {
                     tell(Heard::Files { number, are_there: self.has_files(&wanted) });
+                }
+                Errand::Read { number, wanted } => {
+                    tell(Heard::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
                 }
                 // What stays is removed when the service is started again.
                 Errand::Remove(directory) => run_files::remove(&directory),
@@ -214,11 +224,15 @@ impl Sink for Unrunnable {
 fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
     let session = run.session();
     let started = session.started();
-    let done = done(session);
-    let at = |seconds: f64| started.saturating_add((seconds.max(0.0) * SECOND as f64) as Moment);
+    let (done, failed) = (done(session), failed(session));
+    let at = |seconds: f64| after(started, seconds);
     let mut index = 0..;
     let flows = session.workload().flows.iter().map(|flow| {
-        let jobs = flow.jobs.iter().zip(index.by_ref()).map(|(job, index)| job_facts(index, job, &done));
+        let jobs = flow
+            .jobs
+            .iter()
+            .zip(index.by_ref())
+            .map(|(job, index)| job_facts((index, failed.get(&index).copied().unwrap_or(0)), job, &done));
         FlowFacts {
             flow: flow.id.clone(),
             release: at(flow.release),
@@ -230,7 +244,11 @@ fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
     Opened { number, started, flows: flows.collect(), unrunnable }
 }
 
-fn job_facts(index: u32, job: &JobDraft, done: &BTreeMap<(u32, bool), u64>) -> JobFacts {
+fn job_facts(
+    (index, failed_attempts): (u32, u64),
+    job: &JobDraft,
+    done: &BTreeMap<(u32, bool), u64>,
+) -> JobFacts {
     let phase = |phase: &Option<PhaseDraft>, is_map| {
         let tasks = match phase.as_ref().map(|phase| &phase.tasks) {
             Some(TasksDraft::Each(each)) => each.len() as u64,
@@ -243,8 +261,20 @@ fn job_facts(index: u32, job: &JobDraft, done: &BTreeMap<(u32, bool), u64>) -> J
         after: job.after.clone(),
         maps: phase(&job.map, true),
         reduces: phase(&job.reduce, false),
+        failed_attempts,
     };
     JobFacts { index, job }
+}
+
+/// How many attempts have failed, by job.
+fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
+    let mut failed: BTreeMap<u32, u64> = BTreeMap::new();
+    for attempt in session.attempts() {
+        if matches!(attempt.ended, slackline::run::Ended::Failed(_)) {
+            *failed.entry(attempt.id.job).or_default() += 1;
+        }
+    }
+    failed
 }
 
 /// How many tasks of each phase are done, by job and whether they are maps.

@@ -27,6 +27,9 @@ pub struct Wanted {
     /// The number of the user as whom it runs; none if it is the service's user, whoever that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<u32>,
+    /// The first deadline of its flows, if its file was read and has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Moment>,
 }
 
 /// Something that recurs.
@@ -85,6 +88,15 @@ pub struct Said {
     /// Between which moments eight of ten courses end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Moment; 2]>,
+    /// When that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Moment>,
+    /// Its deadline then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Moment>,
+    /// In how many courses of a hundred that would hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
 }
 
 /// Sums of how good predictions have been.
@@ -227,7 +239,12 @@ pub enum Record {
         flow: String,
         /// Of what.
         kind: AlertKind,
+        /// When, and what was said; what is not shown any more is written down without them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<(Moment, String)>,
     },
+    /// An alert that is shown.
+    Told(Box<api::Alert>),
     /// A submission is over.
     Ended {
         /// The submission.
@@ -241,6 +258,9 @@ pub enum Record {
         why: Option<String>,
         /// Its flows.
         flows: Vec<api::Flow>,
+        /// What was said of it, and what it meant for others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prediction: Option<Box<api::Prediction>>,
     },
     /// A submission that is over and remembered.
     Remembered(Box<api::Submission>),

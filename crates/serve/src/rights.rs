@@ -144,7 +144,7 @@ mod tests {
 
     fn wanted(user: &str, run_as: Option<u32>) -> Wanted {
         let (submit, name) = (Submit::default(), "night".to_owned());
-        Wanted { submit, name, user: user.to_owned(), since: 0, recurrence: None, run_as }
+        Wanted { submit, name, user: user.to_owned(), since: 0, recurrence: None, run_as, due: None }
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn invalid(message: String) -> Refusal {
 
 impl Front {
     /// Why a flow of a submission, or a job of it, waits or waited: what held the slots meanwhile, of all submissions that were
-    /// there. Reads journals, which takes a while.
+    /// there, and whether its user may hold no more now. Reads journals, which takes a while.
     ///
     /// # Errors
     /// A submission, flow or job that there is not; a submission of which nothing is known yet, or any more.
@@ -84,10 +84,16 @@ impl Front {
             open: open.as_ref(),
             there: None,
         };
-        let document = serde_json::from_str(&json(&told)).map_err(|error| invalid(error.to_string()))?;
+        let mut document: serde_json::Value =
+            serde_json::from_str(&json(&told)).map_err(|error| invalid(error.to_string()))?;
         let mut text = told.text(&View { width: WIDTH, ..View::default() });
         if !is_over {
             text.push_str(&self.at_work(who)?);
+        }
+        if let Some(why) = shown.flows.iter().find(|one| one.flow == flow).and_then(|one| one.why.as_ref()) {
+            let rest = " (--slots-by-user): nothing more of theirs starts before one of them is done\n";
+            text.extend([why, rest]);
+            document["why"] = why.clone().into();
         }
         Ok(Explanation { text, document })
     }

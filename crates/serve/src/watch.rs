@@ -58,13 +58,15 @@ impl Happened {
     }
 }
 
-/// Attempts that ended lately.
+/// Attempts that ended lately, and those at work now.
 #[derive(Clone, Debug, Default)]
 pub struct Lately(Arc<Mutex<Ran>>);
 
 #[derive(Debug, Default)]
 struct Ran {
     attempts: VecDeque<api::Attempt>,
+    /// Those at work, by submission and their number in its run.
+    open: BTreeMap<(u64, u64), api::Attempt>,
     /// How many have ended, by how.
     counts: BTreeMap<String, u64>,
 }
@@ -74,8 +76,24 @@ impl Lately {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn add(&self, attempt: api::Attempt) {
+    /// One is at work from now on.
+    fn begin(&self, attempt: u64, open: api::Attempt) {
+        self.ran().open.insert((open.number, attempt), open);
+    }
+
+    /// One is not at work any more.
+    fn leave(&self, number: u64, attempt: u64) {
+        self.ran().open.remove(&(number, attempt));
+    }
+
+    /// Nothing of a submission is at work any more.
+    fn leave_all(&self, number: u64) {
+        self.ran().open.retain(|(of, _), _| *of != number);
+    }
+
+    fn add(&self, number: u64, attempt: api::Attempt) {
         let mut ran = self.ran();
+        ran.open.remove(&(attempt.number, number));
         *ran.counts.entry(attempt.outcome.clone().unwrap_or_default()).or_default() += 1;
         ran.attempts.push_back(attempt);
         if ran.attempts.len() > ATTEMPTS {
@@ -88,7 +106,7 @@ impl Lately {
         self.ran().counts.clone()
     }
 
-    /// Those that ended at a moment or later, the earliest first.
+    /// Those that ended at a moment or later and those at work, the earliest first.
     pub fn since(&self, at: Moment) -> api::Timeline {
         let least = timestamp(at);
         let ran = self.ran();
@@ -96,6 +114,7 @@ impl Lately {
             .attempts
             .iter()
             .filter(|attempt| attempt.end.is_none_or(|end| end >= least))
+            .chain(ran.open.values())
             .cloned()
             .collect();
         attempts.sort_by(|a, b| a.start.cmp(&b.start).then(a.slot.cmp(&b.slot)));
@@ -132,26 +151,39 @@ impl Watch {
         Self { number, started, jobs, lately, tell: Box::new(tell), follow: Box::new(follow) }
     }
 
+    /// An attempt that has its slot since a time of the run.
+    fn open(&self, start: u64, id: TaskId, slot: u32) -> Option<api::Attempt> {
+        let (flow, job) = self.jobs.get(id.job as usize)?;
+        Some(api::Attempt {
+            number: self.number,
+            flow: flow.clone(),
+            job: job.clone(),
+            phase: id.phase.name().to_owned(),
+            task: id.task,
+            slot: Some(slot),
+            start: timestamp(self.started + start),
+            end: None,
+            outcome: None,
+        })
+    }
+
     fn ended(&self, attempt: &slackline::run::Attempt) {
-        let Some((flow, job)) = self.jobs.get(attempt.id.job as usize) else { return };
-        let at = |micros: u64| timestamp(self.started + micros);
+        let Some(open) = self.open(attempt.start, attempt.id, attempt.slot) else { return };
         let outcome = match attempt.ended {
             Ended::Done(_) => "done",
             Ended::Failed(_) => "failed",
             Ended::Killed => "killed",
             Ended::Lost => "lost",
         };
-        self.lately.add(api::Attempt {
-            number: self.number,
-            flow: flow.clone(),
-            job: job.clone(),
-            phase: attempt.id.phase.name().to_owned(),
-            task: attempt.id.task,
-            slot: Some(attempt.slot),
-            start: at(attempt.start),
-            end: Some(at(attempt.end)),
-            outcome: Some(outcome.to_owned()),
-        });
+        let end = Some(timestamp(self.started + attempt.end));
+        let outcome = Some(outcome.to_owned());
+        self.lately.add(attempt.number, api::Attempt { end, outcome, ..open });
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.lately.leave_all(self.number);
     }
 }
 
@@ -190,5 +222,15 @@ impl Observer for Watch {
         };
         (self.tell)(seen);
         (self.follow)(now, happened);
+    }
+
+    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+        if let Some(open) = self.open(since.0, id, slot) {
+            self.lately.begin(attempt, open);
+        }
+    }
+
+    fn lets_go(&mut self, attempt: u64) {
+        self.lately.leave(self.number, attempt);
     }
 }

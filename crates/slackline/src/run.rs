@@ -57,7 +57,7 @@ pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use outlook::{Ahead, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
-pub use request::{Deadline, Request};
+pub use request::{Deadline, Request, set_deadlines};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
 /// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
 pub use slackline_local::agent::main as agent;
@@ -336,7 +336,7 @@ impl Opener<'_> {
         let (metric, combine) = (draft.objective.metric, draft.objective.combine);
         draft.objective =
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
-        for Deadline { flow, when } in request.set_deadlines(&mut draft)? {
+        for Deadline { flow, when } in set_deadlines(&request.deadlines, &mut draft)? {
             sink.note(&Note::LateAlready { flow, when });
         }
         let past = recalled(request, self.store, &draft)?;

@@ -49,7 +49,7 @@ pub(crate) struct Queue {
 }
 
 /// Characters that a table has for why a submission waits or failed.
-const WORD: usize = 60;
+const WORD: usize = 72;
 
 /// Submissions of one request.
 const PAGE: usize = 1_000;
@@ -132,9 +132,17 @@ fn rows(all: &[Submission]) -> Vec<Row<'_>> {
     all.iter().flat_map(rows).collect()
 }
 
+/// When a flow should be done, or the first one of a submission that has not begun.
+fn due((one, flow): &Row<'_>) -> Option<Timestamp> {
+    flow.map_or(one.deadline, |flow| flow.deadline)
+}
+
 fn word((one, flow): &Row<'_>, now: Timestamp) -> String {
     match flow {
-        Some(flow) => service::verdict(flow, now).to_owned(),
+        Some(flow) => match &flow.why {
+            Some(why) => shortened(&format!("{}: {why}", service::verdict(flow, now))),
+            None => service::verdict(flow, now).to_owned(),
+        },
         None => shortened(&service::status(one)),
     }
 }
@@ -175,7 +183,7 @@ fn flows_table(rows: &[Row<'_>], now: Timestamp) -> Table {
         of_flow("flow", &|flow| flow.flow.clone()),
         words("user", &|(one, _)| one.user.clone()).rank(3),
         words("submitted", &|(one, _)| service::clock(one.submitted, now)).rank(4),
-        of_flow("deadline", &|flow| service::clock_if(flow.deadline, now)),
+        words("deadline", &|row| service::clock_if(due(row), now)),
         of_flow("predicted", &|flow| service::clock_if(flow.predicted, now)).rank(1),
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
@@ -220,7 +228,11 @@ fn csv(all: &[Submission]) -> String {
             one.priority.to_string(),
         ];
         match flow {
-            None => cells.resize(header.len(), String::new()),
+            None => {
+                let due =
+                    header.map(|name| if name == "deadline" { at(one.deadline) } else { String::new() });
+                cells.extend(due.into_iter().skip(cells.len()));
+            }
             Some(flow) => cells.extend([
                 flow.flow.clone(),
                 flow.state.name().to_owned(),

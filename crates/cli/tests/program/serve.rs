@@ -249,6 +249,14 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     assert_eq!(place.done(&["recurrences"]), "nothing recurs\n");
     place.done(&["drain"]);
     assert!(place.done(&["queue"]).contains("nothing new begins"));
+    // What has not begun is shown with its flows, and in lists with the first of their deadlines.
+    place.done(&["submit", "flow.toml", "--name", "later", "--deadline", "f=2h"]);
+    let later = place.shown("3");
+    assert_eq!((&later["state"], &later["flows"][0]["flow"]), (&"queued".into(), &"f".into()), "{later}");
+    let due = later["deadline"].as_str().expect("a deadline");
+    let row = format!("\n3,later,{},queued,", later["user"].as_str().expect("a user"));
+    let queue = place.done(&["queue", "--format", "csv"]);
+    assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,\n")), "{queue}");
     place.done(&["drain", "--undo"]);
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");

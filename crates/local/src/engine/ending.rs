@@ -309,6 +309,7 @@ impl Local<'_> {
         if running.stage != Stage::Starved {
             self.record(attempt(running, self.now, Ended::Killed));
         }
+        self.observer.lets_go(running.number);
         self.observer.happened(self.now, Happening::Killed(running.id));
     }
 

@@ -142,7 +142,7 @@ impl Local<'_> {
     fn starve(&mut self, row: RowId, before: &Running) {
         let mut next = Running::new(self.number(), before.id, before.slot, self.now);
         next.stage = Stage::Starved;
-        self.observer.happened(self.now, Happening::Started(next.id));
+        self.tell_started(&next);
         self.keep(row, next);
     }
 
@@ -158,7 +158,7 @@ impl Local<'_> {
             let Some(slot) = self.slot_for(map).filter(|&slot| self.fits(map, slot)) else { continue };
             let mut running = Running::new(self.number(), map, slot, self.now);
             running.stage = Stage::AtWork;
-            self.observer.happened(self.now, Happening::Started(map));
+            self.tell_started(&running);
             match self.launch(&running) {
                 Ok(()) => {
                     self.lost.maps.insert(map, Some(running.number));

@@ -9,7 +9,7 @@ use slackline_model::Lane;
 use slackline_policy::engine::RowId;
 
 use super::ending::Problem;
-use super::{Happening, Local, Running, Stage};
+use super::{Local, Running, Stage};
 use crate::fleet::Beside;
 use crate::task_id::TaskId;
 use crate::worker::Report as Said;
@@ -110,7 +110,7 @@ impl Local<'_> {
             return;
         }
         second.stage = Stage::AtWork;
-        self.observer.happened(self.now, Happening::Started(id));
+        self.tell_started(&second);
         self.rows.insert(second.number, row);
         if let Some(running) = self.running.get_mut(&row) {
             running.second = Some(Box::new(second));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Desk, Entry, Out, Told};
 use crate::api::{self, Accepted, Change, Overlap, State};
 use crate::record::{Changed, Record, Wanted};
+use crate::unopened::Unopened;
 use crate::who::{Role, RunsAs, Who};
 use crate::{Moment, SECOND, timestamp};
 
@@ -28,6 +29,8 @@ pub enum Ask {
     },
     /// One submission, whole.
     Show(u64),
+    /// What a submission is of that has not begun.
+    Unopened(u64),
     /// A submission is not to go on, or a flow of it.
     Cancel {
         /// The submission.
@@ -66,8 +69,10 @@ pub enum Ask {
     },
     /// The service.
     Service,
-    /// What was at work, over time.
-    Load,
+    /// What was at work, over time: from a moment on, or as far as is known.
+    Load(Option<Moment>),
+    /// The alerts that were told last.
+    Alerts,
     /// Nothing new begins from now on, or it does again.
     Drain(bool),
 }
@@ -79,6 +84,8 @@ pub struct Checked {
     pub name: String,
     /// Whether it waits for files: for patterns, or for inputs.
     pub waits_for_files: bool,
+    /// The first deadline of its flows, if it is submitted now.
+    pub due: Option<Moment>,
 }
 
 /// What is answered.
@@ -90,12 +97,16 @@ pub enum Answer {
     Submissions(Vec<api::Submission>),
     /// One submission.
     Submission(Box<api::Submission>),
+    /// What it is of; none if it has begun, or is over.
+    Unopened(Option<Box<Unopened>>),
     /// What recurs.
     Recurrences(Vec<api::Recurrence>),
     /// The service.
     Service(Box<api::Service>),
     /// What was at work, over time.
     Load(api::Load),
+    /// The alerts that were told last, the latest first.
+    Alerts(Vec<api::Alert>),
     /// It is done, in words.
     Done(String),
 }
@@ -134,7 +145,13 @@ fn refused<T>(kind: RefusalKind, message: impl Into<String>) -> Result<T, Refusa
 /// What a role may; whose something is, is looked at where it is found.
 fn allowed(who: &Who, ask: &Ask) -> Result<(), Refusal> {
     let least = match ask {
-        Ask::List { .. } | Ask::Show(_) | Ask::Recurrences | Ask::Service | Ask::Load => Role::Look,
+        Ask::List { .. }
+        | Ask::Show(_)
+        | Ask::Unopened(_)
+        | Ask::Recurrences
+        | Ask::Service
+        | Ask::Load(_)
+        | Ask::Alerts => Role::Look,
         Ask::Submit(..)
         | Ask::Cancel { .. }
         | Ask::Hold { .. }
@@ -165,6 +182,7 @@ impl Desk {
                 (most, before),
             ))),
             Ask::Show(number) => self.show(now, number).map(|one| Answer::Submission(Box::new(one))),
+            Ask::Unopened(number) => Ok(Answer::Unopened(self.unopened(number).map(Box::new))),
             Ask::Cancel { number, flow } => self.cancel(now, who, (number, flow), out),
             Ask::Hold { number, flow, held } => self.hold(now, who, (number, flow, held), out),
             Ask::Change { number, change, deadline } => {
@@ -174,7 +192,8 @@ impl Desk {
             Ask::Remove(name) => self.remove(who, &name, out),
             Ask::Pause { name, paused } => self.pause(now, who, (&name, paused), out),
             Ask::Service => Ok(Answer::Service(Box::new(self.service(now)))),
-            Ask::Load => Ok(Answer::Load(self.loads())),
+            Ask::Load(since) => Ok(Answer::Load(self.loads(since.unwrap_or(0)))),
+            Ask::Alerts => Ok(Answer::Alerts(self.alerts.iter().rev().cloned().collect())),
             Ask::Drain(draining) => {
                 self.is_draining = draining;
                 out.records.push(Record::Draining(draining));
@@ -238,8 +257,8 @@ impl Desk {
             );
         }
         self.rates.entry(who.name.clone()).or_default().push_back(now);
-        let run_as = who.runs_as.uid();
-        let wanted = Wanted { submit, name, user: who.name.clone(), since: now, recurrence: None, run_as };
+        let (user, due, run_as) = (who.name.clone(), checked.due, who.runs_as.uid());
+        let wanted = Wanted { submit, name, user, since: now, recurrence: None, run_as, due };
         Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
     }
 
@@ -301,6 +320,7 @@ impl Desk {
         }
         let number = self.next;
         out.records.push(Record::Submitted { number, at: now, wanted: Box::new(wanted.clone()) });
+        self.unread.extend(wanted.recurrence.is_some().then_some(number));
         self.enter(number, now, wanted, waits_for_files);
         let message = format!("{name} is submitted");
         self.event(out, now, Told { kind: "submitted", number: Some(number), flow: None, message });
@@ -364,7 +384,7 @@ impl Desk {
     /// The submission, if whoever asks may change it.
     fn own(&mut self, who: &Who, number: u64) -> Result<&mut Entry, Refusal> {
         if !self.entries.contains_key(&number) {
-            let Some(ended) = self.ended.iter().find(|ended| ended.number == number) else {
+            let Some(ended) = self.ended.find(number) else {
                 return refused(RefusalKind::NotFound, format!("found no submission {number}"));
             };
             let state = ended.state.name();

@@ -7,6 +7,7 @@ use slackline::resident::Standing;
 use super::{Desk, Effect, Entry, OUTLOOK_EVERY, Out, RETRY_FIRST, RETRY_LONGEST, Told};
 use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
 use crate::record::{Changed, Record, Said};
+use crate::unopened::changed;
 use crate::{Moment, SECOND, timestamp};
 
 /// As many submissions are predicted one by one; of more at a time it is said when they end, and nothing of what they mean for
@@ -43,6 +44,13 @@ pub enum Heard {
         number: u64,
         /// Why it cannot go on, if it cannot.
         stopped: Option<String>,
+    },
+    /// When a submission should be done that waits, by its file.
+    Read {
+        /// The submission.
+        number: u64,
+        /// The first deadline of its flows.
+        due: Option<Moment>,
     },
     /// Whether the files are there that a submission waits for.
     Files {
@@ -219,6 +227,7 @@ pub(super) struct Here {
 impl Here {
     fn of(facts: FlowFacts) -> Self {
         let FlowFacts { flow, release, deadline, weight, jobs } = facts;
+        let failed_attempts = jobs.iter().map(|job| job.job.failed_attempts).sum();
         Self {
             flow,
             state: FlowState::Waiting,
@@ -226,7 +235,7 @@ impl Here {
             deadline,
             weight,
             jobs: jobs.into_iter().map(|job| job.job).collect(),
-            failed_attempts: 0,
+            failed_attempts,
             completion: None,
             expected: None,
             cause: None,
@@ -287,15 +296,14 @@ impl Entry {
         changed.unwrap_or(self.wanted.submit.priority)
     }
 
+    /// When the first of its flows should be done, as long as it has not begun.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.changes.get(&None).and_then(|changed| changed.deadline).or(self.wanted.due)
+    }
+
     /// What was changed of a flow.
     pub(super) fn changed(&self, flow: &str) -> Changed {
-        let [all, own] =
-            [None, Some(flow.to_owned())].map(|key| self.changes.get(&key).copied().unwrap_or_default());
-        Changed {
-            deadline: own.deadline.or(all.deadline),
-            weight: own.weight.or(all.weight),
-            priority: own.priority.or(all.priority),
-        }
+        changed(&self.changes, flow)
     }
 
     pub(super) fn is_cancelled(&self, flow: &str) -> bool {
@@ -310,6 +318,30 @@ impl Entry {
     /// Whether it may begin only if its deadlines are expected to hold, and that is not known yet.
     fn is_on_trial(&self) -> bool {
         self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in
+    }
+
+    /// What was said of its flows when it was submitted, and what it meant for others.
+    fn said_first(&self) -> Option<Prediction> {
+        let flow = |(flow, said): (&String, &Said)| api::FlowPrediction {
+            flow: flow.clone(),
+            completion: timestamp(said.completion),
+            between: said.between.map(|between| between.map(timestamp)),
+            deadline: said.deadline.map(timestamp),
+            holds: said.deadline.map(|deadline| said.completion <= deadline),
+            chance: said.chance,
+        };
+        let made = self.said.values().filter_map(|said| said.made).min().unwrap_or(self.submitted);
+        let (makes_late, remedies) = self
+            .prediction
+            .as_ref()
+            .map(|last| (last.makes_late.clone(), last.remedies.clone()))
+            .unwrap_or_default();
+        (!self.said.is_empty()).then(|| Prediction {
+            made: timestamp(made),
+            flows: self.said.iter().map(flow).collect(),
+            makes_late,
+            remedies,
+        })
     }
 
     /// How a flow stands for the engine, if it comes again then.
@@ -338,11 +370,25 @@ impl Desk {
                 }
                 self.sort_in(number);
             }
+            Heard::Read { number, due } => self.is_due(number, due),
             Heard::Predicted(outlook) => self.predicted(now, outlook, out),
             Heard::Machines(machines) => self.machines = machines,
             Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
         }
         self.begin_next(now, out);
+    }
+
+    /// When a submission should be done is known now.
+    fn is_due(&mut self, number: u64, due: Option<Moment>) {
+        let waits = self.entries.get(&number).is_some_and(|entry| entry.state == State::Queued);
+        if !waits {
+            return;
+        }
+        self.dequeue(number);
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.wanted.due = due;
+        }
+        self.enqueue(number);
     }
 
     fn opened(&mut self, now: Moment, opened: Opened, out: &mut Out) {
@@ -380,6 +426,11 @@ impl Desk {
         let deadlines = open.iter().filter_map(|flow| Some((flow.deadline?, number, flow.flow.clone())));
         self.deadlines.extend(deadlines);
         let has_open = !open.is_empty();
+        // Of one that was late before it began nobody is told again.
+        let missed = open.iter().filter(|flow| flow.deadline.is_some_and(|deadline| deadline < now));
+        if entry.alerted.contains(&(String::new(), AlertKind::Late)) {
+            entry.alerted.extend(missed.map(|flow| (flow.flow.clone(), AlertKind::Late)));
+        }
         out.effects.push(Effect::Admit { number, standings });
         out.effects.extend(cancelled.iter().map(|flow| Effect::Cancel { number, flow: flow.flow.clone() }));
         entry.live = Some(live);
@@ -443,8 +494,11 @@ impl Desk {
                 self.count(now, (number, job, is_map), |phase| {
                     phase.running = phase.running.saturating_sub(1);
                 });
-                let Some((flow, name)) = self.job_of(number, job) else { return };
+                let Some((flow, place)) = self.job_of(number, job) else { return };
                 flow.failed_attempts += 1;
+                let job = &mut flow.jobs[place];
+                job.failed_attempts += 1;
+                let name = job.job.clone();
                 if is_final && !flow.state.is_over() {
                     let message = format!("job {name}: {message}");
                     (flow.state, flow.cause) = (FlowState::Failed, Some(message.clone()));
@@ -469,13 +523,11 @@ impl Desk {
         }
     }
 
-    /// The flow of a job, and what the job is called.
-    fn job_of(&mut self, number: u64, job: u32) -> Option<(&mut Here, String)> {
+    /// The flow of a job, and the place of the job in it.
+    fn job_of(&mut self, number: u64, job: u32) -> Option<(&mut Here, usize)> {
         let live = self.entries.get_mut(&number)?.live.as_mut()?;
         let &(flow, place) = live.jobs.get(&job)?;
-        let flow = &mut live.flows[flow];
-        let name = flow.jobs[place].job.clone();
-        Some((flow, name))
+        Some((&mut live.flows[flow], place))
     }
 
     pub(super) fn here(&mut self, number: u64, flow: &str) -> Option<&mut Here> {
@@ -504,6 +556,7 @@ impl Desk {
             flow.state = FlowState::Running;
         }
         self.work(now, more);
+        self.hold_slots(number, more);
     }
 
     /// A task of a job is done; perhaps its flow is.
@@ -539,6 +592,7 @@ impl Desk {
         if let Some(live) = &entry.live {
             let running = live.running();
             self.work(now, -running.cast_signed());
+            self.hold_slots(number, -running.cast_signed());
         }
         if let Some(problem) = stopped {
             return self.try_later(now, number, &problem, out);
@@ -577,17 +631,18 @@ impl Desk {
         self.deadlines.retain(|(_, of, _)| *of != number);
         let Some(mut entry) = self.entries.remove(&number) else { return };
         (entry.state, entry.why) = (state, why.clone());
-        let mut ended = Self::shown(number, &entry, now, false);
-        ended.ended = Some(timestamp(now));
+        let mut ended = Self::shown(number, &entry, now, true);
+        (ended.ended, ended.prediction) = (Some(timestamp(now)), entry.said_first());
         out.records.push(Record::Ended {
             number,
             at: now,
             state,
             why: why.clone(),
             flows: ended.flows.clone(),
+            prediction: ended.prediction.clone().map(Box::new),
         });
         let name = entry.wanted.name;
-        self.ended.push_back(ended);
+        self.ended.push(ended);
         self.next_purge = self.next_purge.min(now + super::PURGE_EVERY);
         let message = why.map_or_else(|| format!("{name}: {kind}"), |why| format!("{name}: {kind}: {why}"));
         self.event(out, now, Told { kind: "ended", number: Some(number), flow: None, message });
@@ -604,6 +659,19 @@ impl Desk {
             let left = open.map_or_else(String::new, |open| format!(", {open} tasks are not done"));
             let message = format!("{flow}: its deadline {} has passed{left}", timestamp(at));
             self.alert(out, now, (number, &flow), (AlertKind::Late, message));
+        }
+        while let Some((at, number)) = self.queue.overdue(now) {
+            let Some(entry) = self.entries.get(&number) else { continue };
+            // What is known of one that had begun before was told then.
+            if entry.alerted.iter().any(|(_, kind)| *kind == AlertKind::Late) {
+                continue;
+            }
+            let (name, why) = (&entry.wanted.name, entry.why.as_deref().unwrap_or("it waits in the queue"));
+            let message = format!(
+                "{name}: its first deadline {} has passed, and it has not begun: {why}",
+                timestamp(at)
+            );
+            self.alert(out, now, (number, ""), (AlertKind::Late, message));
         }
     }
 
@@ -719,6 +787,9 @@ impl Desk {
             let said = Said {
                 completion: crate::moment(flow.completion),
                 between: flow.between.map(|between| between.map(crate::moment)),
+                made: Some(now),
+                deadline: flow.deadline.map(crate::moment),
+                chance: flow.chance,
             };
             if !entry.said.contains_key(&flow.flow) {
                 entry.said.insert(flow.flow.clone(), said);

@@ -25,6 +25,8 @@ pub(super) struct Queue {
     tries: BTreeSet<(Moment, u64)>,
     /// Those that wait for files.
     files: BTreeSet<u64>,
+    /// The first deadline of each that has any and has not begun.
+    dues: BTreeSet<(Moment, u64)>,
     /// How many of each user are being opened or live.
     begun: BTreeMap<String, usize>,
     n_begun: usize,
@@ -49,6 +51,17 @@ impl Queue {
     /// When the next of those may be tried again that could not be opened.
     pub(super) fn next_try(&self) -> Option<Moment> {
         self.tries.first().map(|(at, _)| *at)
+    }
+
+    /// When the first deadline passes of something that has not begun.
+    pub(super) fn next_due(&self) -> Option<Moment> {
+        self.dues.first().map(|(at, _)| *at)
+    }
+
+    /// Takes out one that has not begun by its deadline.
+    pub(super) fn overdue(&mut self, now: Moment) -> Option<(Moment, u64)> {
+        let is_over = self.dues.first().is_some_and(|(at, _)| *at < now);
+        is_over.then(|| self.dues.pop_first()).flatten()
     }
 
     pub(super) fn awaits_files(&self) -> bool {
@@ -104,8 +117,9 @@ impl Desk {
     pub(super) fn enqueue(&mut self, number: u64) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.state = State::Queued;
-        let Queue { waiting, n_waiting, .. } = &mut self.queue;
+        let Queue { waiting, n_waiting, dues, .. } = &mut self.queue;
         Queue::count(waiting, n_waiting, &entry.wanted.user, true);
+        dues.extend(entry.due().map(|at| (at, number)));
         self.sort_in(number);
     }
 
@@ -141,8 +155,11 @@ impl Desk {
             return;
         };
         self.queue.leave(number, entry);
-        let Queue { waiting, n_waiting, .. } = &mut self.queue;
+        let Queue { waiting, n_waiting, dues, .. } = &mut self.queue;
         Queue::count(waiting, n_waiting, &entry.wanted.user, false);
+        if let Some(at) = entry.due() {
+            dues.remove(&(at, number));
+        }
     }
 
     /// A submission that has begun is over, or waits again.
@@ -154,8 +171,16 @@ impl Desk {
         }
     }
 
-    /// Begins with those that are next, as long as there is room.
+    /// Begins with those that are next, as long as there is room. Of what recurs and has to wait it is read when it should be done.
     pub(super) fn begin_next(&mut self, now: Moment, out: &mut Out) {
+        self.begin(now, out);
+        for number in std::mem::take(&mut self.unread) {
+            let waits = self.entries.get(&number).is_some_and(|entry| entry.state == State::Queued);
+            out.effects.extend(waits.then_some(Effect::Read(number)));
+        }
+    }
+
+    fn begin(&mut self, now: Moment, out: &mut Out) {
         while let Some(&(at, number)) = self.queue.tries.first().filter(|(at, _)| *at <= now) {
             self.queue.tries.remove(&(at, number));
             if let Some(entry) = self.entries.get_mut(&number) {

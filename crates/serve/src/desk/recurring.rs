@@ -65,6 +65,8 @@ impl Again {
             user: user.clone(),
             since: at,
             recurrence: Some(name.clone()),
+            // Its file has not been read for this time.
+            due: None,
         })
     }
 }

@@ -1,9 +1,9 @@
 //! The state as records have it, and as few records as have the same state.
 
-use super::{Desk, Facts, Out};
-use crate::Moment;
-use crate::api::{self, State};
-use crate::record::Record;
+use super::{Desk, Entry, Facts, Out};
+use crate::api::{self, Alert, State};
+use crate::record::{Record, Wanted};
+use crate::{Moment, timestamp};
 
 impl Desk {
     /// The desk of a service that was begun before. It is `now`, and what was begun begins again: runs that were opened are
@@ -20,6 +20,10 @@ impl Desk {
         for record in records {
             desk.apply(record);
         }
+        let unread = |(number, entry): (&u64, &Entry)| {
+            (entry.wanted.recurrence.is_some() && entry.wanted.due.is_none()).then_some(*number)
+        };
+        desk.unread = desk.entries.iter().filter_map(unread).collect();
         let mut out = Out::default();
         desk.begin_next(now, &mut out);
         Some((desk, out))
@@ -63,20 +67,25 @@ impl Desk {
                     entry.said.insert(flow, said);
                 }
             }
-            Record::Alerted { number, flow, kind } => {
-                if let Some(entry) = self.entries.get_mut(&number) {
-                    entry.alerted.insert((flow, kind));
+            Record::Alerted { number, flow, kind, said } => {
+                let Some(entry) = self.entries.get_mut(&number) else { return };
+                entry.alerted.insert((flow.clone(), kind));
+                let Wanted { name, user, .. } = &entry.wanted;
+                let (name, user) = (name.clone(), user.clone());
+                if let Some((at, message)) = said {
+                    self.keep_alert(Alert { kind, at: timestamp(at), number, name, flow, user, message });
                 }
             }
-            Record::Ended { number, at, state, why, flows } => {
-                self.recall_end(number, at, (state, why, flows));
+            Record::Told(alert) => self.keep_alert(*alert),
+            Record::Ended { number, at, state, why, flows, prediction } => {
+                self.recall_end(number, at, (state, why, flows), prediction);
             }
             Record::Remembered(ended) => {
                 self.next = self.next.max(ended.number + 1);
                 if let Some(key) = &ended.key {
                     self.keys.insert((ended.user.clone(), key.clone()), ended.number);
                 }
-                self.ended.push_back(*ended);
+                self.ended.push(*ended);
             }
             Record::Draining(draining) => self.is_draining = draining,
         }
@@ -88,6 +97,7 @@ impl Desk {
         number: u64,
         at: Moment,
         (state, why, flows): (State, Option<String>, Vec<api::Flow>),
+        prediction: Option<Box<api::Prediction>>,
     ) {
         self.dequeue(number);
         self.leave_series(number);
@@ -100,8 +110,9 @@ impl Desk {
         }
         (entry.state, entry.why) = (state, why);
         let mut ended = Self::shown(number, &entry, at, false);
-        (ended.ended, ended.flows) = (Some(crate::timestamp(at)), flows);
-        self.ended.push_back(ended);
+        (ended.ended, ended.flows) = (Some(timestamp(at)), flows);
+        ended.prediction = prediction.map(|prediction| *prediction);
+        self.ended.push(ended);
     }
 
     /// As few records as give this state again.
@@ -109,7 +120,7 @@ impl Desk {
         let mut records = vec![Record::Began(self.began)];
         records
             .extend(self.recurring.values().map(|again| Record::Recurs(Box::new(again.recurring.clone()))));
-        for one in &self.ended {
+        for one in self.ended.iter() {
             records.push(Record::Remembered(Box::new(one.clone())));
         }
         for (&number, entry) in &self.entries {
@@ -135,10 +146,15 @@ impl Desk {
             records.extend(entry.is_let_in.then_some(Record::LetIn(number)));
             let said = |(flow, &said): (&String, _)| Record::Predicted { number, flow: flow.clone(), said };
             records.extend(entry.said.iter().map(said));
-            let alerted =
-                |(flow, kind): &(String, _)| Record::Alerted { number, flow: flow.clone(), kind: *kind };
+            let alerted = |(flow, kind): &(String, _)| Record::Alerted {
+                number,
+                flow: flow.clone(),
+                kind: *kind,
+                said: None,
+            };
             records.extend(entry.alerted.iter().map(alerted));
         }
+        records.extend(self.alerts.iter().map(|alert| Record::Told(Box::new(alert.clone()))));
         records.push(Record::Sums { next: self.next, scores: self.scores });
         records.extend(self.is_draining.then_some(Record::Draining(true)));
         records

@@ -469,6 +469,173 @@ fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
     assert_eq!(world.submit(&anna(), submit("next2")), 52);
 }
 
+fn due(name: &str, at: Moment) -> Ask {
+    let checked = Checked { due: Some(at), ..checked(name) };
+    Ask::Submit(Box::new(api::Submit { held: true, ..submit(name) }), checked)
+}
+
+#[test]
+fn one_that_has_not_begun_by_its_first_deadline_is_told_of_once() {
+    let mut world = World::new(Limits::default());
+    world.ask(&anna(), due("night", START + minutes(10))).unwrap();
+    world.ask(&anna(), due("later", START + minutes(60))).unwrap();
+    assert_eq!(world.show(1).deadline, Some(timestamp(START + minutes(10))));
+    let deadline = Some(START + minutes(20));
+    world.ask(&anna(), Ask::Change { number: 1, change: Change::default(), deadline }).unwrap();
+    assert_eq!(world.list()[1].deadline, deadline.map(timestamp));
+    world.pass(minutes(15));
+    assert_eq!(world.alerts(), [""; 0]);
+    world.restart();
+    world.pass(minutes(10));
+    assert_eq!(world.alerts(), ["late"]);
+    let message = &world.kept_alerts()[0].message;
+    assert!(message.contains("has passed, and it has not begun: held"), "{message}");
+    world.restart();
+    world.pass(minutes(5));
+    // When it begins, what was said of it is not said of its flow again.
+    world.ask(&anna(), Ask::Hold { number: 1, flow: None, held: false }).unwrap();
+    world.open(1, &[("f", 1, Some(minutes(20)))]);
+    world.pass(minutes(5));
+    assert_eq!(world.alerts(), ["late"]);
+    assert_eq!(world.show(1).deadline, None, "its flows say theirs");
+}
+
+#[test]
+fn when_something_should_be_done_that_recurs_is_read_where_it_has_to_wait() {
+    let mut world = World::new(Limits { live: 1, ..Limits::default() });
+    world.due = Some(minutes(24 * 60));
+    world.submit(&anna(), submit("busy"));
+    world.ask(&anna(), Ask::Submit(Box::new(nightly(CatchUp::Last)), checked("nightly"))).unwrap();
+    world.pass(minutes(14 * 60));
+    assert_eq!(world.show(2).deadline, Some(timestamp(START + minutes(24 * 60))));
+    world.restart();
+    assert_eq!(world.show(2).deadline, Some(timestamp(START + minutes(24 * 60))));
+    world.pass(minutes(11 * 60));
+    assert_eq!(world.alerts(), ["late"]);
+}
+
+#[test]
+fn one_that_is_over_keeps_its_jobs_and_what_was_said_of_it_first() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(60)))]);
+    world.expected.insert((number, "f".into()), minutes(40));
+    world.pass(minutes(1));
+    world.start(number, 0);
+    world.fail(number, 0, false);
+    world.start(number, 0);
+    world.finish(number, 0);
+    world.start(number, 0);
+    world.fail(number, 0, true);
+    world.back(number);
+    let over = world.show(number);
+    let job = &over.flows[0].jobs[0];
+    assert_eq!((job.maps.tasks, job.maps.done, job.failed_attempts), (2, 1, 2));
+    let said = over.prediction.clone().unwrap();
+    assert_eq!((said.made, said.flows.len()), (timestamp(START), 1));
+    assert_eq!(said.flows[0].completion, timestamp(START + minutes(30)));
+    assert_eq!(said.flows[0].holds, Some(true));
+    assert!(world.list()[0].flows[0].jobs.is_empty() && world.list()[0].prediction.is_none());
+    world.restart();
+    assert_eq!(world.show(number), over);
+    world.compact();
+    assert_eq!(world.show(number), over);
+}
+
+#[test]
+fn what_was_told_is_shown_after_a_restart_too() {
+    let mut world = World::new(Limits { remembered_for: minutes(60), ..Limits::default() });
+    for name in ["a", "b"] {
+        let number = world.submit(&anna(), submit(name));
+        world.not_opened(number, "flows[0]: found no input", true);
+        world.pass(minutes(1));
+    }
+    let alerts = world.kept_alerts();
+    assert_eq!(alerts.iter().map(|alert| alert.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+    assert_eq!(alerts[1].at, timestamp(START));
+    assert!(alerts[0].message.contains("found no input"), "{alerts:?}");
+    world.restart();
+    assert_eq!(world.kept_alerts(), alerts);
+    world.compact();
+    assert_eq!(world.kept_alerts(), alerts);
+    for k in 0..ALERTS {
+        let number = world.submit(&anna(), submit(&format!("n{k}")));
+        world.not_opened(number, "no", true);
+    }
+    world.compact();
+    assert_eq!((world.kept_alerts().len(), world.kept_alerts()[ALERTS - 1].name.as_str()), (ALERTS, "n0"));
+    world.pass(minutes(120));
+    assert_eq!(world.kept_alerts(), []);
+}
+
+#[test]
+fn a_quota_is_named_where_it_is_why_nothing_more_starts() {
+    let mut world = World::new(Limits { slots_by_user: Some(2), ..Limits::default() });
+    let bert = Who::new("bert", Role::Submit);
+    for name in ["a", "b"] {
+        let number = world.submit(&anna(), submit(name));
+        world.open(number, &[("f", 2, None)]);
+    }
+    world.submit(&bert, submit("c"));
+    world.open(3, &[("f", 2, None)]);
+    world.start(1, 0);
+    assert_eq!(world.flow(2, "f").why, None);
+    world.start(1, 0);
+    let why = Some("anna's tasks hold 2 slots, as many as one user may".to_owned());
+    assert_eq!(world.flow(2, "f").why, why);
+    assert_eq!(world.list()[1].flows[0].why, why, "lists say it too");
+    assert_eq!(world.flow(1, "f").why, None, "all of it is at work");
+    assert_eq!(world.flow(3, "f").why, None, "it is somebody else's");
+    world.ask(&anna(), Ask::Hold { number: 2, flow: None, held: true }).unwrap();
+    assert_eq!(world.flow(2, "f").why, None, "it waits because it is held");
+    world.ask(&anna(), Ask::Hold { number: 2, flow: None, held: false }).unwrap();
+    world.finish(1, 0);
+    assert_eq!(world.flow(2, "f").why, None);
+    world.start(2, 0);
+    assert_eq!(world.flow(2, "f").why, why);
+    world.stopped(1, "no journal");
+    assert_eq!(world.flow(2, "f").why, None);
+}
+
+/// Records as they were written before submissions had deadlines, what is over its jobs, and alerts their words.
+#[test]
+fn a_state_of_the_version_before_is_read() {
+    let log = format!(
+        r#"{{"began":{START}}}
+{{"submitted":{{"number":1,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":false,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"a","user":"anna","since":{START}}}}}}}
+{{"predicted":{{"number":1,"flow":"f","said":{{"completion":{START}}}}}}}
+{{"alerted":{{"number":1,"flow":"f","kind":"likely_late"}}}}
+{{"submitted":{{"number":2,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":true,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"b","user":"anna","since":{START}}}}}}}
+{{"ended":{{"number":1,"at":{START},"state":"done","flows":[{{"flow":"f","state":"done","release":"2026-11-24T12:00:00Z","weight":1.0,"tasks":2,"done":2,"running":0,"failed_attempts":0}}]}}}}
+{{"sums":{{"next":3,"scores":{{"flows":0.0,"intervals":0.0,"inside":0.0,"error":0.0,"bias":0.0,"deadlines":0.0,"right":0.0}}}}}}"#
+    );
+    let mut world = World::new(Limits::default());
+    world.records = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    world.restart();
+    assert_eq!([world.state(1), world.state(2)], [State::Done, State::Queued]);
+    assert_eq!((world.flow(1, "f").done, world.show(1).prediction), (2, None));
+    assert_eq!((world.show(2).deadline, world.kept_alerts()), (None, Vec::new()));
+    world.compact();
+    assert_eq!(world.state(2), State::Queued);
+}
+
+#[test]
+fn what_was_at_work_is_told_from_a_moment_on() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.open(number, &[("f", 1, None)]);
+    world.pass(minutes(2));
+    let mut points = |since| match world.ask(&anna(), Ask::Load(since)).unwrap() {
+        Answer::Load(load) => load.points,
+        other => panic!("{other:?}"),
+    };
+    let all = points(None);
+    assert!(all.len() > 5, "{all:?}");
+    assert_eq!(points(Some(crate::moment(all[3].at))), all[3..]);
+    assert_eq!(points(Some(START + minutes(60))), []);
+}
+
 #[test]
 fn whatever_happens_and_whenever_it_ends_nothing_is_lost_or_done_twice() {
     for seed in 0..300 {

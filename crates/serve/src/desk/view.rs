@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::asked::{Refusal, RefusalKind};
 use super::live::{Here, Live};
+use super::over::listed;
 use super::{Desk, Entry};
 use crate::api::{self, State};
+use crate::unopened::Unopened;
 use crate::{Moment, timestamp};
 
 impl Here {
@@ -29,6 +31,7 @@ impl Here {
                 .map(|between| between.map(timestamp)),
             late: self.is_late(now),
             cause: self.cause.clone(),
+            why: None,
             jobs: if with_jobs { self.jobs.clone() } else { Vec::new() },
         }
     }
@@ -48,6 +51,7 @@ impl Desk {
             held: *held,
             priority: entry.priority(),
             flows: flows.map(|here| here.shown(now, is_whole)).collect(),
+            deadline: entry.due().filter(|_| state.has_not_begun()).map(timestamp),
             occurrence: wanted
                 .recurrence
                 .clone()
@@ -61,13 +65,22 @@ impl Desk {
     /// A submission, whole.
     pub(super) fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
         if let Some(entry) = self.entries.get(&number) {
-            return Ok(Self::shown(number, entry, now, true));
+            let mut shown = Self::shown(number, entry, now, true);
+            self.tell_quota(entry, now, &mut shown);
+            return Ok(shown);
         }
-        // Numbers only grow, but what ends does so in any order.
-        self.ended.iter().find(|ended| ended.number == number).cloned().ok_or_else(|| Refusal {
+        self.ended.find(number).cloned().ok_or_else(|| Refusal {
             kind: RefusalKind::NotFound,
             message: format!("found no submission {number}"),
         })
+    }
+
+    /// What a submission is of that has not begun; none if it has.
+    pub(super) fn unopened(&self, number: u64) -> Option<Unopened> {
+        let entry = self.entries.get(&number).filter(|entry| entry.live.is_none())?;
+        let Entry { wanted, changes, held, held_flows, .. } = entry;
+        let (wanted, changes, held_flows) = (wanted.clone(), changes.clone(), held_flows.clone());
+        Some(Unopened { wanted, changes, held: *held, held_flows })
     }
 
     /// Submissions, the latest first.
@@ -87,10 +100,14 @@ impl Desk {
         let open = open.filter(|(number, entry)| {
             is_wanted(entry.state, &entry.wanted.name, &entry.wanted.user, **number)
         });
-        let mut found: Vec<api::Submission> =
-            open.take(most).map(|(&number, entry)| Self::shown(number, entry, now, false)).collect();
+        let shown = |(&number, entry): (&u64, &Entry)| {
+            let mut shown = Self::shown(number, entry, now, false);
+            self.tell_quota(entry, now, &mut shown);
+            shown
+        };
+        let mut found: Vec<api::Submission> = open.take(most).map(shown).collect();
         let ended = self.ended.iter().filter(|one| is_wanted(one.state, &one.name, &one.user, one.number));
-        found.extend(ended.cloned());
+        found.extend(ended.map(listed));
         found.sort_by_key(|one| std::cmp::Reverse(one.number));
         found.truncate(most);
         found
@@ -111,6 +128,7 @@ impl Desk {
             now: timestamp(now),
             engine: self.facts.engine.clone(),
             policy: self.facts.policy.clone(),
+            slots_by_user: self.facts.limits.slots_by_user.map(u64::from),
             slots: self.machines.iter().filter(|machine| machine.up).map(|machine| machine.slots).sum(),
             machines: self.machines.clone(),
             running: self.load.running,

@@ -31,6 +31,7 @@ fn all() -> OpenApiRouter<House> {
         .routes(routes!(service::service))
         .routes(routes!(service::load))
         .routes(routes!(service::timeline))
+        .routes(routes!(service::alerts))
         .routes(routes!(service::metrics))
         .routes(routes!(events::events))
         .routes(routes!(submissions::list))

@@ -8,7 +8,7 @@ use super::House;
 use super::answer::{Answered, Problems, Query, Refused, document, done};
 use super::guard::Asking;
 use super::routes::{self, text};
-use crate::api::{self, Done, Health, Load, Me, Timeline};
+use crate::api::{self, Alerts, Done, Health, Load, Me, Timeline};
 use crate::desk::{Answer, Ask};
 use crate::who::{Role, Who};
 use crate::{Moment, SECOND, moment};
@@ -85,23 +85,39 @@ pub(super) async fn service(State(house): State<House>, Asking(who): Asking) -> 
 
 /// What was at work and waited, over the last day.
 #[utoipa::path(get, path = "/api/v1/load", tag = "service", security(("token" = ["look"])),
+    params(("since" = Option<jiff::Timestamp>, Query, description = "The moments from then on; by default all that are known")),
     responses((status = 200, body = Load), Problems))]
-pub(super) async fn load(State(house): State<House>, Asking(who): Asking) -> Answered {
-    match house.front.ask(who, Ask::Load).await? {
+pub(super) async fn load(State(house): State<House>, Asking(who): Asking, query: Query) -> Answered {
+    match house.front.ask(who, Ask::Load(since(query)?)).await? {
         Answer::Load(load) => Ok(document(StatusCode::OK, &load)),
         other => unreachable!("invariant: the load was asked for, and not {other:?}"),
     }
 }
 
-/// Attempts that ended lately, by when they started.
-#[utoipa::path(get, path = "/api/v1/timeline", tag = "service", security(("token" = ["look"])),
-    params(("since" = Option<jiff::Timestamp>, Query, description = "Those that ended then or later; by default those of the last hour")),
-    responses((status = 200, body = Timeline), Problems))]
-pub(super) async fn timeline(State(house): State<House>, mut query: Query) -> Answered {
+/// The alerts that were told last: at most a thousand of those that are not too old, before the service was started again too.
+#[utoipa::path(get, path = "/api/v1/alerts", tag = "service", security(("token" = ["look"])),
+    responses((status = 200, body = Alerts), Problems))]
+pub(super) async fn alerts(State(house): State<House>, Asking(who): Asking) -> Answered {
+    match house.front.ask(who, Ask::Alerts).await? {
+        Answer::Alerts(alerts) => Ok(document(StatusCode::OK, &Alerts { alerts })),
+        other => unreachable!("invariant: alerts were asked for, and not {other:?}"),
+    }
+}
+
+/// The moment that is asked since, if one is.
+fn since(mut query: Query) -> Answered<Option<Moment>> {
     let since = query
         .read("since", "a time such as 2026-03-01T06:00:00Z", |text| text.parse::<jiff::Timestamp>().ok())?;
     query.end(&["since"])?;
-    let since = since.map_or_else(|| house.front.now().saturating_sub(BACK), moment);
+    Ok(since.map(moment))
+}
+
+/// Attempts that ended lately and those at work now, by when they started.
+#[utoipa::path(get, path = "/api/v1/timeline", tag = "service", security(("token" = ["look"])),
+    params(("since" = Option<jiff::Timestamp>, Query, description = "Of those that have ended: those that ended then or later; by default within the last hour")),
+    responses((status = 200, body = Timeline), Problems))]
+pub(super) async fn timeline(State(house): State<House>, query: Query) -> Answered {
+    let since = since(query)?.unwrap_or_else(|| house.front.now().saturating_sub(BACK));
     Ok(document(StatusCode::OK, &house.front.timeline(since)))
 }
 

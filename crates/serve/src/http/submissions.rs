@@ -105,7 +105,7 @@ pub(super) async fn show(
             return Ok(document(StatusCode::OK, &over?));
         }
     }
-    Ok(document(StatusCode::OK, &shown(&house, who, number).await?))
+    Ok(document(StatusCode::OK, &house.front.show(who, number).await?))
 }
 
 async fn shown(house: &House, who: Who, number: u64) -> Answered<Submission> {

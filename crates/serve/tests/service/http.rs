@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use slackline_serve::TlsFiles;
-use slackline_serve::api::{Accepted, Done, Me, Service as Shown, Submission, Submissions, Submit};
+use slackline_serve::api::{
+    Accepted, Alerts, Done, Load, Me, Service as Shown, Submission, Submissions, Submit,
+};
 use slackline_serve::client::{Client, ClientError, Server as At};
 use slackline_serve::core::Service;
 use slackline_serve::http::{Bounds, ListenError, Server, Setup, Socket, description};
@@ -185,6 +187,7 @@ pub(super) fn wrong(dir: &Path) {
         ("PUT", "/api/v1/submissions", "", 405, "PUT"),
         ("DELETE", "/api/v1/recurrences/%FF", "", 400, "UTF-8"),
         ("GET", "/api/v1/events?after=x", "", 400, "after"),
+        ("GET", "/api/v1/load?since=x", "", 400, "since"),
     ];
     for (method, path, body, status, part) in cases {
         let (found, answer) = world.asked(operate, method, path, body);
@@ -322,6 +325,15 @@ pub(super) fn socket(dir: &Path) {
     let path_of = format!("/api/v1/submissions/{}", accepted.number.unwrap());
     let submitted: Submission = client.get(&path_of).unwrap();
     assert_eq!(submitted.user, me.name);
+    // It has not begun, and its flows are read from its file; lists have none of them.
+    let jobs: Vec<&str> = submitted.flows[0].jobs.iter().map(|job| job.job.as_str()).collect();
+    assert_eq!((submitted.flows[0].flow.as_str(), submitted.flows[0].tasks, jobs), ("a", 0, vec!["j"]));
+    let list: Submissions = client.get("/api/v1/submissions").unwrap();
+    assert!(list.submissions[0].flows.is_empty());
+    let alerts: Alerts = client.get("/api/v1/alerts").unwrap();
+    assert!(alerts.alerts.is_empty());
+    let load: Load = client.get("/api/v1/load?since=2100-01-01T00:00:00Z").unwrap();
+    assert!(load.points.is_empty());
     world.end();
     assert!(!path.exists(), "the socket goes with the service");
     let error = client.get::<Me>("/api/v1/me").unwrap_err();

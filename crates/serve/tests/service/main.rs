@@ -29,6 +29,7 @@ type Test = fn(&Path);
 const TESTS: &[(&str, Test)] = &[
     ("flows_of_several_submissions_run_and_are_judged", several),
     ("a_flow_is_held_changed_let_go_and_cancelled", held),
+    ("a_quota_of_slots_is_told_as_the_reason", quota),
     ("what_is_stopped_goes_on_and_nothing_is_done_twice", stopped),
     ("a_mended_file_replaces_one_that_fails_and_what_was_done_stays_done", mended),
     ("a_submission_that_would_be_late_is_not_begun", late),
@@ -179,6 +180,10 @@ fn held(dir: &Path) {
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
     let a = submit(&service, flow(dir, "a", &waits, 4));
     until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    let at_work = service.front().timeline(0).attempts;
+    let mut slots: Vec<_> = at_work.iter().map(|open| (open.number, open.slot, open.end)).collect();
+    slots.sort_unstable();
+    assert_eq!(slots, [(a, Some(0), None), (a, Some(1), None)], "{at_work:#?}");
     ask(&service, Ask::Hold { number: a, flow: None, held: true }).unwrap();
     let b = submit(&service, flow(dir, "b", "cat", 2));
     fs::write(&go, "").unwrap();
@@ -199,6 +204,23 @@ fn held(dir: &Path) {
     until(&service, c, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     ask(&service, Ask::Cancel { number: c, flow: None }).unwrap();
     assert_eq!(over(&service, c).state, State::Cancelled);
+    let ended = service.front().timeline(0).attempts;
+    assert!(ended.iter().all(|attempt| attempt.end.is_some()), "nothing is at work: {ended:#?}");
+    service.stop().unwrap();
+}
+
+fn quota(dir: &Path) {
+    let limits = Limits { slots_by_user: Some(1), ..Limits::default() };
+    let service = Service::start(&Setup { limits, ..setup(dir) }).unwrap();
+    let number = submit(&service, flow(dir, "a", "sleep 300", 2));
+    let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
+    let why = "anna's tasks hold 1 slot, as many as one user may";
+    assert_eq!(shown.flows[0].why.as_deref(), Some(why));
+    let told = service.front().explain(&anna(), number, None, None).unwrap();
+    assert!(told.text.contains(&format!("{why} (--slots-by-user)")), "{}", told.text);
+    assert_eq!(told.document["why"], why);
+    ask(&service, Ask::Cancel { number, flow: None }).unwrap();
+    over(&service, number);
     service.stop().unwrap();
 }
 

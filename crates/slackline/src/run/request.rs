@@ -124,29 +124,35 @@ impl Request {
     pub(super) fn setting(&self, backend: &dyn Backend) -> Setting {
         Setting { slowstart: self.slowstart, profile: backend.profile() }
     }
+}
 
-    /// Sets the deadlines of a workload; gives the flows whose deadline was before the start of the run. They are late
-    /// whatever is done, and run all the same: their deadline is the start.
-    pub(super) fn set_deadlines(&self, workload: &mut Draft) -> Result<Vec<&Deadline>, DeadlineError> {
-        let mut late = Vec::new();
-        for (k, deadline) in self.deadlines.iter().enumerate() {
-            let name = deadline.flow.clone();
-            if self.deadlines[..k].iter().any(|earlier| earlier.flow == name) {
-                return Err(DeadlineError::Twice { flow: name });
-            }
-            let known = workload.flows.iter().map(|flow| flow.id.clone()).collect();
-            let Some(flow) = workload.flows.iter_mut().find(|flow| flow.id == name) else {
-                return Err(DeadlineError::Unknown { flow: name, known });
-            };
-            if workload.start.as_ref().is_some_and(|start| deadline.when.is_before(start)) {
-                flow.deadline = Some(0.0);
-                late.push(deadline);
-                continue;
-            }
-            let after = Bound::Excluded(flow.release);
-            let seconds = deadline.when.seconds(workload.start.as_ref(), after);
-            flow.deadline = Some(seconds.map_err(|what| DeadlineError::When { flow: name, what })?);
+/// Sets the deadlines of a workload; gives those that were before the start of the run. Their flows are late whatever is done, and
+/// run all the same: their deadline is the start.
+///
+/// # Errors
+/// Two deadlines for one flow, a flow that there is not, or a time beyond all calendars.
+pub fn set_deadlines<'a>(
+    deadlines: &'a [Deadline],
+    workload: &mut Draft,
+) -> Result<Vec<&'a Deadline>, DeadlineError> {
+    let mut late = Vec::new();
+    for (k, deadline) in deadlines.iter().enumerate() {
+        let name = deadline.flow.clone();
+        if deadlines[..k].iter().any(|earlier| earlier.flow == name) {
+            return Err(DeadlineError::Twice { flow: name });
         }
-        Ok(late)
+        let known = workload.flows.iter().map(|flow| flow.id.clone()).collect();
+        let Some(flow) = workload.flows.iter_mut().find(|flow| flow.id == name) else {
+            return Err(DeadlineError::Unknown { flow: name, known });
+        };
+        if workload.start.as_ref().is_some_and(|start| deadline.when.is_before(start)) {
+            flow.deadline = Some(0.0);
+            late.push(deadline);
+            continue;
+        }
+        let after = Bound::Excluded(flow.release);
+        let seconds = deadline.when.seconds(workload.start.as_ref(), after);
+        flow.deadline = Some(seconds.map_err(|what| DeadlineError::When { flow: name, what })?);
     }
+    Ok(late)
 }

@@ -23,7 +23,7 @@ pub(super) fn submit(name: &str) -> api::Submit {
 }
 
 pub(super) fn checked(name: &str) -> Checked {
-    Checked { name: name.to_owned(), waits_for_files: false }
+    Checked { name: name.to_owned(), ..Checked::default() }
 }
 
 /// What a record is called.
@@ -55,6 +55,8 @@ pub(super) struct World {
     predicting: Vec<Option<u64>>,
     pub(super) hold_predictions: bool,
     pub(super) files: bool,
+    /// What deadline files of what recurs have, since the start.
+    pub(super) due: Option<u64>,
     /// Whether everything that begins ends at once.
     pub(super) play: bool,
     told: Vec<api::Event>,
@@ -81,6 +83,7 @@ impl World {
             predicting: Vec::new(),
             hold_predictions: false,
             files: false,
+            due: None,
             play: false,
             told: Vec::new(),
             alerted: Vec::new(),
@@ -130,6 +133,10 @@ impl World {
                 Effect::Cancel { .. } => {}
                 Effect::Forget(name) => self.forgotten.push(name),
                 Effect::Predict { number } => self.predicting.push(number),
+                Effect::Read(number) => {
+                    let due = self.due.map(|at| START + at);
+                    self.hear(Heard::Read { number, due });
+                }
                 Effect::Look(number) => {
                     let are_there = self.files;
                     self.hear(Heard::Files { number, are_there });
@@ -224,6 +231,7 @@ impl World {
                     after: Vec::new(),
                     maps: api::Phase { tasks, ..api::Phase::default() },
                     reduces: api::Phase::default(),
+                    failed_attempts: 0,
                 },
             }],
         };
@@ -283,6 +291,11 @@ impl World {
 
     pub(super) fn number_of(&mut self, name: &str) -> u64 {
         self.list().iter().find(|one| one.name == name).unwrap().number
+    }
+
+    /// The alerts that are shown, the latest first.
+    pub(super) fn kept_alerts(&self) -> Vec<Alert> {
+        self.desk.alerts.iter().rev().cloned().collect()
     }
 
     pub(super) fn service(&mut self) -> api::Service {
