@@ -8,19 +8,22 @@ export interface Me { name: string; role: Role }
 
 export interface Calibration { flows: number; inside: number; error: number; bias: number; deadlines?: number }
 
+export interface Machine { machine: string; slots: number; up: boolean }
+
 export interface Service {
   version: string; began: string; started: string; now: string; engine: string; policy: string;
-  slots: number; running: number; waiting: number; submissions: Partial<Record<SubmissionState, number>>;
+  slots: number; slots_by_user?: number; machines: Machine[]; running: number; waiting: number; submissions: Partial<Record<SubmissionState, number>>;
   draining: boolean; calibration: Calibration; trouble?: string;
 }
 
 export interface Phase { tasks: number; done: number; running: number }
-export interface Job { job: string; after: string[]; maps: Phase; reduces: Phase }
+export interface Job { job: string; after: string[]; maps: Phase; reduces: Phase; failed_attempts?: number }
 
 export interface Flow {
   flow: string; state: FlowState; release: string; deadline?: string; weight: number;
   tasks: number; done: number; running: number; failed_attempts: number;
-  completion?: string; predicted?: string; predicted_between?: [string, string]; late?: boolean; cause?: string; jobs?: Job[];
+  completion?: string; predicted?: string; predicted_between?: [string, string]; late?: boolean; cause?: string; why?: string;
+  jobs?: Job[];
 }
 
 export interface FlowPrediction {
@@ -39,7 +42,7 @@ export interface Prediction { made: string; flows: FlowPrediction[]; makes_late:
 
 export interface Submission {
   number: number; name: string; user: string; submitted: string; state: SubmissionState; why?: string;
-  held: boolean; priority: number; flows: Flow[]; occurrence?: { recurrence: string; at: string };
+  held: boolean; priority: number; flows: Flow[]; deadline?: string; occurrence?: { recurrence: string; at: string };
   ended?: string; prediction?: Prediction; key?: string;
 }
 
@@ -69,7 +72,7 @@ export interface Attempt {
   from: number; to: number | null;
 }
 
-export interface Happening { id: number; at: string; kind: string; number?: number; name?: string; flow?: string; message: string }
+export interface Happening { at: string; kind: string; number?: number; name?: string; flow?: string; message: string }
 
 /** Why something was not done, in the service's words; 0 if it was not there to say. */
 export class Refused extends Error {

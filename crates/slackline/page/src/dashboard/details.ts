@@ -1,12 +1,12 @@
 // One submission: its flows and jobs, what is expected of it, and what can be done with it.
 import { h } from "../dom";
 import { count, percent } from "../format";
-import { at, wordsOf, type Flow, type Happening, type Job, type Me, type Phase, type Submission } from "./api";
+import { at, wordsOf, type Flow, type Happening, type Job, type Me, type Phase, type Prediction, type Submission } from "./api";
 import { confirmed, does, field, filled, notify, windowed } from "./dialogs";
 import { item } from "./events";
 import { foretold } from "./foretold";
 import { fated, stateOf, verdict } from "./rows";
-import { isOpen, type Store } from "./store";
+import { hasNotBegun, isOpen, type Store } from "./store";
 import { away, clock, millis } from "./time";
 
 /** Flows of a submission that are shown at first. */
@@ -77,12 +77,12 @@ export class Details {
   }
 
   private draw(): void {
-    const one = this.shown!, may = isOpen(one) && mayChange(this.store.me, one.user), { now } = this.store;
+    const one = this.shown!, may = isOpen(one) && mayChange(this.store.me, one.user);
     this.title.textContent = `${one.number} ${one.name}`;
     const flows = this.all ? one.flows : one.flows.slice(0, FLOWS_MOST), more = one.flows.length - flows.length;
     keepingFocus(this.body, () => this.body.replaceChildren(
       this.facts(one), may ? this.actions(one) : "",
-      ...(one.prediction && isOpen(one) ? [h("section", {}, h("h3", {}, "What is expected"), foretold(one.prediction, now))] : []),
+      one.prediction ? this.expected(one.prediction, !isOpen(one)) : "",
       ...flows.map((flow) => this.flow(one, flow, may)),
       more > 0 ? h("button", { type: "button", class: "more", click: () => { this.all = true; void this.look(); } }, `Show ${count(more, "flow")} more`) : "",
       this.happened(one.number)));
@@ -92,7 +92,13 @@ export class Details {
     return this.store.events.filter((event) => event.number === number).slice(0, EVENTS_MOST);
   }
 
-  /** What is remembered of it, the latest first: of what was rejected that alone says what was expected. */
+  /** What is expected; of one that is over, what was expected of it first. */
+  private expected(prediction: Prediction, isOver: boolean): HTMLElement {
+    const title = isOver ? "What was expected at first" : "What is expected";
+    return h("section", { "aria-label": title }, h("h3", {}, title), foretold(prediction, this.store.now, isOver));
+  }
+
+  /** What is remembered of it, the latest first. */
   private happened(number: number): Node | string {
     const events = this.events(number);
     if (events.length === 0) return "";
@@ -126,36 +132,37 @@ export class Details {
   private flow(one: Submission, flow: Flow, may: boolean): HTMLElement {
     const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
-    const [from, to] = (flow.predicted_between ?? []).map(at);
+    const [from, to] = (flow.predicted_between ?? []).map(at), isPlan = hasNotBegun(one);
+    const done = isPlan ? "its tasks are known when it begins" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`;
     const facts: [string, string | Node | undefined][] = [
-      ["state", `${state}, ${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`],
-      ["why", flow.cause], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
+      ["state", `${state}, ${done}`], ["why", flow.cause ?? flow.why], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
       ["done", flow.completion && at(flow.completion)],
       ["expected", flow.predicted && `${at(flow.predicted)}${from !== to ? `, between ${from} and ${to}` : ""}`],
-      ["in time?", fated(verdict(flow, now))],
+      ["in time?", isPlan && !flow.late ? undefined : fated(verdict(flow, now))],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
     ];
     return h("section", { "aria-label": `Flow ${name}` }, h("h3", {}, name),
       h("dl", { class: "made" }, ...facts.flatMap(([what, value]) => value ? [h("dt", {}, what), h("dd", {}, value)] : [])),
       h("div", { class: "buttons" },
-        this.button(`explain ${name}`, "Explain", () => this.explain(name, null)),
-        !flow.jobs?.length && this.button(`logs ${name}`, "Logs", () => this.logsOf(name)),
+        !isPlan && this.button(`explain ${name}`, "Explain", () => this.explain(name, null)),
+        !isPlan && !flow.jobs?.length && this.button(`logs ${name}`, "Logs", () => this.logsOf(name)),
         may && !isOver && one.flows.length > 1 && this.button(`hold ${name}`, flow.state === "held" ? "Let go" : "Hold", () => this.act(flow.state === "held" ? "unhold" : "hold", name)),
         may && !isOver && one.flows.length > 1 && this.button(`cancel ${name}`, "Cancel…", () => this.cancel(name), "danger")),
-      flow.jobs && flow.jobs.length > 0 ? this.jobs(name, flow.jobs) : "");
+      flow.jobs && flow.jobs.length > 0 ? isPlan ? planned(flow.jobs) : this.jobs(name, flow.jobs) : "");
   }
 
   private jobs(flow: string, jobs: Job[]): HTMLElement {
     const phase = ({ tasks, done, running }: Phase) => tasks === 0 ? "–" : `${done} of ${tasks}${running > 0 ? `, ${running} at work` : ""}`;
     return h("div", { class: "scroll-x", tabindex: 0, role: "region", "aria-label": `Jobs of ${flow}` }, h("table", {},
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "job"), h("td", {}), h("th", { scope: "col" }, "maps done"), h("th", { scope: "col" }, "reduces done"),
-        h("th", { scope: "col", class: "words" }, "comes after"))),
+        h("th", { scope: "col" }, "failed attempts"), h("th", { scope: "col", class: "words" }, "comes after"))),
       h("tbody", {}, ...jobs.map((job) => h("tr", {}, h("th", { scope: "row" }, job.job),
         h("td", {}, h("span", { class: "buttons" },
           this.button(`explain ${flow}/${job.job}`, "Explain", () => this.explain(flow, job.job)),
           this.button(`logs ${flow}/${job.job}`, "Logs", () => this.logs(flow, job.job, false)))),
-        h("td", {}, phase(job.maps)), h("td", {}, phase(job.reduces)), h("td", { class: "words" }, job.after.join(", ") || "–"))))));
+        h("td", {}, phase(job.maps)), h("td", {}, phase(job.reduces)),
+        h("td", {}, job.failed_attempts ? h("span", { class: "bad" }, String(job.failed_attempts)) : "–"), h("td", { class: "words" }, job.after.join(", ") || "–"))))));
   }
 
   private async act(what: "hold" | "unhold" | "cancel", flow: string | null = null): Promise<void> {
@@ -204,7 +211,7 @@ export class Details {
     });
   }
 
-  /** The logs of a job that is chosen: of submissions that are over, their explanation alone says which jobs there were. */
+  /** The logs of a job that is chosen: of old submissions their explanation alone says which jobs there were. */
   private async logsOf(flow: string): Promise<void> {
     await this.tell(`Logs of ${flow}`, async () => {
       const { document } = await this.store.client.get<{ document: { phases: { job: string }[] } }>(at(`/api/v1/submissions/${this.number}/explain`, { flow }));
@@ -238,6 +245,11 @@ export class Details {
     heading.focus();
     heading.scrollIntoView({ block: "start" });
   }
+}
+
+/** Jobs of a flow that has not begun, in the order of its file. */
+function planned(jobs: Job[]): HTMLElement {
+  return h("ul", { class: "planned" }, ...jobs.map(({ job, after }) => h("li", {}, h("strong", {}, job), after.length > 0 ? ` after ${after.join(", ")}` : "")));
 }
 
 function wrong(message: string): false {

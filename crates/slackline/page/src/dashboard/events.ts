@@ -1,10 +1,9 @@
 // What happened, the latest first; what somebody may want to act on by itself.
 import { h } from "../dom";
 import type { Happening } from "./api";
-import type { Store } from "./store";
+import { isAlert, type Store } from "./store";
 import { clock, localised, millis } from "./time";
 
-const ALERTS = new Set(["likely_late", "late", "failed", "estimates_off", "alert_failed"]);
 /** As many are shown at first, and more at a time. */
 const SHOWN = 40;
 
@@ -15,15 +14,15 @@ export class Events {
   private readonly all: List;
 
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
-    this.few = new List("Alerts", "Nothing that somebody has to act on has happened since the service started.", onOpen);
+    this.few = new List("Alerts", "Nothing that somebody has to act on has happened.", onOpen);
     this.all = new List("Events", "Nothing has happened since the service started.", onOpen);
     this.alerts = this.few.element;
     this.element = this.all.element;
   }
 
   draw(): void {
-    const { events, now } = this.store;
-    this.few.draw(events.filter((event) => ALERTS.has(event.kind)), now);
+    const { alerts, events, now } = this.store;
+    this.few.draw(alerts, now);
     this.all.draw(events, now);
   }
 }
@@ -71,8 +70,9 @@ class List {
 }
 
 /** An event in a list, with something before its message. */
-export function item({ at, kind, message }: Happening, now: number, before: Node): HTMLElement {
+export function item(event: Happening, now: number, before: Node): HTMLElement {
+  const { at, kind, message } = event;
   return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), now)),
-    h("span", { class: ALERTS.has(kind) ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")), before,
+    h("span", { class: isAlert(event) ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")), before,
     h("span", { class: "message", title: message }, localised(message, now)));
 }

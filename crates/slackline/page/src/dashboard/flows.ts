@@ -1,6 +1,7 @@
 // Flows of submissions that are not over: looked for, ordered by how urgent they are, drawn as far as they are in view.
 import { dot, h, write } from "../dom";
 import { count } from "../format";
+import { Bulk } from "./bulk";
 import { Grid, type GridColumn } from "./grid";
 import { FATE_COLOURS, FILTERS, ordered, type Row } from "./rows";
 import type { Store } from "./store";
@@ -13,6 +14,7 @@ const HEIGHT = 46, HEIGHT_NARROW = 104;
 export class Flows {
   readonly element: HTMLElement;
   private readonly grid: Grid<Row>;
+  private readonly bulk: Bulk;
   private readonly search = h("input", { type: "search", placeholder: "name, number or user", "aria-label": "Show flows whose name, number or user has" });
   private readonly only = h("select", { "aria-label": "Show flows that are" });
   private readonly said = h("span", { class: "muted", role: "status" });
@@ -20,11 +22,13 @@ export class Flows {
   private rows: Row[] = [];
 
   constructor(private readonly store: Store, onOpen: (number: number) => void) {
+    this.bulk = new Bulk(store, () => this.grid.selectAll(false));
     this.grid = new Grid<Row>({
       label: "Flows of submissions that are not over", columns: this.columns(), key: (row) => row.key,
       height: () => NARROW.matches ? HEIGHT_NARROW : HEIGHT,
       title: (row) => `${row.name}, submission ${row.number}, ${row.state}, ${row.verdict.words}`,
       onOpen: (row) => onOpen(row.number), onOrder: () => this.show(),
+      may: (row) => this.bulk.may(row), onSelect: (rows) => this.bulk.draw(rows),
     });
     this.only.append(...FILTERS.map(([value, text]) => h("option", { value }, text)));
     this.search.addEventListener("input", () => this.show());
@@ -32,7 +36,7 @@ export class Flows {
     NARROW.addEventListener("change", () => this.show());
     this.element = h("div", {},
       h("div", { class: "controls" }, h("label", {}, "Find ", this.search), h("label", {}, "Show ", this.only), this.said),
-      this.grid.element, this.empty);
+      this.bulk.element, this.grid.element, this.empty);
   }
 
   private columns(): GridColumn<Row>[] {
@@ -58,6 +62,7 @@ export class Flows {
   private why({ submission, flow, state }: Row): string {
     if (flow?.cause) return flow.cause;
     if (submission.why && submission.why !== state) return submission.why;
+    if (flow?.why) return flow.why;
     const parts = [flow && flow.running > 0 ? `${count(flow.running, "task")} at work` : "", submission.priority > 0 ? `priority ${submission.priority}` : ""];
     return parts.filter(Boolean).join(", ");
   }

@@ -5,28 +5,30 @@ import type { FlowPrediction, Prediction, Remedy } from "./api";
 import { fated, type Fate } from "./rows";
 import { away, clock, millis } from "./time";
 
-export function foretold(prediction: Prediction, now: number): HTMLElement {
+/** With what is over it is told as it was. */
+export function foretold(prediction: Prediction, now: number, isOver = false): HTMLElement {
   const { flows, makes_late, remedies, made } = prediction, at = (text: string) => clock(millis(text), now);
   return h("div", { class: "foretold" },
-    h("ul", {}, ...flows.map((flow) => h("li", {}, ...expected(flow, now)))),
-    makes_late.length > 0 && h("h4", {}, `With it ${count(makes_late.length, "flow")} of others ${makes_late.length === 1 ? "is" : "are"} expected to be late`),
+    h("ul", {}, ...flows.map((flow) => h("li", {}, ...expected(flow, now, isOver)))),
+    makes_late.length > 0 && h("h4", {}, `With it ${count(makes_late.length, "flow")} of others ${isOver ? makes_late.length === 1 ? "was" : "were" : makes_late.length === 1 ? "is" : "are"} expected to be late`),
     makes_late.length > 0 && h("ul", {}, ...makes_late.map((late) =>
       h("li", {}, `${late.flow} of ${late.number} ${late.name}: by ${duration(Math.round(late.late_by))} (done at ${at(late.with)} instead of ${at(late.without)}, deadline ${at(late.deadline)})`))),
-    remedies.length > 0 && h("h4", {}, "What would help"),
+    remedies.length > 0 && h("h4", {}, isOver ? "What would have helped" : "What would help"),
     remedies.length > 0 && h("ul", {}, ...remedies.map((remedy) => h("li", {}, words(remedy, now)))),
     h("p", { class: "muted" }, `Said ${away(millis(made), now)}.`));
 }
 
-function expected(flow: FlowPrediction, now: number): (Node | string)[] {
+function expected(flow: FlowPrediction, now: number, isOver: boolean): (Node | string)[] {
   const done = millis(flow.completion), at = (text: string) => clock(millis(text), now);
   const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : "";
+  const is = isOver ? "was" : "is", when = isOver ? "" : ` (${done < now ? "which has passed" : away(done, now)})`;
   const fate: Fate = flow.holds === undefined ? "free" : flow.holds ? "met" : "likely";
   const chance = flow.chance === undefined ? "" : ` (in ${percent(flow.chance / 100)} of courses)`;
   const verdict = flow.deadline === undefined ? "no deadline"
-    : flow.holds ? `its deadline ${at(flow.deadline)} is expected to hold${chance}`
-      : `its deadline ${at(flow.deadline)} is not expected to hold${chance}`;
+    : flow.holds ? `its deadline ${at(flow.deadline)} ${is} expected to hold${chance}`
+      : `its deadline ${at(flow.deadline)} ${is} not expected to hold${chance}`;
   return [
-    h("strong", {}, flow.flow), ` is expected to be done at ${clock(done, now)} (${done < now ? "which has passed" : away(done, now)})${between}. `,
+    h("strong", {}, flow.flow), ` ${is} expected to be done at ${clock(done, now)}${when}${between}. `,
     fated({ fate, words: verdict }),
   ];
 }

@@ -1,4 +1,5 @@
-// A table of which only the rows in view are there, however many there are. Arrows go from row to row, Enter opens one.
+// A table of which only the rows in view are there, however many there are. Arrows go from row to row, Enter opens one, Space selects
+// it, Ctrl+A selects all.
 import { h } from "../dom";
 
 export interface GridColumn<R> {
@@ -20,9 +21,13 @@ export interface GridOptions<R> {
   title: (row: R) => string;
   onOpen: (row: R) => void;
   onOrder: () => void;
+  /** Whether a row may be selected. */
+  may: (row: R) => boolean;
+  /** Others are selected than before. */
+  onSelect: (rows: R[]) => void;
 }
 
-interface Shown<R> { element: HTMLElement; at: number; row: R; update: (row: R) => void }
+interface Shown<R> { element: HTMLElement; tick: HTMLInputElement; at: number; row: R; update: (row: R) => void }
 
 /** Rows that are there above and below those in view. */
 const BESIDE = 6;
@@ -39,21 +44,27 @@ export class Grid<R> {
   private readonly spacer = h("div", { class: "grid-space", role: "presentation" });
   private readonly head: HTMLElement;
   private active: string | null = null;
+  private readonly selected = new Set<string>();
+  private readonly all = h("input", { type: "checkbox", "aria-label": "Select all rows", change: () => this.selectAll(this.all.checked) });
   private isDrawing = false;
 
   constructor(private readonly options: GridOptions<R>) {
     const { label, columns } = options;
-    this.head = h("div", { class: "grid-row grid-head", role: "row", "aria-rowindex": 1 }, ...columns.map((column) =>
+    this.head = h("div", { class: "grid-row grid-head", role: "row", "aria-rowindex": 1 },
+      h("div", { role: "columnheader", class: "cell-tick" }, this.all), ...columns.map((column) =>
       h("div", { role: "columnheader", "aria-sort": "none" },
         h("button", { type: "button", click: () => this.order(column) }, column.heading, h("span", { class: "arrow", "aria-hidden": "true" })))));
     // The head scrolls with the rows, so that both are as wide.
     this.view = h("div", { class: "grid-view", role: "presentation" },
       h("div", { class: "grid-top", role: "rowgroup" }, this.head), h("div", { role: "rowgroup" }, this.spacer));
-    this.element = h("div", { class: "grid-table", role: "grid", "aria-label": label, "aria-colcount": columns.length }, this.view);
+    this.element = h("div", { class: "grid-table", role: "grid", "aria-label": label, "aria-colcount": columns.length + 1, "aria-multiselectable": "true" }, this.view);
     this.view.addEventListener("scroll", () => this.soon(), { passive: true });
     this.spacer.addEventListener("click", (event) => {
       const found = this.under(event.target as HTMLElement);
-      if (found) { this.activate(found.at, false); this.options.onOpen(found.row); }
+      if (!found) return;
+      this.activate(found.at, false);
+      if ((event.target as HTMLElement).closest(".cell-tick")) this.select(found.row);
+      else this.options.onOpen(found.row);
     });
     this.spacer.addEventListener("focusin", (event) => {
       const found = this.under(event.target as HTMLElement);
@@ -69,6 +80,31 @@ export class Grid<R> {
     this.places = new Map(rows.map((row, at) => [this.options.key(row), at]));
     if (this.active === null || !this.places.has(this.active)) this.active = rows.length > 0 ? this.options.key(rows[0]) : null;
     this.element.setAttribute("aria-rowcount", String(rows.length + 1));
+    // Only what can be seen here is selected.
+    for (const key of this.selected) if (!this.places.has(key)) this.selected.delete(key);
+    this.chosen();
+  }
+
+  selectAll(isSelected: boolean): void {
+    this.selected.clear();
+    if (isSelected) for (const row of this.rows) if (this.options.may(row)) this.selected.add(this.options.key(row));
+    this.chosen();
+  }
+
+  private select(row: R): void {
+    const key = this.options.key(row);
+    if (!this.options.may(row)) return;
+    if (!this.selected.delete(key)) this.selected.add(key);
+    this.chosen();
+  }
+
+  /** Shows and tells what is selected. */
+  private chosen(): void {
+    const rows = this.rows.filter((row) => this.selected.has(this.options.key(row))), n = this.rows.filter(this.options.may).length;
+    this.all.checked = n > 0 && rows.length === n;
+    this.all.indeterminate = rows.length > 0 && rows.length < n;
+    this.all.disabled = n === 0;
+    this.options.onSelect(rows);
     this.draw();
   }
 
@@ -113,6 +149,9 @@ export class Grid<R> {
     set(element, "aria-rowindex", String(at + 2));
     set(element, "tabindex", key === this.active ? "0" : "-1");
     set(element, "aria-label", this.options.title(row));
+    set(element, "aria-selected", String(this.selected.has(key)));
+    shown.tick.checked = this.selected.has(key);
+    shown.tick.hidden = !this.options.may(row);
     shown.at = at;
     shown.row = row;
     shown.update(row);
@@ -121,9 +160,11 @@ export class Grid<R> {
   private made(): Shown<R> {
     const cells = this.options.columns.map(() => h("div", { role: "gridcell" }));
     const updates = this.options.columns.map((column, k) => column.cell(cells[k]));
-    const element = h("div", { class: "grid-row", role: "row", hidden: true }, ...cells);
+    // Rows have the focus, and Space selects them.
+    const tick = h("input", { type: "checkbox", tabindex: -1, "aria-label": "Select this row" });
+    const element = h("div", { class: "grid-row", role: "row", hidden: true }, h("div", { role: "gridcell", class: "cell-tick" }, tick), ...cells);
     this.spacer.append(element);
-    return { element, at: -1, row: undefined as R, update: (row) => { for (const update of updates) update(row); } };
+    return { element, tick, at: -1, row: undefined as R, update: (row) => { for (const update of updates) update(row); } };
   }
 
   private under(target: HTMLElement): Shown<R> | null {
@@ -134,12 +175,15 @@ export class Grid<R> {
 
   private key(event: KeyboardEvent): void {
     const found = this.under(event.target as HTMLElement);
+    const isAll = (event.ctrlKey || event.metaKey) && event.key === "a";
+    if (isAll) { event.preventDefault(); this.selectAll(true); }
     if (!found || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(this.room / this.options.height()) - 1);
     const to: Record<string, number> = {
       ArrowDown: found.at + 1, ArrowUp: found.at - 1, PageDown: found.at + page, PageUp: found.at - page, Home: 0, End: this.rows.length - 1,
     };
-    if (event.key === "Enter" || event.key === " ") this.options.onOpen(found.row);
+    if (event.key === "Enter") this.options.onOpen(found.row);
+    else if (event.key === " ") this.select(found.row);
     else if (event.key in to) this.activate(Math.max(0, Math.min(this.rows.length - 1, to[event.key])), true);
     else return;
     event.preventDefault();
@@ -164,7 +208,7 @@ export class Grid<R> {
 
   private mark(): void {
     this.options.columns.forEach((column, k) => {
-      const isSorted = column.order === this.by, heading = this.head.children[k];
+      const isSorted = column.order === this.by, heading = this.head.children[k + 1];
       heading.setAttribute("aria-sort", isSorted ? (this.descending ? "descending" : "ascending") : "none");
       heading.querySelector(".arrow")!.textContent = isSorted ? (this.descending ? "▼" : "▲") : "";
     });

@@ -44,7 +44,7 @@ export class Headline {
   }
 
   private numbers(service: Service, rows: Row[]): [string, string, string, boolean][] {
-    const { slots, running, waiting, submissions } = service, of = (value = 0) => value.toLocaleString("en-US");
+    const { slots, running, waiting, submissions, machines } = service, there = machines.filter((machine) => machine.up).length, of = (value = 0) => value.toLocaleString("en-US");
     const is = (fate: string) => rows.filter((row) => row.verdict.fate === fate && row.state !== "done").length;
     const late = is("late"), likely = is("likely"), failed = submissions.failed ?? 0;
     const held = [...this.store.open.values()].filter((one) => one.held).length;
@@ -55,6 +55,7 @@ export class Headline {
       ["in the queue", of(submissions.queued), held > 0 ? `${of(held)} held` : "none held", false],
       ["late", of(late), "past their deadlines", late > 0],
       ["likely late", of(likely), "not expected in time", likely > 0],
+      ...(machines.length > 1 ? [["machines", `${of(there)} of ${of(machines.length)}`, "are there", there < machines.length] as [string, string, string, boolean]] : []),
       ["over", of((submissions.done ?? 0) + failed + (submissions.cancelled ?? 0) + (submissions.rejected ?? 0)), `${of(failed)} failed, as far as remembered`, false],
     ];
   }

@@ -36,10 +36,16 @@ export class LoadOverTime {
     // As far back as anything is known, as long as nobody has asked for something else.
     if (!this.isChosen) this.span.value = String(Math.max(0, SPANS.findLastIndex(([, span]) => span >= known)));
     const asked = SPANS[Number(this.span.value)][1];
-    const points = this.store.load.filter((point) => millis(point.at) >= to - asked);
+    const points = [...this.store.load, ...this.current()].filter((point) => millis(point.at) >= to - asked);
     const from = to - asked;
     this.one(this.first, [RUNNING], points, from, to, this.store.service?.slots ?? 0);
     this.one(this.second, WAITING, points, from, to, 0);
+  }
+
+  /** How it is now: moments are written down while something is there, and not too often. */
+  private current(): LoadPoint[] {
+    const { service } = this.store;
+    return service ? [{ at: service.now, running: service.running, waiting: service.waiting, queued: service.submissions.queued ?? 0 }] : [];
   }
 
   private one(holder: HTMLElement, measures: Measure[], points: LoadPoint[], from: number, to: number, least: number): void {

@@ -9,6 +9,7 @@ import { Events } from "./events";
 import { Flows } from "./flows";
 import { Headline } from "./headline";
 import { LoadOverTime } from "./load";
+import { Machines } from "./machines";
 import { Over } from "./over";
 import { Recurrences } from "./recurrences";
 import { rowsOf } from "./rows";
@@ -44,7 +45,7 @@ function main(): void {
   let details: Details;
   const open = (number: number) => details.open(number);
   const headline = new Headline(store), flows = new Flows(store, open), over = new Over(store, open), load = new LoadOverTime(store);
-  const { element: tip, say } = tooltip(), slots = new SlotsOverTime(store, say, open), recurrences = new Recurrences(store), events = new Events(store, open);
+  const { element: tip, say } = tooltip(), slots = new SlotsOverTime(store, say, open), recurrences = new Recurrences(store), machines = new Machines(store), events = new Events(store, open);
   const form = new SubmitForm(store, open);
   const submit = h("button", { type: "button", class: "primary", hidden: true, click: () => form.open() }, "Submit…");
   const drain = h("button", { type: "button", hidden: true, click: () => turnDrain() }, "Drain…");
@@ -62,10 +63,12 @@ function main(): void {
       section("alerts", "Alerts", events.alerts),
       section("over", "Over", over.element),
       section("recurrences", "Recurrences", recurrences.element),
+      section("machines", "Machines", machines.element),
       section("load", "Load", load.element),
       section("slots", "Slots", slots.element),
       section("events", "Events", events.element)), tip);
   details = new Details(store);
+  machines.draw();
 
   const roles = () => {
     const { me, service } = store;
@@ -90,6 +93,7 @@ function main(): void {
   store.onChange((what) => {
     if (what.has("link") || what.has("clock")) linked();
     if (what.has("me") || what.has("service")) roles();
+    if (what.has("service")) machines.draw();
     // How far away deadlines are changes every second.
     if (what.has("open") || what.has("service") || what.has("clock")) {
       const rows = rowsOf(store.open.values(), store.now);
@@ -98,7 +102,7 @@ function main(): void {
     }
     if (what.has("over")) over.draw();
     if (what.has("recurrences") || what.has("me") || what.has("clock")) recurrences.draw();
-    if (what.has("events")) events.draw();
+    if (what.has("events") || what.has("alerts")) events.draw();
     if (what.has("load")) chartsAt = 0;
     if (what.has("load") || what.has("attempts") || what.has("clock")) charts();
   });

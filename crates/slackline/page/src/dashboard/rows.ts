@@ -59,10 +59,16 @@ export function stateOf(submission: Submission, flow: Flow | null): FlowState | 
   return flow?.state ?? submission.state;
 }
 
+/** How one that has not begun fares with the first deadline of its flows. */
+function unbegun(deadline: number | null, now: number): Verdict {
+  if (deadline !== null && deadline < now) return { fate: "late", words: `late by ${duration(Math.round((now - deadline) / 1000))} so far, not begun` };
+  return { fate: "unknown", words: "not begun" };
+}
+
 function row(submission: Submission, flow: Flow | null, now: number): Row {
   const { number, name, user } = submission, state = stateOf(submission, flow);
-  const deadline = flow?.deadline ? millis(flow.deadline) : null, predicted = flow?.predicted ? millis(flow.predicted) : null;
-  const said: Verdict = flow ? verdict(flow, now) : { fate: "unknown", words: "not begun" };
+  const due = flow ? flow.deadline : submission.deadline, deadline = due ? millis(due) : null, predicted = flow?.predicted ? millis(flow.predicted) : null;
+  const said = flow ? verdict(flow, now) : unbegun(deadline, now);
   // Those late or likely to be come first, then by state; within these by how much there is to spare.
   const isOver = ["done", "cancelled"].includes(state), isLate = !isOver && (said.fate === "late" || said.fate === "likely");
   const slack = deadline === null ? 1e11 : Math.min(9e10, deadline - Math.max(predicted ?? 0, now));

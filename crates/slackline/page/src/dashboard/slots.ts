@@ -15,12 +15,14 @@ const GUTTER = 70, RIGHT = 12, TOP = 24, ROW_MOST = 26, ROW_LEAST = 12, HEIGHT_M
 /** Flows that have a colour of their own. */
 const COLOURS = 11;
 const TABLE_ROWS = 200;
+/** How pale attempts are that are at work. */
+const AT_WORK = 0.55;
 
 export class SlotsOverTime {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", { role: "img", "aria-label": "Nothing is known of slots yet" });
   private readonly legends = h("ul", { class: "legend" });
-  private readonly empty = h("p", { class: "muted" }, "No attempt has ended within this time.");
+  private readonly empty = h("p", { class: "muted" }, "No attempt was at work within this time.");
   private readonly span = h("select", { "aria-label": "How far back slots are shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
   private isChosen = false;
   private drawn: Attempt[] = [];
@@ -35,7 +37,7 @@ export class SlotsOverTime {
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
     this.canvas.addEventListener("click", (event) => { const box = this.hit(event); if (box) onOpen(box.attempt.number); });
     this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
-      this.legends, this.empty, h("div", { class: "slots" }, this.canvas), asTable("the latest attempts", () => this.table()));
+      this.legends, h("p", { class: "muted" }, "Pale ones are at work now, those with a light edge are reduces, those crossed out came to nothing."), this.empty, h("div", { class: "slots" }, this.canvas), asTable("the latest attempts", () => this.table()));
   }
 
   /** Draws what has changed so far that it can be seen, if it is in view; all of it if that is asked for. */
@@ -124,7 +126,9 @@ export class SlotsOverTime {
       const { attempt, slot } = box, x = this.x(box.from, width), y = TOP + slot * this.height;
       const wide = Math.max(1, this.x(box.to, width) - x - 0.5), tall = this.height - gap;
       c.fillStyle = shareColour(box.colour);
+      c.globalAlpha = attempt.to === null ? AT_WORK : 1;
       c.fillRect(x, y, wide, tall);
+      c.globalAlpha = 1;
       // Reduces have a lighter edge, attempts that came to nothing are crossed out.
       if (attempt.phase === "reduce" && tall >= 4 && wide > 2) {
         c.fillStyle = "rgba(255,255,255,0.38)";

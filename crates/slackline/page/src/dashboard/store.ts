@@ -3,7 +3,7 @@ import { at, Refused, type Attempt, type Client, type Happening, type LoadPoint,
 import { Stream } from "./stream";
 import { millis } from "./time";
 
-export type Part = "me" | "service" | "open" | "over" | "recurrences" | "load" | "attempts" | "events" | "link" | "clock";
+export type Part = "me" | "service" | "open" | "over" | "recurrences" | "load" | "attempts" | "events" | "alerts" | "link" | "clock";
 
 /** Whether the service tells what happens, and if not what it answers (0: nothing), since when, why, and when it is tried again. */
 export interface Link { isThere: boolean; status: number; since: number; why: string; again: number }
@@ -14,15 +14,22 @@ const QUEUED_MOST = 5_000, OVER_PAGE = 50;
 /** So many are asked for one by one; if more have changed, all are. */
 const ONE_BY_ONE = 5;
 /** Events that are kept, and the past that is drawn, milliseconds. */
-const EVENTS_MOST = 2_000, ATTEMPTS_FOR = 3_600_000, LOAD_FOR = 86_400_000;
+const EVENTS_MOST = 2_000, ALERTS_MOST = 1_000, ATTEMPTS_FOR = 3_600_000, LOAD_FOR = 86_400_000;
 /** What nothing is told of is looked at every so often, milliseconds. */
-const LIVE_EVERY = 2_000, SERVICE_EVERY = 5_000, ALL_EVERY = 60_000, RECURRENCES_EVERY = 30_000, LOAD_EVERY = 10_000, LOAD_ANEW = 600_000;
+const LIVE_EVERY = 2_000, SERVICE_EVERY = 5_000, ALL_EVERY = 60_000, RECURRENCES_EVERY = 30_000, LOAD_EVERY = 10_000, ALERTS_EVERY = 600_000;
 const STEP = 1_000;
 /** How long events are listened to after the page was seen the last time, milliseconds. */
 const AWAKE_FOR = 30_000;
 
 const OPEN = new Set(["queued", "opening", "live"]);
 export function isOpen(submission: Submission): boolean { return OPEN.has(submission.state); }
+
+/** Whether nothing of it is scheduled yet. */
+export function hasNotBegun(submission: Submission): boolean { return submission.state === "queued" || submission.state === "opening"; }
+
+/** Events that somebody may want to act on. */
+const ALERTS = new Set(["likely_late", "late", "failed", "estimates_off", "alert_failed"]);
+export function isAlert(event: Happening): boolean { return ALERTS.has(event.kind); }
 
 export class Store {
   me: Me | null = null;
@@ -38,13 +45,15 @@ export class Store {
   attempts: Attempt[] = [];
   /** The latest first. */
   events: Happening[] = [];
+  /** Alerts, the latest first: the service keeps them longer than events, over its restarts. */
+  alerts: Happening[] = [];
   link: Link = { isThere: false, status: 0, since: Date.now(), why: "", again: 0 };
 
   private readonly told: ((what: Set<Part>) => void)[] = [];
   private readonly pending = new Set<Part>();
   private readonly stream: Stream;
   /** When each thing was asked for the last time; 0: as soon as may be. */
-  private readonly asked = { all: 0, live: 0, service: 0, recurrences: 0, load: 0, loadAnew: 0, attempts: 0 };
+  private readonly asked = { all: 0, live: 0, service: 0, recurrences: 0, load: 0, attempts: 0, alerts: 0 };
   private readonly dirty = new Set<number>();
   private isBusy = false;
   private notBefore = 0;
@@ -117,7 +126,7 @@ export class Store {
 
   private begins(complete: boolean): void {
     if (!this.link.isThere) this.link = { isThere: true, status: 200, since: Date.now(), why: "", again: 0 };
-    if (!complete) Object.assign(this.asked, { all: 0, live: 0, service: 0, recurrences: 0, load: 0, loadAnew: 0, attempts: 0 });
+    if (!complete) Object.assign(this.asked, { all: 0, live: 0, service: 0, recurrences: 0, load: 0, attempts: 0, alerts: 0 });
     this.changed("link");
     void this.refresh();
   }
@@ -131,6 +140,7 @@ export class Store {
   private happened(events: Happening[], isBefore: boolean): void {
     this.events = [...events.reverse(), ...this.events].slice(0, EVENTS_MOST);
     this.changed("events");
+    this.alerted(events.filter(isAlert));
     if (isBefore) return;
     for (const event of events) {
       if (event.number !== undefined) this.dirty.add(event.number);
@@ -179,7 +189,8 @@ export class Store {
       if (isLive() && due("live", Math.max(LIVE_EVERY, 20 * this.liveTook))) looks.push(() => this.lookLive());
     }
     if (due("recurrences", RECURRENCES_EVERY)) looks.push(() => this.lookRecurrences());
-    if (due("loadAnew", LOAD_ANEW)) looks.push(() => this.lookLoad());
+    if (due("load", LOAD_EVERY)) looks.push(() => this.lookLoad());
+    if (due("alerts", ALERTS_EVERY)) looks.push(async () => this.alerted((await this.client.get<{ alerts: Happening[] }>("/api/v1/alerts")).alerts));
     if (due("attempts", (this.service?.running ?? 0) > 0 ? 2 * STEP : SERVICE_EVERY)) looks.push(() => this.lookAttempts());
     return looks;
   }
@@ -189,12 +200,6 @@ export class Store {
     // As good as the answer was quick; less than a second is of no account.
     const ahead = millis(service.now) - (begun + Date.now()) / 2;
     this.ahead = Math.abs(ahead) < 1_000 ? 0 : ahead;
-    const last = this.load.at(-1), now = millis(service.now);
-    if (last && now - millis(last.at) >= LOAD_EVERY) {
-      this.load.push({ at: service.now, running: service.running, waiting: service.waiting, queued: service.submissions.queued ?? 0 });
-      while (this.load.length > 0 && now - millis(this.load[0].at) > LOAD_FOR) this.load.shift();
-      this.changed("load");
-    }
     this.changed("service");
   }
 
@@ -239,7 +244,8 @@ export class Store {
 
   /** What is known of one from now on. */
   take(one: Submission): void {
-    if (isOpen(one)) { this.open.set(one.number, one); return; }
+    // Of those that have not begun lists have no flows.
+    if (isOpen(one)) { this.open.set(one.number, hasNotBegun(one) ? { ...one, flows: [] } : one); return; }
     this.open.delete(one.number);
     const rest = this.over.filter((other) => other.number !== one.number);
     this.over = [...rest, one].sort((a, b) => b.number - a.number);
@@ -260,9 +266,23 @@ export class Store {
     this.changed("recurrences");
   }
 
+  /** Moments since the last one that is known. */
   private async lookLoad(): Promise<void> {
-    this.load = (await this.client.get<{ points: LoadPoint[] }>("/api/v1/load")).points;
+    const last = this.load.at(-1)?.at, least = this.now - LOAD_FOR;
+    const { points } = await this.client.get<{ points: LoadPoint[] }>(at("/api/v1/load", { since: last }));
+    const fresh = points.filter((point) => last === undefined || millis(point.at) > millis(last));
+    if (fresh.length === 0) return;
+    this.load = [...this.load.filter((point) => millis(point.at) > least), ...fresh];
     this.changed("load");
+  }
+
+  /** Alerts come as events and from the service's list; each is kept once. */
+  private alerted(found: Happening[]): void {
+    const key = ({ at, kind, number, flow }: Happening) => `${millis(at)} ${kind} ${number} ${flow}`, known = new Set(this.alerts.map(key));
+    const fresh = found.filter((alert) => !known.has(key(alert)));
+    if (fresh.length === 0) return;
+    this.alerts = [...fresh, ...this.alerts].sort((a, b) => millis(b.at) - millis(a.at)).slice(0, ALERTS_MOST);
+    this.changed("alerts");
   }
 
   /** Attempts that ended since it was asked for the last time, and those at work. */

@@ -160,22 +160,16 @@ export class SubmitForm {
         return;
       }
       this.said(told, one, one.prediction);
-      if (one.prediction || !isOpen(one) && (one.state !== "rejected" || this.words(number))) return;
+      if (one.prediction || !isOpen(one)) return;
       await new Promise((done) => setTimeout(done, LOOK_EVERY));
     }
   }
 
   private said(told: HTMLElement, one: Submission, prediction: Prediction | undefined): void {
     const how = one.held && isOpen(one) ? "held" : one.state, line = h("p", {}, `It is ${how}${one.why ? `: ${one.why}` : ""}.`);
-    const words = one.state === "rejected" && this.words(one.number);
-    if (prediction) told.replaceChildren(line, foretold(prediction, this.store.now));
+    if (prediction) told.replaceChildren(line, foretold(prediction, this.store.now, !isOpen(one)));
     else if (isOpen(one)) told.replaceChildren(line, h("p", { class: "muted" }, "What is expected of it is said when it is known: once its inputs are looked up."));
-    else told.replaceChildren(line, words ? h("p", {}, localised(words, this.store.now)) : "");
-  }
-
-  /** What was said of one that was rejected: it has no prediction any more. */
-  private words(number: number): string | undefined {
-    return this.store.events.find((event) => event.number === number && event.kind === "predicted")?.message;
+    else told.replaceChildren(line);
   }
 }
 
