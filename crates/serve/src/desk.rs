@@ -185,6 +185,8 @@ pub(super) struct Entry {
     not_before: Moment,
     /// Whether the files are there that it waits for.
     has_files: bool,
+    /// One of the files that are not there, as they were looked for last.
+    missing: Option<String>,
     live: Option<Live>,
 }
 
@@ -422,7 +424,9 @@ impl Desk {
         let Told { kind, number, flow, message } = what;
         let id = self.next_event;
         self.next_event += 1;
-        let name = number.and_then(|number| self.wanted(number)).map(|wanted| wanted.name.clone());
+        let open = |number: u64| self.wanted(number).map(|wanted| &wanted.name);
+        let over = |number: u64| self.ended.find(number).map(|ended| &ended.name);
+        let name = number.and_then(|number| open(number).or_else(|| over(number))).cloned();
         let (kind, flow) = (kind.to_owned(), flow.map(str::to_owned));
         out.effects.push(Effect::Event(api::Event {
             id,

@@ -127,13 +127,13 @@ pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
     Ok(patterns)
 }
 
-/// Whether every pattern matches something.
-pub fn are_there(patterns: &[String]) -> bool {
+/// The first pattern that matches nothing.
+pub fn missing(patterns: &[String]) -> Option<&String> {
     let matches = |pattern: &String| {
         Path::new(pattern).exists()
             || glob::glob(pattern).is_ok_and(|mut found| found.any(|entry| entry.is_ok()))
     };
-    patterns.iter().all(matches)
+    patterns.iter().find(|pattern| !matches(pattern))
 }
 
 #[cfg(test)]
@@ -208,11 +208,11 @@ jobs = [
         let submit = Submit { directory, when: vec!["ready*".into()], when_inputs: true, ..submit() };
         let patterns = awaited(&submit, 0).unwrap();
         assert_eq!(patterns.len(), 2);
-        assert!(!are_there(&patterns));
+        assert_eq!(missing(&patterns), Some(&patterns[0]));
         std::fs::write(dir.path().join("ready.mark"), "").unwrap();
-        assert!(!are_there(&patterns));
+        assert_eq!(missing(&patterns), Some(&patterns[1]));
         std::fs::create_dir_all(dir.path().join("in/none")).unwrap();
         std::fs::write(dir.path().join("in/none/x.txt"), "x").unwrap();
-        assert!(are_there(&patterns) && are_there(&[]));
+        assert_eq!((missing(&patterns), missing(&[])), (None, None));
     }
 }

@@ -18,7 +18,7 @@ use slackline_model::{History, Metric, PhaseKind};
 use crate::after;
 use crate::api::{Job, Phase};
 use crate::desk::{FlowFacts, Heard, JobFacts, Opened};
-use crate::flow_file::{are_there, awaited, file_of, first_deadline, parameters};
+use crate::flow_file::{awaited, file_of, first_deadline, missing, parameters};
 use crate::place::Place;
 use crate::record::Wanted;
 use crate::rights::{NotKnown, Rights};
@@ -105,7 +105,7 @@ impl Opener {
             match errand {
                 Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
                 Errand::Look { number, wanted } => {
-                    tell(Heard::Files { number, are_there: self.has_files(&wanted) });
+                    tell(Heard::Files { number, missing: self.missing(&wanted) });
                 }
                 Errand::Read { number, wanted } => {
                     tell(Heard::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
@@ -118,11 +118,11 @@ impl Opener {
 
     /// Whether the files are there that a submission waits for, as its user sees it. What cannot be read, and users that are not
     /// there, are said when it is opened.
-    fn has_files(&self, wanted: &Wanted) -> bool {
+    fn missing(&self, wanted: &Wanted) -> Option<String> {
         let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-        let Ok(user) = self.rights.of(wanted) else { return true };
-        let Ok(_acting) = act(user.as_ref()) else { return true };
-        are_there(&patterns)
+        let user = self.rights.of(wanted).ok()?;
+        let _acting = act(user.as_ref()).ok()?;
+        missing(&patterns).cloned()
     }
 
     /// As whom a submission runs, whose state directory is there then.

@@ -363,6 +363,7 @@ impl Desk {
             tries: 0,
             not_before: 0,
             has_files: !waits_for_files,
+            missing: None,
             live: None,
         };
         self.entries.insert(number, entry);

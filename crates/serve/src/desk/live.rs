@@ -56,8 +56,8 @@ pub enum Heard {
     Files {
         /// The submission.
         number: u64,
-        /// Whether they are.
-        are_there: bool,
+        /// The first that is not.
+        missing: Option<String>,
     },
     /// What is expected.
     Predicted(Outlooked),
@@ -364,18 +364,26 @@ impl Desk {
             }
             Heard::Seen { number, what } => self.seen(now, number, what, out),
             Heard::Returned { number, stopped } => self.returned(now, number, stopped, out),
-            Heard::Files { number, are_there } => {
-                if let Some(entry) = self.entries.get_mut(&number).filter(|_| are_there) {
-                    entry.has_files = true;
-                }
-                self.sort_in(number);
-            }
+            Heard::Files { number, missing } => self.looked(now, (number, missing), out),
             Heard::Read { number, due } => self.is_due(number, due),
             Heard::Predicted(outlook) => self.predicted(now, outlook, out),
             Heard::Machines(machines) => self.machines = machines,
             Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
         }
         self.begin_next(now, out);
+    }
+
+    /// Files are there that a submission waits for, or one of them is missing: which one is told once.
+    fn looked(&mut self, now: Moment, (number, missing): (u64, Option<String>), out: &mut Out) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let is_news = entry.missing.is_none() && missing.is_some();
+        entry.has_files |= missing.is_none();
+        entry.missing = missing;
+        self.sort_in(number);
+        let why = self.entries.get(&number).filter(|_| is_news).and_then(|entry| entry.why.clone());
+        if let Some(why) = why {
+            self.event(out, now, Told { kind: "waits", number: Some(number), flow: None, message: why });
+        }
     }
 
     /// When a submission should be done is known now.
@@ -656,7 +664,11 @@ impl Desk {
                 let counts = here.counts();
                 counts.tasks - counts.done.min(counts.tasks)
             });
-            let left = open.map_or_else(String::new, |open| format!(", {open} tasks are not done"));
+            let left = match open {
+                None => String::new(),
+                Some(1) => ", 1 task is not done".to_owned(),
+                Some(open) => format!(", {open} tasks are not done"),
+            };
             let message = format!("{flow}: its deadline {} has passed{left}", timestamp(at));
             self.alert(out, now, (number, &flow), (AlertKind::Late, message));
         }

@@ -54,9 +54,9 @@ impl Over {
         self.all.is_empty()
     }
 
-    /// Numbers only grow, but what ends does so in any order.
+    /// Numbers only grow, but what ends does so in any order. The latest are asked for most.
     pub(super) fn find(&self, number: u64) -> Option<&Submission> {
-        self.all.iter().find(|one| one.number == number)
+        self.all.iter().rev().find(|one| one.number == number)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Submission> {

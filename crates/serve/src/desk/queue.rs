@@ -134,7 +134,10 @@ impl Desk {
             _ if entry.held => Some("held".to_owned()),
             Some(first) if first != number => Some(format!("waits for {first}, which has the same name")),
             _ if entry.not_before > 0 => entry.why.take(),
-            _ if !entry.has_files => Some("waits for files".to_owned()),
+            _ if !entry.has_files => Some(entry.missing.as_ref().map_or_else(
+                || "waits for files".to_owned(),
+                |missing| format!("waits for {missing}, which is not there"),
+            )),
             _ => None,
         };
         if entry.held || first != Some(number) {

@@ -39,6 +39,7 @@ fn a_submission_goes_through_its_life_and_all_of_it_is_written_down() {
     let kinds: Vec<&str> = world.records.iter().map(world::kind).collect();
     assert_eq!(kinds, ["began", "submitted", "predicted", "ended"]);
     assert_eq!(world.events(), ["submitted", "opened", "predicted", "done", "ended"]);
+    assert!(world.told.iter().all(|event| event.name.as_deref() == Some("night")), "{:?}", world.told);
 }
 
 #[test]
@@ -283,7 +284,10 @@ fn what_waits_for_files_begins_when_they_are_there() {
     let number = world.submit_waiting(&anna(), submit("night"));
     assert_eq!((world.state(number), world.why(number)), (State::Queued, Some("waits for files".to_owned())));
     world.pass(minutes(1));
-    assert_eq!(world.state(number), State::Queued);
+    let why = "waits for /in/a*, which is not there";
+    assert_eq!((world.state(number), world.why(number)), (State::Queued, Some(why.to_owned())));
+    let told = world.told.iter().filter(|event| event.kind == "waits");
+    assert_eq!(told.map(|event| event.message.as_str()).collect::<Vec<_>>(), [why], "it is told once");
     world.files = true;
     world.pass(5 * SECOND);
     assert_eq!(world.state(number), State::Opening);

@@ -38,7 +38,11 @@ try {
   await submits(service);
   await hostile(service);
   await recurs(service);
+  await mends(service);
+  await several(service);
+  await machines(service);
   await goneAndBack(service);
+  await quota();
   await roles();
   await many();
 } finally {
@@ -49,9 +53,9 @@ try {
 console.log("dashboard: all well");
 
 /** A service that anybody on this machine may ask as much as the role says, on the same port if one is named. */
-async function serve(name, role, port = 0) {
+async function serve(name, role, port = 0, ...more) {
   const state = join(dir, name);
-  const args = ["serve", "--state", state, "--slots", "2", "--listen", `127.0.0.1:${port}`, "--run-as", userInfo().username, ...(role ? ["--loopback", role] : [])];
+  const args = ["serve", "--state", state, "--slots", "2", "--listen", `127.0.0.1:${port}`, "--run-as", userInfo().username, ...(role ? ["--loopback", role] : []), ...more];
   const process = spawn(program, args, { cwd: dir, stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise((done) => process.once("exit", done)), said = [];
   const url = await new Promise((found, failed) => {
@@ -231,9 +235,16 @@ async function submits(service) {
   await send(page);
   await dialog(page).getByRole("button", { name: "Show 3" }).click();
   await dialog(page).locator("dd", { hasText: /^failed$/ }).first().waitFor();
-  await dialog(page).getByRole("button", { name: "Logs" }).click();
-  await dialog(page).getByRole("button", { name: "copy" }).click();
+  // Its job is still known, and how often it failed.
+  const job = dialog(page).getByRole("region", { name: "Jobs of broken" }).locator("tbody tr", { hasText: "copy" });
+  assert.match(await job.locator(".bad").innerText(), /^[1-9]/);
+  await job.getByRole("button", { name: "Logs" }).click();
   await dialog(page).locator("pre", { hasText: "no such table" }).waitFor();
+  await closed(page);
+  // So is what was expected of the one that was cancelled.
+  await page.locator("#over tbody tr", { hasText: "night" }).getByRole("button").click();
+  await dialog(page).getByRole("heading", { name: "What was expected at first" }).waitFor();
+  await dialog(page).locator(".foretold", { hasText: /first was expected to be done at/ }).waitFor();
   await closed(page);
   await page.locator("#alerts li", { hasText: "no such table" }).waitFor();
 
@@ -330,6 +341,115 @@ async function recurs(service) {
   await close();
 }
 
+/** A failed flow is mended under the same name, and its alert says so. */
+async function mends(service) {
+  const sent = { document: flowFile("broken"), name: "broken" }, { number } = await ask(service, "POST", "/api/v1/submissions", sent);
+  const { page, problems, close } = await open(service);
+  await page.locator("#alerts li", { hasText: "no such table" }).getByText(new RegExp(`Done at .*, as ${number}\\.`)).waitFor();
+  // What waits for a file says which.
+  const waits = await ask(service, "POST", "/api/v1/submissions", { document: flowFile("patient"), name: "patient", when: [join(dir, "ready*")] });
+  await row(page, "patient").locator(".cell-state", { hasText: `waits for ${join(dir, "ready*")}, which is not there` }).waitFor();
+  await ask(service, "POST", `/api/v1/submissions/${waits.number}/cancel`);
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+/** Several rows are selected and acted on at once, after it was asked whether they are meant; by the keyboard, too. */
+async function several(service) {
+  for (const name of ["alpha", "beta", "gamma"]) {
+    await ask(service, "POST", "/api/v1/submissions", { document: flowFile(`${name}-flow`), name: `crowd-${name}`, held: true, deadlines: { [`${name}-flow`]: "90m" } });
+  }
+  const { page, problems, close } = await open(service);
+  // Of what has not begun lists have the first deadline, and the window has the flows of its file.
+  await row(page, "crowd-alpha").locator(".cell-deadline", { hasText: /in 1h 29m/ }).waitFor();
+  await row(page, "crowd-alpha").click();
+  await dialog(page).getByRole("heading", { name: "alpha-flow" }).waitFor();
+  await dialog(page).locator(".planned", { hasText: "copy" }).waitFor();
+  assert.equal(await dialog(page).getByRole("button", { name: /Explain|Logs/ }).count(), 0);
+  await picture(page, "not-begun", false);
+  await closed(page);
+
+  await page.getByLabel("Show flows whose name, number or user has").fill("crowd");
+  await page.getByText("3 of ").waitFor();
+  const said = page.locator(".bulk [role=status]"), cancel = page.locator(".bulk").getByRole("button", { name: "Cancel…" });
+  assert.ok(await cancel.isDisabled());
+  await row(page, "crowd-alpha").focus();
+  await page.keyboard.press("Home");
+  for (const key of [" ", "ArrowDown", " "]) await page.keyboard.press(key);
+  await said.getByText("2 flows selected").waitFor();
+  assert.deepEqual(await page.locator("[aria-selected=true]").evaluateAll((rows) => rows.map((row) => /crowd-([a-z]+)/.exec(row.textContent)[1])), ["alpha", "beta"]);
+  await picture(page, "selected", false);
+  await cancel.click();
+  await dialog(page).getByRole("heading", { name: "Cancel 2 flows?" }).waitFor();
+  await dialog(page).getByText(/crowd-alpha of \d+, crowd-beta of \d+\./).waitFor();
+  await page.keyboard.press("Escape");
+  await said.getByText("2 flows selected").waitFor();
+  // What is not shown is not selected.
+  await page.getByLabel("Show flows whose name, number or user has").fill("crowd-beta");
+  await said.getByText("1 flow selected").waitFor();
+  await page.getByLabel("Show flows whose name, number or user has").fill("crowd");
+  await page.getByLabel("Select all rows").check();
+  await said.getByText("3 flows selected").waitFor();
+  await row(page, "crowd-gamma").getByLabel("Select this row").click();
+  await said.getByText("2 flows selected").waitFor();
+  await cancel.click();
+  assert.deepEqual(await serious(page), []);
+  await dialog(page).getByRole("button", { name: "Cancel 2 flows" }).click();
+  await page.getByText("2 flows are cancelled").waitFor();
+  const states = (await ask(service, "GET", "/api/v1/submissions")).submissions.filter((one) => one.name.includes("crowd")).map((one) => one.state);
+  assert.deepEqual(states, ["queued", "cancelled", "cancelled"]);
+  await row(page, "crowd-alpha").waitFor({ state: "hidden" });
+  await page.getByLabel("Select all rows").check();
+  await page.locator(".bulk").getByRole("button", { name: "Let go…" }).click();
+  await dialog(page).getByRole("button", { name: "Let go 1 flow" }).click();
+  await page.getByText("1 flow is let go").waitFor();
+  await row(page, "crowd-gamma").waitFor({ state: "hidden" });
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+/** Machines are named where there are several; names with slashes are one part of an address; of the load only what is new is asked for. */
+async function machines(service) {
+  const { page, context, problems, close } = await open(service);
+  assert.ok(await page.locator("#machines").isHidden(), "one machine is no list of machines");
+  const all = [{ machine: "node1", slots: 2, up: true }, { machine: "node2", slots: 4, up: false }, { machine: "node3", slots: 4, up: true }];
+  await context.route("**/api/v1/service", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...await answer.json(), machines: all, slots: 6 } });
+  });
+  const recurrence = { name: "anna/nightly", user: "anna", schedule: { cron: "0 2 * * *", catch_up: "last" }, overlap: "wait", paused: false };
+  await context.route("**/api/v1/recurrences", (route) => route.fulfill({ json: { recurrences: [recurrence] } }));
+  await page.reload();
+  await page.locator("#machines li").nth(2).waitFor();
+  assert.deepEqual(await page.locator("#machines li").allInnerTexts().then((all) => all.map((text) => text.replace(/\s+/g, " "))),
+    ["node2 4 slots gone", "node1 2 slots there", "node3 4 slots there"]);
+  await page.locator(".figures div", { hasText: "machines" }).filter({ hasText: "2 of 3" }).waitFor();
+  assert.deepEqual(await serious(page), []);
+  const paused = page.waitForRequest((request) => request.method() === "POST");
+  await page.getByRole("button", { name: "Pause anna/nightly" }).click();
+  assert.equal(new URL((await paused).url()).pathname, "/api/v1/recurrences/anna%2Fnightly/pause");
+  await page.waitForRequest(/\/load\?since=2/);
+  await picture(page, "machines");
+  assert.deepEqual(problems, []);
+  await close();
+}
+
+/** Attempts at work are on the timeline, and a flow that waits for its user's quota says so. */
+async function quota() {
+  const service = await serve("quota", "operate", 0, "--slots-by-user", "1");
+  for (const name of ["works", "waits"]) await ask(service, "POST", "/api/v1/submissions", { document: flowFile(name, { seconds: 600 }), name });
+  const { page, problems, close } = await open(service);
+  await row(page, "waits").locator(".cell-state", { hasText: "tasks hold 1 slot, as many as one user may" }).waitFor();
+  await page.getByText("As a table: the latest attempts").click();
+  await page.locator("#slots tbody tr", { hasText: "works" }).filter({ hasText: "at work" }).waitFor();
+  await row(page, "waits").click();
+  await dialog(page).locator("dd", { hasText: "as many as one user may" }).waitFor();
+  await picture(page, "quota", false);
+  assert.deepEqual(problems, []);
+  await close();
+  await service.stop();
+}
+
 /** A service that goes is said to be gone; one that comes back is found again. */
 async function goneAndBack(service) {
   const { page, close } = await open(service);
@@ -343,6 +463,11 @@ async function goneAndBack(service) {
   await ask(again, "POST", "/api/v1/submissions", { document: flowFile("after"), held: true });
   await row(page, "flow").filter({ hasText: "held" }).first().waitFor();
   await close();
+  // Whoever comes now finds the alerts of before.
+  const later = await open(again);
+  await later.page.locator("#alerts li", { hasText: "no such table" }).waitFor();
+  assert.deepEqual(later.problems, []);
+  await later.close();
   await again.stop();
 }
 

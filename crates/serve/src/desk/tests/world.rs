@@ -59,7 +59,7 @@ pub(super) struct World {
     pub(super) due: Option<u64>,
     /// Whether everything that begins ends at once.
     pub(super) play: bool,
-    told: Vec<api::Event>,
+    pub(super) told: Vec<api::Event>,
     alerted: Vec<Alert>,
     pub(super) forgotten: Vec<String>,
 }
@@ -138,8 +138,8 @@ impl World {
                     self.hear(Heard::Read { number, due });
                 }
                 Effect::Look(number) => {
-                    let are_there = self.files;
-                    self.hear(Heard::Files { number, are_there });
+                    let missing = (!self.files).then(|| "/in/a*".to_owned());
+                    self.hear(Heard::Files { number, missing });
                 }
                 Effect::Alert(alert) => self.alerted.push(alert),
                 Effect::Event(event) => self.told.push(event),

@@ -1,6 +1,6 @@
 // What happened, the latest first; what somebody may want to act on by itself.
-import { h } from "../dom";
-import type { Happening } from "./api";
+import { h, write } from "../dom";
+import type { Happening, Submission } from "./api";
 import { isAlert, type Store } from "./store";
 import { clock, localised, millis } from "./time";
 
@@ -22,8 +22,27 @@ export class Events {
 
   draw(): void {
     const { alerts, events, now } = this.store;
-    this.few.draw(alerts, now);
+    this.few.draw(alerts, now, this.settled());
     this.all.draw(events, now);
+  }
+
+  /** What is said of an alert whose flow is done since: by itself, or in a later submission of its name. */
+  private settled(): (alert: Happening) => string {
+    const { store } = this, done = new Map<string, [number, string][]>();
+    const add = (one: Submission, flow: string, at?: string) => {
+      const key = `${one.name}\n${flow}`;
+      if (at) done.set(key, [...done.get(key) ?? [], [one.number, at]]);
+    };
+    for (const one of [...store.open.values(), ...store.over]) {
+      for (const flow of one.flows) if (flow.state === "done") add(one, flow.flow, flow.completion);
+      if (one.state === "done") add(one, "", one.ended);
+    }
+    return ({ kind, number = 0, name, flow = "" }) => {
+      const later = kind === "alert_failed" ? [] : (done.get(`${name}\n${flow}`) ?? []).filter(([other]) => other >= number);
+      if (later.length === 0) return "";
+      const [other, at] = later.reduce((first, one) => one[0] < first[0] ? one : first);
+      return `Done at ${clock(millis(at), store.now)}${other === number ? "" : `, as ${other}`}.`;
+    };
   }
 }
 
@@ -36,16 +55,17 @@ class List {
   private most = SHOWN;
   private events: Happening[] = [];
   private now = 0;
+  private settled: (event: Happening) => string = () => "";
 
   constructor(label: string, empty: string, private readonly onOpen: (number: number) => void) {
     this.list = h("ol", { class: "events", tabindex: 0, "aria-label": label });
     this.empty = h("p", { class: "muted" }, empty);
-    this.more = h("button", { type: "button", class: "more", hidden: true, click: () => { this.most += 200; this.draw(this.events, this.now); } }, "Show more");
+    this.more = h("button", { type: "button", class: "more", hidden: true, click: () => { this.most += 200; this.draw(this.events, this.now, this.settled); } }, "Show more");
     this.element = h("div", {}, this.empty, this.list, this.more);
   }
 
-  draw(events: Happening[], now: number): void {
-    [this.events, this.now] = [events, now];
+  draw(events: Happening[], now: number, settled = this.settled): void {
+    [this.events, this.now, this.settled] = [events, now, settled];
     const shown = events.slice(0, this.most), wanted = new Set(shown);
     for (const [event, item] of this.made) if (!wanted.has(event)) { item.remove(); this.made.delete(event); }
     // What is there stays: new ones are put before it.
@@ -57,6 +77,7 @@ class List {
       this.made.set(event, item);
       this.list.insertBefore(item, next);
     }
+    for (const [event, item] of this.made) write(item.querySelector(".settled")!, settled(event));
     this.list.hidden = events.length === 0;
     this.empty.hidden = events.length > 0;
     this.more.hidden = events.length <= this.most;
@@ -74,5 +95,5 @@ export function item(event: Happening, now: number, before: Node): HTMLElement {
   const { at, kind, message } = event;
   return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), now)),
     h("span", { class: isAlert(event) ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")), before,
-    h("span", { class: "message", title: message }, localised(message, now)));
+    h("div", {}, h("span", { class: "message", title: message }, localised(message, now)), h("span", { class: "settled fate met" })));
 }

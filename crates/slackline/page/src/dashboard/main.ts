@@ -102,7 +102,7 @@ function main(): void {
     }
     if (what.has("over")) over.draw();
     if (what.has("recurrences") || what.has("me") || what.has("clock")) recurrences.draw();
-    if (what.has("events") || what.has("alerts")) events.draw();
+    if (what.has("events") || what.has("alerts") || what.has("over")) events.draw();
     if (what.has("load")) chartsAt = 0;
     if (what.has("load") || what.has("attempts") || what.has("clock")) charts();
   });
