@@ -195,6 +195,13 @@ pub struct Meaning {
     pub remedies: Vec<api::Remedy>,
 }
 
+impl Meaning {
+    /// Whether a flow would not be late without the submission.
+    fn is_why_late(&self, number: u64, flow: &str) -> bool {
+        self.makes_late.iter().any(|late| late.number == number && late.flow == flow)
+    }
+}
+
 /// A submission whose flows are scheduled.
 #[derive(Debug)]
 pub(super) struct Live {
@@ -225,6 +232,19 @@ pub(super) struct Here {
 }
 
 impl Here {
+    /// What of it is not done, and when that is expected, as the rest of a sentence.
+    fn left(&self, now: Moment) -> String {
+        let counts = self.counts();
+        let tasks = match counts.tasks.saturating_sub(counts.done) {
+            1 => "1 task is not done".to_owned(),
+            open => format!("{open} tasks are not done"),
+        };
+        let then = self.expected.map(|expected| expected.completion).filter(|&completion| completion > now);
+        let then = then
+            .map_or_else(String::new, |then| format!("; all is expected to be done at {}", timestamp(then)));
+        format!(", {tasks}{then}")
+    }
+
     fn of(facts: FlowFacts) -> Self {
         let FlowFacts { flow, release, deadline, weight, jobs } = facts;
         let failed_attempts = jobs.iter().map(|job| job.job.failed_attempts).sum();
@@ -660,15 +680,7 @@ impl Desk {
     pub(super) fn miss_deadlines(&mut self, now: Moment, out: &mut Out) {
         while self.deadlines.first().is_some_and(|(at, ..)| *at < now) {
             let Some((at, number, flow)) = self.deadlines.pop_first() else { return };
-            let open = self.here(number, &flow).map(|here| {
-                let counts = here.counts();
-                counts.tasks - counts.done.min(counts.tasks)
-            });
-            let left = match open {
-                None => String::new(),
-                Some(1) => ", 1 task is not done".to_owned(),
-                Some(open) => format!(", {open} tasks are not done"),
-            };
+            let left = self.here(number, &flow).map_or_else(String::new, |here| here.left(now));
             let message = format!("{flow}: its deadline {} has passed{left}", timestamp(at));
             self.alert(out, now, (number, &flow), (AlertKind::Late, message));
         }
@@ -709,7 +721,8 @@ impl Desk {
         let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
         for ((number, flow), expected) in flows {
             if is_meant(number) {
-                self.expect(now, (number, &flow), expected, out);
+                let cause = of.as_ref().filter(|of| of.is_why_late(number, &flow)).map(|of| of.number);
+                self.expect(now, (number, &flow), (expected, cause), out);
             }
         }
         let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
@@ -746,8 +759,14 @@ impl Desk {
         }
     }
 
-    /// What is expected of a flow is this from now on.
-    fn expect(&mut self, now: Moment, (number, flow): (u64, &str), expected: Expected, out: &mut Out) {
+    /// What is expected of a flow is this from now on; perhaps a submission is why it is late.
+    fn expect(
+        &mut self,
+        now: Moment,
+        (number, flow): (u64, &str),
+        (expected, cause): (Expected, Option<u64>),
+        out: &mut Out,
+    ) {
         let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
         here.expected = Some(expected);
         let Some(deadline) = here.deadline.filter(|&deadline| now <= deadline) else { return };
@@ -755,10 +774,13 @@ impl Desk {
         let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
         if is_late && !was_late {
             let by = (expected.completion - deadline) as f64 / 1e6;
-            let message = format!(
+            let mut message = format!(
                 "{flow} is not expected to be done by its deadline {}, but {by:.0} s later",
                 timestamp(deadline)
             );
+            if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
+                message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would be"]);
+            }
             self.alert(out, now, (number, flow), (AlertKind::LikelyLate, message));
         } else if was_late && !is_late {
             let message = format!("{flow} is expected to be done by its deadline again");

@@ -216,6 +216,8 @@ fn each_cause_is_told_once_and_what_is_said_is_scored() {
     assert!(world.events().contains(&"likely_in_time".to_owned()));
     world.pass(minutes(20));
     assert_eq!(world.alerts(), ["likely_late", "late"]);
+    let told = &world.kept_alerts()[0].message;
+    assert!(told.ends_with("has passed, 2 tasks are not done"), "{told}");
     world.start(number, 0);
     world.fail(number, 0, true);
     assert_eq!(world.alerts(), ["likely_late", "late", "failed"]);
@@ -238,6 +240,24 @@ fn each_cause_is_told_once_and_what_is_said_is_scored() {
     assert_eq!(world.service().calibration, before);
     world.compact();
     assert_eq!(world.service().calibration, before);
+}
+
+#[test]
+fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
+    let mut world = World::new(Limits::default());
+    let night = world.submit(&anna(), submit("night"));
+    world.expected.insert((night, "f".into()), minutes(10));
+    world.open(night, &[("f", 1, Some(minutes(20)))]);
+    world.expected.insert((night, "f".into()), minutes(30));
+    world.makes_late = Some((night, "f"));
+    let urgent = world.submit(&anna(), submit("urgent"));
+    world.open(urgent, &[("f", 1, None)]);
+    let told = &world.kept_alerts()[0].message;
+    assert!(told.ends_with("but 600 s later; without 2 urgent it would be"), "{told}");
+    world.pass(minutes(21));
+    let told = &world.kept_alerts()[0].message;
+    let then = timestamp(START + minutes(30));
+    assert!(told.ends_with(&format!("1 task is not done; all is expected to be done at {then}")), "{told}");
 }
 
 #[test]

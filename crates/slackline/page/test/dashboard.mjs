@@ -437,7 +437,11 @@ async function machines(service) {
 /** Attempts at work are on the timeline, and a flow that waits for its user's quota says so. */
 async function quota() {
   const service = await serve("quota", "operate", 0, "--slots-by-user", "1");
-  for (const name of ["works", "waits"]) await ask(service, "POST", "/api/v1/submissions", { document: flowFile(name, { seconds: 600 }), name });
+  const isAtWork = async () => (await ask(service, "GET", "/api/v1/service")).running === 1;
+  for (const name of ["works", "waits"]) {
+    await ask(service, "POST", "/api/v1/submissions", { document: flowFile(name, { seconds: 600 }), name });
+    while (!await isAtWork()) await new Promise((done) => setTimeout(done, 50));
+  }
   const { page, problems, close } = await open(service);
   await row(page, "waits").locator(".cell-state", { hasText: "tasks hold 1 slot, as many as one user may" }).waitFor();
   await page.getByText("As a table: the latest attempts").click();

@@ -26,6 +26,12 @@ pub(super) fn checked(name: &str) -> Checked {
     Checked { name: name.to_owned(), ..Checked::default() }
 }
 
+fn late((number, flow): (u64, &str)) -> api::MadeLate {
+    let at = timestamp(START);
+    let flow = flow.to_owned();
+    api::MadeLate { number, name: "x".into(), flow, deadline: at, without: at, with: at, late_by: 1.0 }
+}
+
 /// What a record is called.
 pub(super) fn kind(record: &Record) -> &'static str {
     match record {
@@ -54,6 +60,8 @@ pub(super) struct World {
     /// Looks ahead that were asked for.
     predicting: Vec<Option<u64>>,
     pub(super) hold_predictions: bool,
+    /// The flow that whatever is asked about makes late, and of which submission.
+    pub(super) makes_late: Option<(u64, &'static str)>,
     pub(super) files: bool,
     /// What deadline files of what recurs have, since the start.
     pub(super) due: Option<u64>,
@@ -82,6 +90,7 @@ impl World {
             expected: BTreeMap::new(),
             predicting: Vec::new(),
             hold_predictions: false,
+            makes_late: None,
             files: false,
             due: None,
             play: false,
@@ -170,7 +179,8 @@ impl World {
                     flows.insert(key, Expected { completion, between: None, chance: None });
                 }
             }
-            let of = number.map(|number| Meaning { number, makes_late: Vec::new(), remedies: Vec::new() });
+            let makes_late: Vec<_> = self.makes_late.map(late).into_iter().collect();
+            let of = number.map(|number| Meaning { number, makes_late, remedies: Vec::new() });
             self.hear(Heard::Predicted(Outlooked { took: 1_000, flows, of }));
         }
     }

@@ -133,7 +133,7 @@ export class Details {
     const { now } = this.store, at = (text: string) => clock(millis(text), now);
     const name = flow.flow, isOver = OVER.includes(flow.state), state = stateOf(one, flow);
     const [from, to] = (flow.predicted_between ?? []).map(at), isPlan = hasNotBegun(one);
-    const done = isPlan ? "its tasks are known when it begins" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`;
+    const done = isPlan ? "its tasks are counted when it begins" : `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")} done${flow.running > 0 ? `, ${flow.running} at work` : ""}`;
     const facts: [string, string | Node | undefined][] = [
       ["state", `${state}, ${done}`], ["why", flow.cause ?? flow.why], ["failed attempts", flow.failed_attempts > 0 ? String(flow.failed_attempts) : undefined],
       ["released", at(flow.release)], ["deadline", flow.deadline && `${at(flow.deadline)}, ${away(millis(flow.deadline), now)}`],
@@ -141,6 +141,7 @@ export class Details {
       ["expected", flow.predicted && `${at(flow.predicted)}${from !== to ? `, between ${from} and ${to}` : ""}`],
       ["in time?", isPlan && !flow.late ? undefined : fated(verdict(flow, now))],
       ["weight", flow.weight === 1 ? undefined : String(flow.weight)],
+      ["jobs", isPlan && flow.jobs ? planned(flow.jobs) : undefined],
     ];
     return h("section", { "aria-label": `Flow ${name}` }, h("h3", {}, name),
       h("dl", { class: "made" }, ...facts.flatMap(([what, value]) => value ? [h("dt", {}, what), h("dd", {}, value)] : [])),
@@ -149,7 +150,7 @@ export class Details {
         !isPlan && !flow.jobs?.length && this.button(`logs ${name}`, "Logs", () => this.logsOf(name)),
         may && !isOver && one.flows.length > 1 && this.button(`hold ${name}`, flow.state === "held" ? "Let go" : "Hold", () => this.act(flow.state === "held" ? "unhold" : "hold", name)),
         may && !isOver && one.flows.length > 1 && this.button(`cancel ${name}`, "Cancel…", () => this.cancel(name), "danger")),
-      flow.jobs && flow.jobs.length > 0 ? isPlan ? planned(flow.jobs) : this.jobs(name, flow.jobs) : "");
+      !isPlan && flow.jobs && flow.jobs.length > 0 ? this.jobs(name, flow.jobs) : "");
   }
 
   private jobs(flow: string, jobs: Job[]): HTMLElement {

@@ -95,5 +95,5 @@ export function item(event: Happening, now: number, before: Node): HTMLElement {
   const { at, kind, message } = event;
   return h("li", {}, h("time", { datetime: at, class: "muted" }, clock(millis(at), now)),
     h("span", { class: isAlert(event) ? "kind fate late" : "kind" }, kind.replaceAll("_", " ")), before,
-    h("div", {}, h("span", { class: "message", title: message }, localised(message, now)), h("span", { class: "settled fate met" })));
+    h("div", {}, h("span", { class: "message", title: message }, localised(message, now)), h("span", { class: "settled muted" })));
 }

@@ -81,6 +81,7 @@ export class Flows {
     write(this.said, said);
     this.grid.element.hidden = found.length === 0;
     this.grid.set(ordered(found, this.grid.by, this.grid.descending));
+    if (found.length === 0) this.bulk.element.hidden = true;
     this.empty.hidden = found.length > 0;
     this.empty.textContent = !this.store.service ? "Nothing is known yet." : all === 0 ? "Nothing waits, and nothing runs." : "None is like that.";
   }
@@ -109,7 +110,7 @@ function progress(cell: HTMLElement): (row: Row) => void {
   bar.setAttribute("aria-hidden", "true");
   return ({ flow }) => {
     const tasks = Math.max(1, flow?.tasks ?? 1);
-    bar.hidden = !flow;
+    cell.hidden = !flow;
     write(text, flow ? `${flow.done.toLocaleString("en-US")} of ${count(flow.tasks, "task")}` : "");
     done.style.width = `${(flow?.done ?? 0) / tasks * 100}%`;
     running.style.width = `${(flow?.running ?? 0) / tasks * 100}%`;
