@@ -218,19 +218,18 @@ impl Tokens {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.path.with_extension("lock"))
-            .map_err(broken)?;
+        let beside = self.path.with_extension("lock");
+        let lock =
+            File::options().create(true).truncate(false).write(true).open(&beside).map_err(broken)?;
+        // Where that cannot be, nothing has been changed yet.
+        for_owner_of_directory(&beside).map_err(broken)?;
         lock.lock().map_err(broken)?;
         let mut tokens = self.tokens()?;
         how(&mut tokens)?;
         let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })
             .expect("invariant: tokens can be written as JSON");
         atomic_file::write(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
-        for_owner_alone(&self.path).map_err(broken)
+        for_owner_alone(&self.path).and_then(|()| for_owner_of_directory(&self.path)).map_err(broken)
     }
 
     fn broken(&self, problem: io::Error) -> TokenError {
@@ -242,6 +241,14 @@ impl Tokens {
 fn for_owner_alone(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+}
+
+/// Gives a file to whoever has its directory: what root has written there is read by the service of another user.
+fn for_owner_of_directory(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, chown};
+    let Some(directory) = path.parent() else { return Ok(()) };
+    let (owner, now) = (std::fs::metadata(directory)?, std::fs::metadata(path)?);
+    if owner.uid() == now.uid() { Ok(()) } else { chown(path, Some(owner.uid()), Some(owner.gid())) }
 }
 
 fn hash(token: &str) -> String {

@@ -1,7 +1,9 @@
 //! `man`: manual pages from the definitions that read the command line.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Command};
 use slackline::names::unknown;
 
 use super::{Answer, command};
@@ -13,33 +15,59 @@ use crate::tables::Tables;
 #[command(after_help = "\
 Examples:
   slackline man simulate | man -l -
-  slackline man > /usr/local/share/man/man1/slackline.1")]
+  slackline man --output /usr/local/share/man/man1")]
 pub(crate) struct Man {
     /// The verb [default: the program as a whole]
     verb: Option<String>,
+    /// Write the pages of the program and of all verbs into DIR instead: slackline.1, slackline-run.1 and so on
+    #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
+    output: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Man, tables: &Tables) -> anyhow::Result<Answer> {
     let mut command = command(tables);
     command.build();
-    let page = match &args.verb {
-        None => command,
-        Some(verb) => {
-            let found = command.find_subcommand(verb).cloned();
-            let found = found.with_context(|| {
-                unknown(
-                    "verb",
-                    verb,
-                    &command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>(),
-                )
-            })?;
-            // A manual has room for the options of every format.
-            let found = if verb == "import" { with_all_formats(found) } else { found };
-            found.display_name(format!("slackline-{verb}"))
+    match &args.output {
+        Some(dir) => write_all(command, dir)?,
+        None => {
+            let text = page(asked(command, args.verb.as_deref())?)?;
+            out::data(None, |out| out.write_all(&text))?;
         }
-    };
-    let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text)?;
-    out::data(None, |out| out.write_all(&text))?;
+    }
     Ok(Answer::Yes)
+}
+
+/// The program, or a verb of it.
+fn asked(program: Command, verb: Option<&str>) -> anyhow::Result<Command> {
+    let Some(verb) = verb else { return Ok(program) };
+    let found = program.find_subcommand(verb).cloned();
+    let found = found.with_context(|| {
+        unknown("verb", verb, &program.get_subcommands().map(Command::get_name).collect::<Vec<_>>())
+    })?;
+    Ok(of_verb(found))
+}
+
+fn of_verb(verb: Command) -> Command {
+    let name = verb.get_name().to_owned();
+    // A manual has room for the options of every format.
+    let verb = if name == "import" { with_all_formats(verb) } else { verb };
+    verb.display_name(format!("slackline-{name}"))
+}
+
+fn write_all(program: Command, dir: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    let verbs = program.get_subcommands().filter(|verb| verb.get_name() != "help");
+    let verbs: Vec<Command> = verbs.map(|verb| of_verb(verb.clone())).collect();
+    for one in std::iter::once(program).chain(verbs) {
+        let name = one.get_display_name().unwrap_or_else(|| one.get_name()).to_owned();
+        let text = page(one)?;
+        out::data(Some(&dir.join(format!("{name}.1"))), |out| out.write_all(&text))?;
+    }
+    Ok(())
+}
+
+fn page(of: Command) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(of).render(&mut text)?;
+    Ok(text)
 }

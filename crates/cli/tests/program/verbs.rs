@@ -252,6 +252,18 @@ fn completions_and_pages_name_the_verbs() {
 }
 
 #[test]
+fn the_pages_of_all_verbs_are_written_into_a_directory() {
+    let dir = scratch("man").join("man1");
+    let verbs = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verbs")).unwrap().count() - 1;
+    done(&["man", "--output", dir.to_str().unwrap()]);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), verbs + 1);
+    let page = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    assert_eq!(page("slackline-serve.1"), done(&["man", "serve"]));
+    assert!(page("slackline.1").contains("slackline\\-serve(1)"));
+    assert_eq!(run(&["man", "serve", "--output", "here"]).code, Some(2));
+}
+
+#[test]
 fn flows_that_cannot_finish_are_a_no() {
     let crash = ["simulate", CONTRACT, "--policy", "fifo", "--crash", "node-0@5,node-1@5"];
     let ran = run(&crash);
