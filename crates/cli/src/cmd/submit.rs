@@ -230,7 +230,10 @@ impl Submit {
 
 /// How a submission ended: a line a flow.
 fn ended(over: &Submission, now: Timestamp) -> String {
-    let mut text = format!("{} is over: {}\n", over.number, service::status(over));
+    // Where a flow says why, it is not said twice.
+    let is_told = over.flows.iter().any(|flow| flow.cause.is_some());
+    let status = if is_told { over.state.name().to_owned() } else { service::status(over) };
+    let mut text = format!("{} is over: {status}\n", over.number);
     for flow in &over.flows {
         let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
         let cause = flow.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
