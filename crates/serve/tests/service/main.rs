@@ -343,8 +343,8 @@ fn told(dir: &Path) {
     assert_eq!(why.document["flow"], format!("{second}/b"), "{:#}", why.document);
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
     let third = submit(&service, flow(dir, "c", &waits, 2));
-    let fourth = submit(&service, flow(dir, "d", "cat", 2));
     until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    let fourth = submit(&service, flow(dir, "d", "cat", 2));
     until(&service, fourth, |shown| shown.state == State::Live);
     let why = front.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
     assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
