@@ -49,7 +49,7 @@ fn mood(flow: &Flow, now: Timestamp) -> Mood {
 pub(crate) fn status(one: &Submission) -> String {
     match &one.why {
         Some(why) => format!("{}: {why}", one.state.name()),
-        None if one.held => "held".to_owned(),
+        None if one.held && !one.state.is_over() => "held".to_owned(),
         None => one.state.name().to_owned(),
     }
 }

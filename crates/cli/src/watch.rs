@@ -43,6 +43,12 @@ const SHARE: f64 = 10.0;
 /// How long keys are waited for before it is drawn again.
 const KEYS: Duration = Duration::from_millis(100);
 
+/// Between two looks at whether it is over.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A thread that does not end within so many seconds is left behind.
+const GONE: f64 = 2.0;
+
 /// A run that is over sooner is not worth a view.
 const PATIENCE: f64 = 1.0;
 
@@ -128,8 +134,11 @@ impl Watch {
     /// Waits until it ends.
     pub(crate) fn wait(mut self) -> Left {
         if !self.threads.is_empty() {
-            // A thread that panicked has said so.
-            let _ = self.threads.remove(0).join();
+            let drawing = self.threads.remove(0);
+            while !drawing.is_finished() && !self.shared.is_over.load(Ordering::SeqCst) {
+                clock::pause(TICK);
+            }
+            join(drawing);
         }
         self.left()
     }
@@ -144,18 +153,29 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        self.threads.drain(..).for_each(join);
         out::let_out();
     }
+}
+
+/// Waits for a thread that is told to end. Whoever reads keys of a terminal that is gone never comes back, and is left behind.
+fn join(thread: JoinHandle<()>) {
+    let watches = Stopwatches::new(1);
+    while !thread.is_finished() {
+        if watches.seconds(0) > GONE {
+            return;
+        }
+        clock::pause(TICK);
+    }
+    // A thread that panicked has said so.
+    let _ = thread.join();
 }
 
 /// Waits so many seconds, or until the view is over.
 fn pause(shared: &Shared, seconds: f64) {
     let watches = Stopwatches::new(1);
     while watches.seconds(0) < seconds && !shared.is_over.load(Ordering::SeqCst) {
-        clock::pause(Duration::from_millis(20));
+        clock::pause(TICK);
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd};
 
-use crate::desk::Heard;
+use crate::core::Message;
+use crate::desk::{Heard, Trouble};
 use crate::opener::Past;
 use crate::run_files::act_as_owner;
 
@@ -18,23 +19,23 @@ const EVERY: Duration = Duration::from_secs(2);
 const HISTORY_MAX: u64 = 16 << 20;
 
 /// Closes runs.
-pub struct Closer {
+pub(crate) struct Closer {
     store: HistoryStore,
     past: Past,
     /// What the history was not told yet.
     untold: Vec<PastRun>,
     /// What goes wrong with the service itself is told to.
-    trouble: Box<dyn Fn(Option<String>) + Send>,
+    tell: Box<dyn Fn(Message) + Send>,
 }
 
 impl Closer {
     /// One that tells a history.
-    pub fn new(store: HistoryStore, past: Past, trouble: impl Fn(Option<String>) + Send + 'static) -> Self {
-        Self { store, past, untold: Vec::new(), trouble: Box::new(trouble) }
+    pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
+        Self { store, past, untold: Vec::new(), tell: Box::new(tell) }
     }
 
     /// Closes what comes back, until nothing does any more.
-    pub fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(Heard)) {
+    pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(Heard)) {
         loop {
             match returned.recv_timeout(EVERY) {
                 Ok(returned) => tell(self.close(*returned)),
@@ -60,7 +61,8 @@ impl Closer {
             if stopped.is_none()
                 && let Err(error) = written(&run)
             {
-                (self.trouble)(Some(format!("submission {number}: {error}")));
+                let message = format!("the documents of {number} are not written: {error}");
+                (self.tell)(Message::Happened("not_written", message));
             }
         }
         Heard::Returned { number, stopped }
@@ -78,12 +80,13 @@ impl Closer {
         match told {
             Ok(latest) => {
                 self.untold.clear();
+                (self.tell)(Message::Trouble(Trouble::History, None));
                 if let Ok(mut past) = self.past.write() {
                     *past = Arc::new(latest);
                 }
             }
             // It is told with what comes next.
-            Err(error) => (self.trouble)(Some(error.to_string())),
+            Err(error) => (self.tell)(Message::Trouble(Trouble::History, Some(error.to_string()))),
         }
     }
 }

@@ -27,7 +27,7 @@ use slackline_model::{Combine, Metric, Objective, Time};
 use crate::Moment;
 use crate::api::Event;
 use crate::closer::Closer;
-use crate::desk::{Answer, Desk, Effect, Facts, Heard, Limits, Out, Refusal, RefusalKind};
+use crate::desk::{Answer, Desk, Effect, Facts, Heard, Limits, Out, Refusal, RefusalKind, Trouble};
 use crate::front::{Events, Front, Question, Timings};
 use crate::hooks::Hooks;
 use crate::opener::{Errand, Machines, Opener, Past, Readies};
@@ -107,9 +107,9 @@ pub(crate) enum Message {
     /// Something comes back.
     Heard(Heard),
     /// Something is wrong with the service itself, or is not any more.
-    Trouble(Option<String>),
-    /// An alert could not be told.
-    AlertFailed(String),
+    Trouble(Trouble, Option<String>),
+    /// Something happened to the service: its kind, and what it was.
+    Happened(&'static str, String),
 }
 
 impl Service {
@@ -242,14 +242,13 @@ impl Threads {
         let tell = heard(&messages);
         spawn("predictor", Box::new(move || predictor.work(&to_look, &tell)))?;
         let troubled = messages.clone();
-        let closer =
-            Closer::new(history, past.clone(), move |trouble| drop(troubled.send(Message::Trouble(trouble))));
+        let closer = Closer::new(history, past.clone(), move |message| drop(troubled.send(message)));
         let tell = heard(&messages);
         spawn("closer", Box::new(move || closer.work(&to_close, &tell)))?;
         let (hooks, failed) = (setup.hooks.clone(), messages.clone());
         let failed = move |alert: &crate::api::Alert, problem: String| {
             let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
-            let _ = failed.send(Message::AlertFailed(message));
+            let _ = failed.send(Message::Happened("alert_failed", message));
         };
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &failed)))?;
 
@@ -356,8 +355,8 @@ impl Held {
                 waiting.push((answer, answered));
             }
             Message::Heard(heard) => self.desk.hear(now, heard, out),
-            Message::Trouble(trouble) => self.desk.set_trouble(trouble),
-            Message::AlertFailed(message) => self.desk.tell_of_service(now, "alert_failed", message, out),
+            Message::Trouble(of, problem) => self.desk.set_trouble(of, problem),
+            Message::Happened(kind, message) => self.desk.tell_of_service(now, kind, message, out),
         }
     }
 
@@ -366,15 +365,19 @@ impl Held {
         let Out { records, effects } = out;
         let mut all = std::mem::take(&mut self.unsaved);
         all.extend(records);
+        if all.is_empty() {
+            all.extend(self.desk.trial());
+        }
         match self.store.append(&all) {
             Ok(()) => {
+                self.desk.set_trouble(Trouble::Log, None);
                 for (answer, answered) in waiting {
                     // Whoever asked may be gone.
                     let _ = answer.send(answered);
                 }
                 if !all.is_empty() && self.store.is_grown() {
                     let replaced = self.store.replace(&self.desk.records());
-                    self.desk.set_trouble(replaced.err().map(|error| error.to_string()));
+                    self.desk.set_trouble(Trouble::Compaction, replaced.err().map(|error| error.to_string()));
                 }
             }
             Err(error) => return self.not_written(&error, all, effects, waiting),
@@ -401,7 +404,7 @@ impl Held {
         for &number in &revoked {
             self.desk.revoke(number);
         }
-        self.desk.set_trouble(Some(error.to_string()));
+        self.desk.set_trouble(Trouble::Log, Some(error.to_string()));
         let refused = || Refusal { kind: RefusalKind::Unavailable, message: error.to_string() };
         for (answer, answered) in waiting {
             let is_look = matches!(
@@ -447,8 +450,14 @@ impl Held {
     /// The state directory of a name goes. It has another name at once, so that the name may be used again, and is removed by and
     /// by.
     fn forget(&mut self, name: &str) {
-        let gone = self.place.gone(self.forgotten);
-        self.forgotten += 1;
+        // What could not be removed the last time is there still.
+        let gone = loop {
+            let gone = self.place.gone(self.forgotten);
+            self.forgotten += 1;
+            if gone.symlink_metadata().is_err() {
+                break gone;
+            }
+        };
         // What cannot be moved or removed does no harm.
         if std::fs::rename(self.place.run(name), &gone).is_ok() {
             let _ = self.errands.send(Errand::Remove(gone));

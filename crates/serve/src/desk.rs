@@ -227,7 +227,20 @@ pub struct Desk {
     is_predicting: bool,
     wanting: Wanting,
     machines: Vec<api::Machine>,
-    trouble: Option<String>,
+    troubles: BTreeMap<Trouble, String>,
+}
+
+/// What may be wrong with the service itself, until it is not any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// Nothing can be written down: nothing is taken in.
+    Log,
+    /// What is written down cannot be written again without what is over.
+    Compaction,
+    /// What jobs took cannot be remembered.
+    History,
+    /// Something recurs no more whose zone this machine does not know.
+    Zone,
 }
 
 /// What is at work, over time.
@@ -274,7 +287,7 @@ impl Desk {
             is_predicting: false,
             wanting: Wanting::new(),
             machines: Vec::new(),
-            trouble: None,
+            troubles: BTreeMap::new(),
         }
     }
 
@@ -283,9 +296,17 @@ impl Desk {
         self.began
     }
 
-    /// What is wrong with the service itself, if anything is.
-    pub fn set_trouble(&mut self, trouble: Option<String>) {
-        self.trouble = trouble;
+    /// Something is wrong with the service itself, or is not any more.
+    pub fn set_trouble(&mut self, of: Trouble, problem: Option<String>) {
+        match problem {
+            Some(problem) => drop(self.troubles.insert(of, problem)),
+            None => drop(self.troubles.remove(&of)),
+        }
+    }
+
+    /// A record that changes nothing, where it has to be tried whether something can be written down again.
+    pub fn trial(&self) -> Option<Record> {
+        self.troubles.contains_key(&Trouble::Log).then_some(Record::Draining(self.is_draining))
     }
 
     /// How many slots one user may hold, if not all.

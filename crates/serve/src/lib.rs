@@ -15,7 +15,7 @@
 pub mod api;
 pub mod audit;
 pub mod client;
-pub mod closer;
+mod closer;
 pub mod core;
 pub mod cron;
 pub mod desk;

@@ -219,8 +219,7 @@ impl Tokens {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
         let beside = self.path.with_extension("lock");
-        let lock =
-            File::options().create(true).truncate(false).write(true).open(&beside).map_err(broken)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(&beside).map_err(broken)?;
         // Where that cannot be, nothing has been changed yet.
         for_owner_of_directory(&beside).map_err(broken)?;
         lock.lock().map_err(broken)?;

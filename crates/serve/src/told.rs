@@ -227,6 +227,9 @@ fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
         (_, []) => Err(Refusal {
             kind: RefusalKind::Conflict,
             message: match &shown.why {
+                Some(why) if shown.state.is_over() => {
+                    format!("{} is over and never began: {why}", shown.number)
+                }
                 Some(why) => format!("{} has not begun: {why}", shown.number),
                 None => format!("{} has not begun", shown.number),
             },

@@ -43,6 +43,7 @@ use slackline_local::clock;
 use slackline_local::history::Note as PastNote;
 use slackline_local::job_cost::of_workload;
 use slackline_local::{Observer, remaining, run};
+use slackline_model::draft::FlowDraft;
 use slackline_model::{Draft, History, Instance, Objective, Time};
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 
@@ -296,8 +297,8 @@ impl Opener<'_> {
         }
     }
 
-    /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had: its
-    /// deadlines are not put off; one of which nothing goes on has its own.
+    /// Finds the tasks of the flow file. Nothing is written yet. A run that is continued has the start that it had; its deadlines are
+    /// put off only if it is said since when they count. One of which nothing goes on has its own start.
     fn ready(&self, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
         let unfinished =
@@ -314,7 +315,8 @@ impl Opener<'_> {
 
     fn ready_since(&self, started: u64, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let request = self.request;
-        let start = clock::local(started);
+        let since = request.since.map_or(started, |since| since.max(started));
+        let start = clock::local(since);
         if let Some(zone) = clock::unknown_zone() {
             sink.note(&Note::UnknownZone(&zone));
         }
@@ -328,6 +330,7 @@ impl Opener<'_> {
             let runs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
             runs.filter_map(|job| job.run.as_mut()).for_each(|run| paths::start_from(run, directory));
         }
+        let has_start = draft.start.as_ref().is_some_and(|own| *own != start);
         draft.start.get_or_insert(start);
         if !draft.machines.is_empty() {
             sink.note(&Note::ClusterLeftOut);
@@ -338,6 +341,11 @@ impl Opener<'_> {
             Objective::new(request.metric.unwrap_or(metric), request.combine.unwrap_or(combine));
         for Deadline { flow, when } in set_deadlines(&request.deadlines, &mut draft)? {
             sink.note(&Note::LateAlready { flow, when });
+        }
+        if !has_start {
+            draft.start = Some(clock::local(started));
+            let later = (since - started) as f64 / SECOND as f64;
+            draft.flows = draft.flows.into_iter().map(|flow| due_later(flow, later)).collect();
         }
         let past = recalled(request, self.store, &draft)?;
         let source = imported.source;
@@ -351,6 +359,11 @@ impl Opener<'_> {
         Instance::new(workload).map_err(|invalid| TraceError::from_invalid(&invalid, &source))?;
         Ok(Ready { started, prepared, source })
     }
+}
+
+/// The flow, due so many seconds later. Its release stays: what was done of it may have begun by then.
+fn due_later(flow: FlowDraft, seconds: f64) -> FlowDraft {
+    FlowDraft { release: flow.release, ..flow.later(seconds) }
 }
 
 /// What earlier runs of the jobs took, by what is known or by the history if there is one.

@@ -13,6 +13,8 @@ use crate::rule::residual::{Left, due};
 pub(super) struct Known {
     /// When it comes.
     pub(super) at: Time,
+    /// Which flow it is, or will be once more: its name, and when it came.
+    of: (String, Time),
     pub(super) template: Template,
     /// What is left of it then: all of it.
     pub(super) left: Left,
@@ -28,6 +30,7 @@ impl Known {
         let flow = view.instance.flow(left.flow);
         Self {
             at: flow.release,
+            of: (flow.id.clone(), flow.release),
             template: evaluator.template(number),
             left,
             cost: flow.cost.clone(),
@@ -39,7 +42,7 @@ impl Known {
 
     /// The same flow when it comes again.
     pub(super) fn again(&self, at: Time) -> Self {
-        let later = at.since(self.at).seconds();
+        let later = at.seconds() - self.at.seconds();
         Self { at, cost: self.cost.clone().later(later), due: self.due + later, ..self.clone() }
     }
 
@@ -67,10 +70,12 @@ fn slope(cost: &CostFn, weight: f64) -> f64 {
 pub(super) struct Announced(Vec<Known>);
 
 impl Announced {
-    /// Takes in a flow that has come, if it will come again.
+    /// Takes in a flow that has come: it will come again, or not. One that came before and comes back, as it stands in another way now,
+    /// is expected once: as it was when it first came, since by now a part of it may be done.
     pub(super) fn note(&mut self, known: &Known, flow: FlowId, view: &View<'_>) {
+        let before = self.0.iter().position(|other| other.of == known.of).map(|at| self.0.remove(at));
         if let Some(next) = view.instance.flow(flow).next_release.filter(|&next| next > view.now) {
-            self.0.push(known.again(next));
+            self.0.push(before.as_ref().unwrap_or(known).again(next));
             self.0.sort_by_key(|known| known.at);
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use slackline_serve::api::{Change as Sent, Done};
-use slackline_serve::client::{Client, query};
+use slackline_serve::client::{Client, ClientError, query};
 
 use super::Answer;
 use crate::args::{ServerFlags, value};
@@ -90,19 +90,35 @@ pub(crate) struct Drain {
     server: ServerFlags,
 }
 
+/// Whether the service was there and has said no.
+fn is_refusal(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ClientError::Refused { .. }))
+}
+
 impl Which {
-    /// Asks for each, and says what was done; the first that is refused ends it.
+    /// Asks for each, and says what was done. One that is refused does not keep the others from it.
+    ///
+    /// # Errors
+    /// A service that is not there; what was refused last.
     fn each(
         &self,
         defaults: &Defaults,
         mut ask: impl FnMut(&mut Client, &str) -> anyhow::Result<Done>,
     ) -> anyhow::Result<Answer> {
         let mut client = self.server.client(defaults.state())?;
+        let mut refused: Option<anyhow::Error> = None;
         for number in &self.numbers {
-            let done = ask(&mut client, &format!("/api/v1/submissions/{number}"))?;
-            out::talk(done.message);
+            match ask(&mut client, &format!("/api/v1/submissions/{number}")) {
+                Ok(done) => out::talk(done.message),
+                Err(error) if error.is::<ClientError>() && !is_refusal(&error) => return Err(error),
+                Err(error) => {
+                    if let Some(before) = refused.replace(error) {
+                        out::warn(format_args!("{before:#}"));
+                    }
+                }
+            }
         }
-        Ok(Answer::Yes)
+        refused.map_or(Ok(Answer::Yes), Err)
     }
 
     fn act(&self, defaults: &Defaults, verb: &str) -> anyhow::Result<Answer> {

@@ -126,10 +126,12 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
     let path = format!("/api/v1/submissions{}", query(&[("wait", wait)]));
     let accepted: Accepted = client.post(&path, Some(&sent))?;
     let is_left_out = accepted.number.is_none() && accepted.next.is_none();
-    let over = match accepted.number.filter(|_| args.wait) {
+    let is_rejected =
+        args.if_late == IfLate::Reject && accepted.prediction.as_ref().is_some_and(Prediction::is_late);
+    let over = match accepted.number.filter(|_| args.wait || is_rejected) {
         Some(number) => Some(until_over(&mut client, number)?),
-        // What was rejected has no prediction that is to be believed, and says why.
-        None => match accepted.number.filter(|_| args.if_late == IfLate::Reject) {
+        // It may have failed before anything could be predicted of it.
+        None => match accepted.number.filter(|_| wait.is_some() && accepted.prediction.is_none()) {
             Some(number) => Some(client.get::<Submission>(&format!("/api/v1/submissions/{number}"))?),
             None => None,
         },
@@ -217,7 +219,12 @@ impl Submit {
                 writeln!(text, "next at {} ({})", service::clock(next, now), service::from_now(next, now));
         }
         match (over, &accepted.prediction) {
-            (Some(over), _) if over.state.is_over() => text.push_str(&ended(over, now)),
+            (Some(over), prediction) if over.state.is_over() => {
+                if let Some(prediction) = prediction.as_ref().filter(|_| over.state == State::Rejected) {
+                    text.push_str(&predicted(prediction, now));
+                }
+                text.push_str(&ended(over, now));
+            }
             (_, Some(prediction)) => text.push_str(&predicted(prediction, now)),
             (_, None) if self.wait_for_prediction && accepted.number.is_some() => {
                 text.push_str("nothing is predicted before it begins\n");

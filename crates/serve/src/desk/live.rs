@@ -364,10 +364,13 @@ impl Entry {
         })
     }
 
-    /// How a flow stands for the engine, if it comes again then.
-    pub(super) fn standing(&self, flow: &str, started: Moment, next: Option<Moment>) -> Standing {
+    /// How a flow stands for the engine, if its submission comes again then: the flow does so as much later as it
+    /// is released after it began.
+    pub(super) fn standing(&self, here: &Here, started: Moment, next: Option<Moment>) -> Standing {
+        let flow = &here.flow;
         let Changed { deadline, weight, priority } = self.changed(flow);
         let held = self.is_held(flow) || self.is_cancelled(flow);
+        let next = next.map(|at| at + here.release.saturating_sub(started));
         let [deadline, next] =
             [deadline, next].map(|at| at.map(|at| at.saturating_sub(started) as f64 / SECOND as f64));
         Standing { held, deadline, weight, priority, next }
@@ -443,7 +446,7 @@ impl Desk {
             } else if entry.is_held(&flow.flow) {
                 flow.state = FlowState::Held;
             }
-            standings.insert(flow.flow.clone(), entry.standing(&flow.flow, started, next));
+            standings.insert(flow.flow.clone(), entry.standing(flow, started, next));
         }
         entry.state = State::Live;
         let (cancelled, open): (Vec<&Here>, Vec<&Here>) = live
@@ -454,8 +457,9 @@ impl Desk {
         let deadlines = open.iter().filter_map(|flow| Some((flow.deadline?, number, flow.flow.clone())));
         self.deadlines.extend(deadlines);
         let has_open = !open.is_empty();
-        // Of one that was late before it began nobody is told again.
-        let missed = open.iter().filter(|flow| flow.deadline.is_some_and(|deadline| deadline < now));
+        // What it was late by before it began, which is the first deadline of its flows, nobody is told again.
+        let first = live.flows.iter().filter_map(|flow| flow.deadline).min();
+        let missed = open.iter().filter(|flow| flow.deadline.is_some() && flow.deadline == first);
         if entry.alerted.contains(&(String::new(), AlertKind::Late)) {
             entry.alerted.extend(missed.map(|flow| (flow.flow.clone(), AlertKind::Late)));
         }
@@ -874,7 +878,7 @@ impl Desk {
                 (false, true) => FlowState::Running,
                 (false, false) => FlowState::Waiting,
             };
-            let standing = entry.standing(&here.flow, started, next);
+            let standing = entry.standing(here, started, next);
             out.effects.push(Effect::Stand { number, flow: here.flow.clone(), standing });
         }
         entry.live = Some(live);

@@ -3,7 +3,7 @@
 //! The record of a submission also says that its time is done with, so that no crash lies between the two.
 
 use super::asked::{Answer, Refusal, RefusalKind};
-use super::{Desk, Out, Told};
+use super::{Desk, Out, Told, Trouble};
 use crate::api::{self, Accepted, CatchUp};
 use crate::cron::Times;
 use crate::record::{Record, Recurring, Wanted};
@@ -120,7 +120,9 @@ impl Desk {
         match Again::new(recurring, &self.facts.zone) {
             Ok(again) => drop(self.recurring.insert(name, again)),
             // It was a schedule when it was written down; a zone may be gone from this machine since.
-            Err(problem) => self.trouble = Some(format!("{name} does not recur any more: {problem}")),
+            Err(problem) => {
+                self.set_trouble(Trouble::Zone, Some(format!("{name} does not recur any more: {problem}")))
+            }
         }
     }
 
@@ -180,10 +182,15 @@ impl Desk {
         self.handled(name, last, true);
     }
 
-    /// When what a submission is one time of comes the next time, as far as that is known: not of what is paused, and not of what is
-    /// held whenever it comes.
+    /// When what a submission is the last time of comes the next time, as far as that is known: not of what is paused, and not of what
+    /// is held whenever it comes. Of earlier times it came already.
     pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
-        let again = self.recurring.get(self.wanted(number)?.recurrence.as_ref()?)?;
+        let wanted = self.wanted(number)?;
+        let again = self.recurring.get(wanted.recurrence.as_ref()?)?;
+        let is_last = self.series.get(&wanted.name).and_then(|series| series.back()) == Some(&number);
+        if !is_last {
+            return None;
+        }
         again.next.filter(|_| !again.recurring.paused && !again.recurring.submit.held)
     }
 

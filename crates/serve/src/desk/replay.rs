@@ -20,9 +20,8 @@ impl Desk {
         for record in records {
             desk.apply(record);
         }
-        let unread = |(number, entry): (&u64, &Entry)| {
-            (entry.wanted.recurrence.is_some() && entry.wanted.due.is_none()).then_some(*number)
-        };
+        // They have no deadline, or were written down before that was.
+        let unread = |(number, entry): (&u64, &Entry)| entry.wanted.due.is_none().then_some(*number);
         desk.unread = desk.entries.iter().filter_map(unread).collect();
         let mut out = Out::default();
         desk.begin_next(now, &mut out);

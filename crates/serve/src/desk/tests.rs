@@ -525,6 +525,38 @@ fn one_that_has_not_begun_by_its_first_deadline_is_told_of_once() {
 }
 
 #[test]
+fn a_flow_that_becomes_late_while_the_service_is_away_is_told_of_though_another_was_before_it_began() {
+    let mut world = World::new(Limits::default());
+    world.ask(&anna(), due("night", START + minutes(10))).unwrap();
+    world.pass(minutes(15));
+    world.ask(&anna(), Ask::Hold { number: 1, flow: None, held: false }).unwrap();
+    let flows = [("a", 1, Some(minutes(10))), ("b", 1, Some(minutes(30)))];
+    world.open(1, &flows);
+    world.pass(minutes(5));
+    assert_eq!(world.alerts(), ["late"]);
+    world.now += minutes(20);
+    world.restart();
+    world.open(1, &flows);
+    world.pass(minutes(1));
+    assert_eq!(world.alerts(), ["late", "late"]);
+    assert_eq!(world.kept_alerts()[0].flow, "b");
+}
+
+#[test]
+fn what_is_wrong_with_the_service_is_over_when_it_is() {
+    let mut world = World::new(Limits::default());
+    let desk = &mut world.desk;
+    desk.set_trouble(Trouble::Log, Some("no room".into()));
+    desk.set_trouble(Trouble::History, Some("no room for what jobs took".into()));
+    assert_eq!(desk.trial(), Some(Record::Draining(false)), "whether it can be written is tried");
+    desk.set_trouble(Trouble::Log, None);
+    assert_eq!(desk.trial(), None);
+    assert_eq!(desk.service(START).trouble.as_deref(), Some("no room for what jobs took"));
+    desk.set_trouble(Trouble::History, None);
+    assert_eq!(desk.service(START).trouble, None);
+}
+
+#[test]
 fn when_something_should_be_done_that_recurs_is_read_where_it_has_to_wait() {
     let mut world = World::new(Limits { live: 1, ..Limits::default() });
     world.due = Some(minutes(24 * 60));

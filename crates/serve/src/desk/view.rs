@@ -136,7 +136,7 @@ impl Desk {
             submissions,
             draining: self.is_draining,
             calibration: self.scores.calibration(),
-            trouble: self.trouble.clone(),
+            trouble: self.troubles.values().next().cloned(),
         }
     }
 }

@@ -276,14 +276,24 @@ fn mended(dir: &Path) {
             ..Submit::default()
         }
     };
-    let broken = submit(&service, file("exit 7"));
+    let due = |second: &str, deadline: &str| Submit {
+        deadlines: [("f".to_owned(), deadline.to_owned())].into(),
+        ..file(second)
+    };
+    let broken = submit(&service, due("exit 7", "1"));
     let shown = over(&service, broken);
     assert_eq!(shown.state, State::Failed);
     assert!(shown.why.as_deref().unwrap().contains("exit status: 7"), "{shown:#?}");
     let hanging = submit(&service, file("sleep 300"));
     until(&service, hanging, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
-    let right = submit(&service, file("cat"));
-    assert_eq!(over(&service, right).state, State::Done);
+    slackline_local::clock::pause(Duration::from_millis(1_100));
+    let right = submit(&service, due("cat", "1"));
+    let shown = over(&service, right);
+    assert_eq!(shown.state, State::Done);
+    // What goes on has the deadline of who has mended it: a second from then on.
+    let due = shown.flows[0].deadline.unwrap();
+    let after = due.as_microsecond() - shown.submitted.as_microsecond();
+    assert!((1_000_000..1_001_000).contains(&after), "{shown:#?}");
     assert_eq!(show(&service, hanging).why.as_deref(), Some("replaced by 3"));
     assert_eq!(fs::read_to_string(dir.join("count")).unwrap().lines().count(), 1, "what is done stays done");
     assert_eq!(fs::read_to_string(dir.join("out-second/part-00000")).unwrap().trim(), "one\ntwo");

@@ -46,7 +46,8 @@ pub struct Request {
     pub choices: Choices,
     /// The directory that relative paths start from, and that commands run in; that of this process if nothing is said.
     pub directory: Option<PathBuf>,
-    /// When it starts unless it is continued, microseconds since 1970; now if nothing is said.
+    /// When it starts, microseconds since 1970; now if nothing is said. Of one that is continued: since when deadlines count; since it
+    /// started if nothing is said.
     pub since: Option<u64>,
     /// What jobs took in earlier runs, instead of the history's file.
     pub past: Option<Arc<JobHistory>>,

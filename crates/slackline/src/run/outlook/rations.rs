@@ -114,7 +114,9 @@ impl<E: Engine> Engine for Rationed<'_, E> {
 
     /// O(1).
     fn room(&mut self, flow: FlowId) -> u32 {
-        let own = self.owner(flow).map_or(u32::MAX, |owner| self.rations.most[owner] - self.held[owner]);
+        let own = self
+            .owner(flow)
+            .map_or(u32::MAX, |owner| self.rations.most[owner].saturating_sub(self.held[owner]));
         own.min(self.engine.room(flow))
     }
 
