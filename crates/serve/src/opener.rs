@@ -192,7 +192,7 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
     said.map(|(flow, when)| {
         let when = When::parse_option(when)
             .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
-        if matches!(when, When::Seconds(seconds) if !(seconds >= 0.0)) {
+        if matches!(when, When::Seconds(seconds) if seconds < 0.0) {
             return Err(format!("deadlines: {flow}: found {when}, expected a duration that is not negative"));
         }
         Ok(Deadline { flow: flow.clone(), when })

@@ -1,6 +1,6 @@
 //! What is kept of flows beyond the time that they are there: of those that came lately, and of those that will come again.
 
-use slackline_model::{CostFn, FlowId, Time};
+use slackline_model::{CostFn, Time};
 use slackline_policy::View;
 
 use super::evaluate::Evaluator;
@@ -72,9 +72,9 @@ pub(super) struct Announced(Vec<Known>);
 impl Announced {
     /// Takes in a flow that has come: it will come again, or not. One that came before and comes back, as it stands in another way now,
     /// is expected once: as it was when it first came, since by now a part of it may be done.
-    pub(super) fn note(&mut self, known: &Known, flow: FlowId, view: &View<'_>) {
+    pub(super) fn note(&mut self, known: &Known, next: Option<Time>, now: Time) {
         let before = self.0.iter().position(|other| other.of == known.of).map(|at| self.0.remove(at));
-        if let Some(next) = view.instance.flow(flow).next_release.filter(|&next| next > view.now) {
+        if let Some(next) = next.filter(|&next| next > now) {
             self.0.push(before.as_ref().unwrap_or(known).again(next));
             self.0.sort_by_key(|known| known.at);
         }
@@ -85,5 +85,49 @@ impl Announced {
         self.0.retain(|known| known.at > now);
         let is_within = |known: &Known| known.at.since(now).seconds() < seconds;
         &self.0[..self.0.partition_point(is_within)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::FlowId;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time(seconds * 1_000_000)
+    }
+
+    /// A flow that came at 0, is due at 50, and of which so many seconds of work are left.
+    fn known(name: &str, area: f64) -> Known {
+        let left = Left { flow: FlowId(0), stages: [area, 0.0], area, rem: area, overrun: 1.0, lag: 0.0 };
+        let (template, cost) = (Template::default(), CostFn::tardiness(1.0, 50.0));
+        Known {
+            at: at(0),
+            of: (name.to_owned(), at(0)),
+            template,
+            left,
+            cost,
+            due: 50.0,
+            weight: 1.0,
+            slope: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_is_expected_once_and_whole_and_not_when_it_comes_no_more() {
+        let mut announced = Announced::default();
+        announced.note(&known("f", 10.0), Some(at(100)), at(0));
+        announced.note(&known("g", 20.0), Some(at(300)), at(0));
+        // It is brought again when half of it is done, and comes sooner and later than was said.
+        for next in [100, 90, 200] {
+            announced.note(&known("f", 5.0), Some(at(next)), at(10));
+            let seen = announced.within(1e9, at(10));
+            let seen: Vec<_> = seen.iter().map(|k| (k.of.0.as_str(), k.at, k.left.area, k.due)).collect();
+            let due = 50.0 + next as f64;
+            assert_eq!(seen, [("f", at(next), 10.0, due), ("g", at(300), 20.0, 350.0)]);
+        }
+        announced.note(&known("f", 5.0), None, at(20));
+        assert_eq!(announced.within(1e9, at(20)).len(), 1, "f was paused");
     }
 }

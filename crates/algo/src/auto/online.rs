@@ -301,7 +301,7 @@ impl Auto {
             self.prospect.note(left.area);
             self.serving.limits.set(flow, view.instance.flow(flow).release, self.wait * left.rem);
             let known = Known::of(left, number, &self.evaluator, view);
-            self.announced.note(&known, flow, view);
+            self.announced.note(&known, view.instance.flow(flow).next_release, view.now);
             self.headroom.note(known);
         }
         if events.iter().any(is_arrival) {

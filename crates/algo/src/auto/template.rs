@@ -8,7 +8,7 @@ use slackline_model::{FlowId, PhaseId, Span, Time};
 use super::snapshot::{Arrival, FlowNow, Job, JobNow, Phase, PhaseNow, Snapshot};
 
 /// A flow as it is when it comes. Numbers count from its own first job, phase and run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Template {
     jobs: Vec<(Job, JobNow)>,
     before: Vec<u32>,

@@ -27,12 +27,11 @@ pub(crate) struct Man {
 pub(crate) fn run(args: &Man, tables: &Tables) -> anyhow::Result<Answer> {
     let mut command = command(tables);
     command.build();
-    match &args.output {
-        Some(dir) => write_all(command, dir)?,
-        None => {
-            let text = page(asked(command, args.verb.as_deref())?)?;
-            out::data(None, |out| out.write_all(&text))?;
-        }
+    if let Some(dir) = &args.output {
+        write_all(command, dir)?;
+    } else {
+        let text = page(asked(command, args.verb.as_deref())?)?;
+        out::data(None, |out| out.write_all(&text))?;
     }
     Ok(Answer::Yes)
 }

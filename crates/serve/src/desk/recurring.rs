@@ -121,7 +121,7 @@ impl Desk {
             Ok(again) => drop(self.recurring.insert(name, again)),
             // It was a schedule when it was written down; a zone may be gone from this machine since.
             Err(problem) => {
-                self.set_trouble(Trouble::Zone, Some(format!("{name} does not recur any more: {problem}")))
+                self.set_trouble(Trouble::Zone, Some(format!("{name} does not recur any more: {problem}")));
             }
         }
     }
