@@ -86,15 +86,15 @@ impl Family {
         found.expect("it was found").0
     }
 
-    /// The process with these words in its command line that `pid` descends from.
-    pub(crate) fn ancestor(&self, pid: u32, words: &str) -> u32 {
+    /// The process with these words in its command line that `pid` descends from, if both are there.
+    pub(crate) fn ancestor(&self, pid: u32, words: &str) -> Option<u32> {
         let alive = self.alive();
         let mut at = pid;
         loop {
-            at = parent(at).expect("a process of the family started it");
-            let (_, line) = alive.iter().find(|(pid, _)| *pid == at).expect("it is of the family");
+            at = parent(at)?;
+            let (_, line) = alive.iter().find(|(pid, _)| *pid == at)?;
             if line.contains(words) {
-                return at;
+                return Some(at);
             }
         }
     }

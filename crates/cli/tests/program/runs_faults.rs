@@ -89,7 +89,7 @@ fn a_command_that_outlives_engine_and_worker_is_fenced_off() {
     let mut engine = family.start(&dir, &RUN);
     let sleeper = family.awaits(&format!("sleep {}", Family::long()));
     // Its own: that of the task before may be about to end.
-    let worker = family.ancestor(sleeper, "slackline worker");
+    let worker = family.ancestor(sleeper, "slackline worker").expect("a worker started it");
     // An engine that stands still sees no end of its worker, so that nobody kills the command.
     signal("STOP", engine.id());
     signal("KILL", worker);
