@@ -21,9 +21,12 @@ use crate::made::{self, MadeJobs};
 use crate::output_lock::{others, staged, temporaries, temporary};
 use crate::task;
 use crate::task_id::TaskId;
+use crate::theirs;
 
 /// The file that names the directory in which attempts read and write, where that is not the state directory.
 const SHARED: &str = "shared";
+/// What is read of it, bytes: more than a path has.
+const SHARED_MOST: u64 = 1 << 16;
 
 /// How often output of another machine is looked for, and what passes between two looks.
 const LOOKS: u32 = 8;
@@ -45,7 +48,7 @@ pub struct Layout {
 impl Layout {
     /// A run that keeps its files in `root`.
     pub fn new(root: &Path) -> Self {
-        let noted = fs::read_to_string(root.join(SHARED)).ok();
+        let noted = theirs::read_to_string(&root.join(SHARED), SHARED_MOST).ok();
         let noted = noted.and_then(|text| Some(PathBuf::from(text.strip_suffix('\n')?)));
         Self { root: root.to_owned(), data: noted.unwrap_or_else(|| root.to_owned()), names: Vec::new() }
     }

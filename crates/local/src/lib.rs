@@ -58,6 +58,7 @@ pub mod run_schedule;
 pub mod speeds;
 pub mod task;
 pub mod task_id;
+pub mod theirs;
 pub mod this_machine;
 pub mod worker;
 

@@ -9,12 +9,12 @@
 //! the disk from bytes that changed there.
 
 use std::cell::Cell;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::clock;
+use crate::{clock, theirs};
 
 /// Bytes before each text.
 const HEAD: usize = 12;
@@ -150,7 +150,7 @@ impl Log {
     /// Another process that has it open, a file that is none or is damaged, whatever the file system says.
     pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
         let is_new = !path.exists();
-        let log = Self::locked(kind, path, OpenOptions::new().create(true).append(true).read(true))?;
+        let log = Self::locked_of(kind, path, || theirs::open_to_append(path))?;
         let (bytes, end) = log.content()?;
         let cut = |at: u64| {
             log.file.set_len(at)?;
@@ -187,7 +187,7 @@ impl Log {
     /// # Errors
     /// As [`Self::open`].
     pub(crate) fn open_to_read(kind: Kind, path: &Path) -> Result<Self, LogError> {
-        Self::locked(kind, path, OpenOptions::new().read(true))
+        Self::locked_of(kind, path, || theirs::open(path))
     }
 
     /// Gives the file of a log another name if it is damaged, in place of a file that may be there.
@@ -222,7 +222,7 @@ impl Log {
     /// Whatever the file system says.
     pub(crate) fn glance(kind: Kind, path: &Path) -> Result<(Self, bool), LogError> {
         let name = format!("{} {}", kind.name, path.display());
-        let file = File::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        let file = theirs::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
         let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
         // Who wants to append tries for a while, and so is not kept from it by somebody who looks.
         let is_busy = match log.file.try_lock_shared() {
@@ -234,10 +234,6 @@ impl Log {
             log.file.unlock().map_err(|e| log.refused(e))?;
         }
         Ok((log, is_busy))
-    }
-
-    fn locked(kind: Kind, path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
-        Self::locked_of(kind, path, || options.open(path))
     }
 
     /// The log of a file that is opened for each try.
@@ -311,9 +307,9 @@ impl Log {
 
     /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
     fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
-        let mut bytes = Vec::new();
         let mut file = &self.file;
-        file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(|e| self.refused(e))?;
+        let bytes = file.rewind().and_then(|()| theirs::rest(&mut file, theirs::LARGEST));
+        let bytes = bytes.map_err(|e| self.refused(e))?;
         let line = self.kind.line.as_bytes();
         if !bytes.starts_with(line) {
             return match bytes.as_slice() {
@@ -441,7 +437,7 @@ mod tests {
     fn a_log_that_was_removed_or_replaced_while_it_was_waited_for_is_opened_anew() {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("log"), dir.path().join("other"));
-        let options = || OpenOptions::new().create(true).append(true).read(true).to_owned();
+        let options = || std::fs::OpenOptions::new().create(true).append(true).read(true).to_owned();
         let change: [&dyn Fn(); 2] =
             [&|| std::fs::remove_file(&path).unwrap(), &|| std::fs::rename(&other, &path).unwrap()];
         for change in change {
@@ -515,6 +511,32 @@ mod tests {
         assert_eq!(log.texts().unwrap().len(), 60);
         drop((log, hog));
         assert!(mount(&["umount"]));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn as_somebody_else_a_log_is_a_file_that_is_no_larger_than_memory() {
+        use crate::run_as::{RunAs, act, is_root};
+        if !is_root() {
+            eprintln!("SKIPPED: not root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
+        let _acting = act(Some(&RunAs::new(54_321, 54_322, []))).unwrap();
+        written(&path);
+        assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap(), TEXTS);
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        let kind = |error: LogError| match error {
+            LogError::File { problem, .. } => problem.kind(),
+            other => panic!("{other}"),
+        };
+        assert_eq!(kind(Log::open(KIND, &path).unwrap_err()), io::ErrorKind::FileTooLarge);
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert_eq!(kind(Log::open(KIND, &path).unwrap_err()), io::ErrorKind::InvalidInput);
+        assert_eq!(kind(Log::glance(KIND, &path).unwrap_err()), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use crate::definition::Definition;
 use crate::job_plan::Source;
 use crate::layout::SUCCESS;
 use crate::log::{Kind, Log, LogError};
+use crate::theirs;
 
 /// The file. It is open as long as the journal is, which keeps other runs away.
 const LOG: Kind = Kind {
@@ -25,7 +26,9 @@ const LOG: Kind = Kind {
 
 /// Whether a file is such a record, whatever is in it.
 pub(crate) fn is_one(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|bytes| bytes.starts_with(LOG.line.as_bytes()))
+    let mut begun = vec![0; LOG.line.len()];
+    theirs::open(path).and_then(|mut file| file.read_exact(&mut begun)).is_ok()
+        && begun == LOG.line.as_bytes()
 }
 
 /// So many records more than twice those that count, and the file is written anew.

@@ -10,12 +10,16 @@ use crate::files::remove;
 use crate::job_plan::JobPlan;
 use crate::layout::SUCCESS;
 use crate::made::MadeJobs;
+use crate::theirs;
 
 /// Where the name of the run stands.
 const OWNER: &str = "owner";
 
 /// Where finished parts wait for the others.
 const STAGED: &str = "parts";
+
+/// What is read of the file that says whose an output is, bytes.
+const OWNER_MOST: u64 = 1 << 16;
 
 /// How names of temporary entries begin: attempts, and what is tried or made beside them.
 pub(crate) const TEMPORARY: &str = "_temporary";
@@ -80,7 +84,8 @@ impl OutputLocks {
 
     /// Whether an output directory is this one's.
     pub(crate) fn owns(&self, output: &Path) -> bool {
-        fs::read_to_string(output.join(TEMPORARY).join(OWNER)).is_ok_and(|owner| owner == self.owner)
+        let file = output.join(TEMPORARY).join(OWNER);
+        theirs::read_to_string(&file, OWNER_MOST).is_ok_and(|owner| owner == self.owner)
     }
 
     /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in between, and then

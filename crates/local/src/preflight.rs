@@ -13,6 +13,7 @@ use crate::fleet::Capacity;
 use crate::job_plan::{JobPlan, Source};
 use crate::task;
 use crate::task_id::TaskId;
+use crate::theirs;
 
 /// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
@@ -124,7 +125,7 @@ fn look_at(path: &Path, then: Option<&Source>, is_read_here: bool) -> Result<(),
         ));
     }
     if found.is_ok_and(|meta| meta.is_file())
-        && let Err(error) = fs::File::open(path)
+        && let Err(error) = theirs::open_through(path)
     {
         return Err(format!("input {shown}: cannot be read: {error}"));
     }

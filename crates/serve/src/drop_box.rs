@@ -35,6 +35,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// A file that has changed within this time may still be written.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// The largest file that is submitted, bytes: as large as a request of the API.
+const LARGEST: u64 = 16 << 20;
+
 /// Endings of flow files; others are left alone.
 const ENDINGS: [&str; 5] = ["toml", "json", "yaml", "yml", "xml"];
 
@@ -169,8 +172,16 @@ impl Looking {
             return Ok(());
         }
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let too_large = || format!("{name}: found more than {} MiB, expected a flow file", LARGEST >> 20);
+        if metadata.len() > LARGEST {
+            return self.refuse(file, &name, &too_large());
+        }
+        // It may have grown since.
         let mut bytes = Vec::new();
-        opened.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        opened.by_ref().take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > LARGEST {
+            return self.refuse(file, &name, &too_large());
+        }
         let key = key(&name, &bytes, metadata.mtime());
         let Ok(document) = String::from_utf8(bytes) else {
             return self.refuse(

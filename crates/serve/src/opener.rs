@@ -2,6 +2,7 @@
 //! threads beside everything else.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, RwLock};
@@ -204,9 +205,13 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 fn is_passing(error: &RunError) -> bool {
     match error {
         RunError::File { .. } | RunError::Engine(EngineError::File { .. }) => true,
-        RunError::Engine(EngineError::Log(error)) | RunError::History(error) => {
-            matches!(error, LogError::File { .. } | LogError::Busy { .. })
-        }
+        RunError::Engine(EngineError::Log(error)) | RunError::History(error) => match error {
+            // What stands there is no file, or is larger than any that was written there.
+            LogError::File { problem, .. } => {
+                !matches!(problem.kind(), ErrorKind::InvalidInput | ErrorKind::FileTooLarge)
+            }
+            error => matches!(error, LogError::Busy { .. }),
+        },
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Why a flow waits, and what its attempts said: read from the journals of the runs, as they are at that moment.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use slackline::explain::{explain, flow_times};
@@ -113,12 +114,12 @@ impl Front {
         let of = LogsOf { flow: &flow, job: &query.job, task, attempt: query.attempt, failed: query.failed };
         let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
         let logs = Logs::find(&look, of).map_err(not_found)?;
-        let mut out = Vec::new();
+        let mut out = Bounded(Vec::new());
         let state = self.place.run(&shown.name);
         let _acting = act_as_owner(&state).map_err(|error| invalid(error.to_string()))?;
         // Whoever shows it sees to what it shows.
         let said = logs.write(&|said| said, &mut out).map_err(|error| invalid(error.to_string()))?;
-        let mut text = String::from_utf8_lossy(&out).into_owned();
+        let mut text = String::from_utf8_lossy(&out.0).into_owned();
         if let Some(said) = said {
             text.push_str(&said);
             text.push('\n');
@@ -211,6 +212,29 @@ impl Front {
         let named: Vec<String> = busy.into_iter().take(10).map(|(_, name)| name).collect();
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
         Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
+    }
+}
+
+/// What is said of logs, which is no more than so many bytes, however many attempts there are.
+struct Bounded(Vec<u8>);
+
+/// The longest answer of [`Bounded`], bytes.
+const LOGS_MOST: usize = 64 << 20;
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LOGS_MOST {
+            let most = LOGS_MOST >> 20;
+            return Err(io::Error::other(format!(
+                "found more than {most} MiB of logs, expected one task, or one attempt"
+            )));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a cluster does of a run, as the process that drives it writes it down from time to time for those who look on from
 //! outside. Nothing is decided by it: what is done is in the journal.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use slackline_trace::atomic_file;
 
 use crate::journal::Attempt;
 use crate::task_id::TaskId;
+use crate::theirs;
 
 /// A job on a cluster. Times are microseconds since the start of the run that does it, or has done it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl JobThere {
 
 /// What was written down last; nothing if that was never done, or cannot be read.
 pub(crate) fn read(path: &Path) -> Vec<JobThere> {
-    let text = fs::read(path).unwrap_or_default();
+    let text = theirs::read(path, theirs::LARGEST).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
@@ -75,7 +75,7 @@ mod tests {
         };
         write(&path, std::slice::from_ref(&job)).unwrap();
         assert_eq!(read(&path), [job]);
-        fs::write(&path, "[{").unwrap();
+        std::fs::write(&path, "[{").unwrap();
         assert!(read(&path).is_empty());
     }
 }

@@ -17,9 +17,13 @@ use serde::{Deserialize, Serialize};
 use super::Assignment;
 use crate::process::{self, Process};
 use crate::task_id::TaskId;
+use crate::theirs;
 
 /// How long a second line is: longer than its longest content.
 const WIDTH: usize = 160;
+
+/// What is read of such a file, bytes.
+const LONGEST: u64 = 1 << 12;
 
 /// What a worker is at work on.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -168,7 +172,7 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        match fs::read_to_string(&path) {
+        match theirs::read_to_string(&path, LONGEST) {
             Ok(text) => found.push((path, Content::parse(&text))),
             // Its worker ended just now.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}

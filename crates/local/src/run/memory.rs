@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::fleet::groups::{Groups, System, look, remove_left};
 use crate::job_plan::JobPlan;
 use crate::task::Job;
+use crate::theirs;
 
 /// What is said where control groups hold it.
 const GROUPS: &str = "a control group for each attempt";
@@ -71,9 +72,12 @@ pub(super) fn remove_noted(kept: &Path, system: &dyn System) {
 /// What begins a line that names a group.
 const NOTED: &str = "cgroup ";
 
+/// What is read of a file that names groups, bytes.
+const KEPT_MOST: u64 = 1 << 20;
+
 /// The groups that a file names.
 fn noted(kept: &Path) -> Vec<PathBuf> {
-    let text = fs::read_to_string(kept).unwrap_or_default();
+    let text = theirs::read_to_string(kept, KEPT_MOST).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(NOTED)).map(PathBuf::from).collect()
 }
 

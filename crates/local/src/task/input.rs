@@ -8,6 +8,7 @@ use super::encoding::{Encoding, Kind};
 use super::error::at;
 use super::source::Watched;
 use super::{Split, TaskError};
+use crate::theirs;
 
 /// How much is read at once, bytes: what stays in the cache between reading and looking at it.
 const BLOCK: usize = 1 << 18;
@@ -317,7 +318,7 @@ pub fn check_format(path: &Path) -> Result<(), TaskError> {
     if !path.is_file() {
         return Ok(());
     }
-    let file = File::open(path).map_err(at("cannot read", path))?;
+    let file = theirs::open_through(path).map_err(at("cannot read", path))?;
     kind(path, &file).map(|_| ())
 }
 
@@ -326,7 +327,7 @@ pub(super) fn can_be_cut(path: &Path) -> Result<bool, TaskError> {
     if !path.is_file() {
         return Ok(true);
     }
-    let file = File::open(path).map_err(at("cannot read", path))?;
+    let file = theirs::open_through(path).map_err(at("cannot read", path))?;
     Ok(Kind::of(path, &file).map_err(at("cannot read", path))? == Kind::Plain)
 }
 

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::TaskError;
 use super::error::at;
 use crate::clock::unix_micros;
+use crate::theirs;
 
 /// How much of a file is hashed at once, bytes.
 const BLOCK: usize = 1 << 18;
@@ -52,7 +53,7 @@ impl Source {
     /// # Errors
     /// It cannot be read, or it changes while it is read.
     pub fn hashed(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = theirs::open_through(path)?;
         let now = i64::try_from(unix_micros()).unwrap_or(0);
         let meta = file.metadata()?;
         let before = Self::of(&meta);
@@ -75,7 +76,9 @@ impl Source {
     pub fn is_still(&self, path: &Path) -> io::Result<bool> {
         Ok(match &self.sha256 {
             None => Self::now(path)? == *self,
-            Some(then) => fs::metadata(path)?.len() == self.bytes && hash(File::open(path)?)? == *then,
+            Some(then) => {
+                fs::metadata(path)?.len() == self.bytes && hash(theirs::open_through(path)?)? == *then
+            }
         })
     }
 

@@ -409,7 +409,12 @@ pub(super) fn drop_box(dir: &Path) {
         ("bad.toml", "slackline = 1\n[[flows]]\nid = 3\n"),
         (".hidden.toml", &good),
         ("note.txt", "x"),
+        ("endless.toml", ""),
     ]);
+    // Larger than memory, on no disk.
+    let endless = fs::File::options().write(true).open(inbox.join("endless.toml")).unwrap();
+    endless.set_len(1 << 40).unwrap();
+    endless.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
     let open = DropBox::open(&inbox, world.service.front().clone(), Arc::new(|_| {})).unwrap();
     let until = |path: &str| {
         for _ in 0..6_000 {
@@ -424,6 +429,9 @@ pub(super) fn drop_box(dir: &Path) {
     until("refused/bad.toml");
     let why = fs::read_to_string(inbox.join("refused/bad.toml.why")).unwrap();
     assert!(why.starts_with("bad.toml:3"), "{why}");
+    until("refused/endless.toml");
+    let why = fs::read_to_string(inbox.join("refused/endless.toml.why")).unwrap();
+    assert!(why.contains("more than 16 MiB"), "{why}");
     drop(open);
     // As if the service had ended before the file was moved: it is not submitted again.
     fs::rename(inbox.join("submitted/1-good.toml"), inbox.join("good.toml")).unwrap();

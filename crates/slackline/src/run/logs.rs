@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use slackline_local::layout::Layout;
-use slackline_local::{Places, clock};
+use slackline_local::{Places, clock, theirs};
 use slackline_model::{PhaseKind, Start};
 
 use super::{Attempt, Ended, Look};
 use crate::names::unknown;
 use crate::report::number::{counted, duration, instant};
+
+/// What is shown of the log of an attempt that is somebody else's, bytes: more than is kept of one.
+const LONGEST: u64 = 1 << 20;
 
 /// The tasks whose logs are asked for: all of a phase, or one.
 #[derive(Clone, Copy, Debug)]
@@ -221,7 +224,7 @@ impl Told<'_> {
         let Attempt { id, number, end, .. } = *self.attempt;
         let Asked { flow, job, start, .. } = asked;
         let path = layout.log(flow, job, id, number);
-        let said = match std::fs::read(&path) {
+        let said = match theirs::read_end(&path, LONGEST) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(e) => format!("(its log {} cannot be read: {e})\n", path.display()).into_bytes(),
             Ok(said) => shown(said),
