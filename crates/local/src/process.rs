@@ -3,13 +3,15 @@
 //! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a variable of
 //! its environment ([`end_marked`]), which it hands on to whatever it starts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::clock;
 use crate::worker;
@@ -120,30 +122,64 @@ pub(crate) fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
 }
 
-/// Living processes with one of these marks in their environment. O(processes).
-fn marked(marks: &BTreeSet<String>) -> Vec<u64> {
-    let has_mark = |pid: &u64| {
-        let Ok(environment) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+/// A process that is looked at: what is sent to it reaches no other that has its number meanwhile, where the system can tell
+/// them apart.
+struct Held {
+    pid: u64,
+    held: Option<OwnedFd>,
+}
+
+impl Held {
+    /// None if it is gone.
+    fn of(pid: u64) -> Option<Self> {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+        match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(held) => Some(Self { pid, held: Some(held) }),
+            // A system from before 2019, or one that has no more of them.
+            Err(Errno::NOSYS | Errno::PERM | Errno::MFILE | Errno::NFILE) => Some(Self { pid, held: None }),
+            Err(_) => None,
+        }
+    }
+
+    fn kill(&self) {
+        match &self.held {
+            // It may have ended by itself just now.
+            Some(held) => drop(pidfd_send_signal(held, Signal::KILL)),
+            None => signal(self.pid, Signal::KILL),
+        }
+    }
+}
+
+/// Who has started a process, whatever it has become since; none if it is gone.
+fn user(pid: u64) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
+}
+
+/// Living processes with one of these marks in their environment, which have to be of the user beside it: anybody may give
+/// theirs any environment. O(processes).
+fn marked(marks: &BTreeMap<String, Option<u32>>) -> Vec<Held> {
+    let is_marked = |held: &Held| {
+        let Ok(environment) = fs::read(format!("/proc/{}/environ", held.pid)) else { return false };
         let mut variables = environment.split(|&byte| byte == 0);
         let start = format!("{MARK}=");
         let value = variables.find_map(|variable| variable.strip_prefix(start.as_bytes()));
-        value.is_some_and(|value| marks.contains(&*String::from_utf8_lossy(value)))
+        let of = value.and_then(|value| marks.get(&*String::from_utf8_lossy(value)));
+        of.is_some_and(|of| of.is_none_or(|uid| user(held.pid) == Some(uid)))
     };
-    let is_alive = |pid: &u64| Process::of(*pid).is_some_and(|process| !process.is_dead);
-    pids().into_iter().filter(has_mark).filter(is_alive).collect()
+    let is_alive = |held: &Held| Process::of(held.pid).is_some_and(|process| !process.is_dead);
+    pids().into_iter().filter_map(Held::of).filter(is_marked).filter(is_alive).collect()
 }
 
-/// Kills all that has one of these marks in its environment, and waits until it is gone.
+/// Kills all that has one of these marks in its environment and is of the user beside it, and waits until it is gone.
 ///
 /// # Errors
 /// Something does not go within ten seconds; with its number.
-pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
+pub(crate) fn end_marked(marks: &BTreeMap<String, Option<u32>>) -> io::Result<()> {
     let mut left = Vec::new();
     let is_gone = wait_for(|| {
         left = marked(marks);
-        for &pid in &left {
-            signal(pid, Signal::KILL);
-        }
+        left.iter().for_each(Held::kill);
         left.is_empty()
     });
     if is_gone {
@@ -151,6 +187,39 @@ pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
     }
     Err(io::Error::other(format!(
         "found process {} still there that a worker started, expected it to be gone",
-        left.first().copied().unwrap_or_default()
+        left.first().map(|held| held.pid).unwrap_or_default()
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn what_is_marked_by_somebody_else_is_not_ended() {
+        if !crate::run_as::is_root() {
+            eprintln!("SKIPPED: not root");
+            return;
+        }
+        let mark = format!("/of/a/test/{}", std::process::id());
+        let start = |uid: u32| {
+            let mut command = Command::new("sleep");
+            command.arg("60").env(MARK, &mark).uid(uid).current_dir("/").spawn().unwrap()
+        };
+        let (mut theirs, mut others) = (start(54_321), start(54_331));
+        // It is the mark of both as soon as it is another program.
+        let is_there = |pid: u32| {
+            marked(&BTreeMap::from([(mark.clone(), None)])).iter().any(|it| it.pid == u64::from(pid))
+        };
+        assert!(wait_for(|| is_there(theirs.id()) && is_there(others.id())));
+        // What has ended goes when it is waited for.
+        end_marked(&BTreeMap::from([(mark.clone(), Some(54_321))])).unwrap();
+        assert!(!theirs.wait().unwrap().success());
+        assert_eq!(others.try_wait().unwrap(), None);
+        end_marked(&BTreeMap::from([(mark.clone(), None)])).unwrap();
+        assert!(!others.wait().unwrap().success());
+    }
 }

@@ -134,6 +134,11 @@ pub fn owner_of(directory: &Path) -> io::Result<Option<RunAs>> {
     Ok(is_others.then(|| RunAs::new(found.uid(), found.gid(), [])))
 }
 
+/// The number of the user of this process.
+pub(crate) fn own() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
 /// Whether this process is root.
 pub fn is_root() -> bool {
     rustix::process::getuid().is_root()

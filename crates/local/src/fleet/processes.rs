@@ -4,7 +4,7 @@
 //! none is idle, and is ended with whatever it started when its attempt is stopped.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, PipeReader, Read, Write};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use super::pid_file::PidFile;
 use super::{Assignment, Capacity, Fleet, Told, Waker};
 use crate::clock::Stopwatch;
 use crate::process::{self, MARK, WorkerCommand};
-use crate::run_as::RunAs;
+use crate::run_as::{RunAs, own};
 use crate::task::{Job, Spec};
 use crate::worker::{self, Report};
 
@@ -138,7 +138,8 @@ impl Processes {
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (stdin, stdout) = pipes.expect("invariant: both are piped");
-        let ready = PidFile::create(path, u64::from(child.id())).and_then(|pid_file| {
+        let uid = user.map_or_else(own, RunAs::uid);
+        let ready = PidFile::create_of(path, u64::from(child.id()), uid).and_then(|pid_file| {
             rustix::io::ioctl_fionbio(&stdin, true)?;
             rustix::io::ioctl_fionbio(&stdout, true)?;
             Ok(pid_file)
@@ -250,8 +251,12 @@ impl Processes {
         let status = worker.child.wait();
         // One that ended by itself has ended first what it started.
         let is_orderly = status.as_ref().is_ok_and(|status| matches!(status.code(), Some(0 | 1)));
-        let left =
-            if is_orderly { Ok(()) } else { process::end_marked(&BTreeSet::from([worker.pid_file.mark()])) };
+        let uid = worker.user.as_ref().map_or_else(own, RunAs::uid);
+        let left = if is_orderly {
+            Ok(())
+        } else {
+            process::end_marked(&BTreeMap::from([(worker.pid_file.mark(), Some(uid))]))
+        };
         let Some(attempt) = worker.attempt else { return };
         self.at_work.remove(&attempt);
         let how = match (status, left) {

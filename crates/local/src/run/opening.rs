@@ -658,7 +658,8 @@ pub(super) fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Fences off every worker of an earlier session; returns how many were at work.
+/// Fences off every worker of an earlier session; returns how many were at work. Of a run of another user none is: the engine
+/// that runs for others knows its workers itself, and what is written here is the user's.
 fn fence(layout: &Layout) -> Result<usize, EngineError> {
     fleet::fence(&layout.pids()).map_err(file(&layout.pids()))
 }
