@@ -1,5 +1,6 @@
 //! Files that are removed whatever is in them, also while other things are done.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, open, openat, statat, unlinkat};
+use rustix::io::Errno;
+
 use crate::clock;
 
 /// Removes a file or a directory with all below it; it may be gone already, or have no place to be in.
@@ -16,11 +21,105 @@ use crate::clock;
 /// # Errors
 /// Whatever the file system says.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let removed = match opened(path) {
+        Ok(directory) => empty(&directory).and_then(|()| fs::remove_dir(path)),
+        Err(Errno::LOOP | Errno::NOTDIR) => fs::remove_file(path),
+        Err(error) => Err(error.into()),
+    };
     match removed {
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         other => other,
     }
+}
+
+/// Opens a directory itself, not what a link leads to.
+fn opened(path: &Path) -> Result<OwnedFd, Errno> {
+    open(path, DIRECTORY, Mode::empty())
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+/// A directory on the way down to the one that is being emptied.
+struct Level {
+    /// By which it is known when it is come back to.
+    id: (u64, u64),
+    /// Its name in the one above.
+    name: CString,
+    /// Directories in it that are not looked at yet.
+    left: Vec<CString>,
+}
+
+/// Removes all that is in a directory, however deep it goes: neither the stack nor the files that may be open bound that. What cannot
+/// be removed stays, and nothing else does.
+///
+/// # Errors
+/// Whatever the file system says of the first that stays.
+pub fn empty(directory: &OwnedFd) -> io::Result<()> {
+    let mut stays = None;
+    let mut here = openat(directory, c".", DIRECTORY, Mode::empty())?;
+    let mut levels = vec![level(&here, CString::default(), &mut stays)?];
+    while let Some(mut last) = levels.pop() {
+        if let Some(name) = last.left.pop() {
+            levels.push(last);
+            match openat(&here, &name, DIRECTORY, Mode::empty()) {
+                Ok(below) => {
+                    levels.push(level(&below, name, &mut stays)?);
+                    here = below;
+                }
+                Err(error) => note(&mut stays, error),
+            }
+        } else if let Some(above) = levels.last() {
+            let parent = openat(&here, c"..", DIRECTORY, Mode::empty())?;
+            if id(&parent)? != above.id {
+                // Somebody has moved it, and what is above it now is none of this.
+                return Err(io::Error::other("found a directory moved while it was removed"));
+            }
+            if let Err(error) = unlinkat(&parent, &last.name, AtFlags::REMOVEDIR) {
+                note(&mut stays, error);
+            }
+            here = parent;
+        }
+    }
+    stays.map_or(Ok(()), |error: Errno| Err(error.into()))
+}
+
+/// Removes what is in a directory and is none, and finds the others.
+fn level(directory: &OwnedFd, name: CString, stays: &mut Option<Errno>) -> io::Result<Level> {
+    let mut left = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let is_directory = match entry.file_type() {
+            FileType::Unknown => statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir()),
+            kind => kind.is_dir(),
+        };
+        if is_directory {
+            left.push(name.to_owned());
+        } else if let Err(error) = unlinkat(directory, name, AtFlags::empty()) {
+            note(stays, error);
+        }
+    }
+    Ok(Level { id: id(directory)?, name, left })
+}
+
+/// What somebody else has removed is gone.
+fn note(stays: &mut Option<Errno>, error: Errno) {
+    if error != Errno::NOENT {
+        stays.get_or_insert(error);
+    }
+}
+
+fn id(directory: &OwnedFd) -> io::Result<(u64, u64)> {
+    let found = fstat(directory)?;
+    Ok((found.st_dev as u64, found.st_ino as u64))
 }
 
 /// Removes a directory in which a process that was killed a moment ago may still be making files.
@@ -95,6 +194,33 @@ mod tests {
             fs::create_dir_all(&of_map).unwrap();
             fs::write(of_map.join("map.out"), "x").unwrap();
         }
+    }
+
+    /// Neither the stack nor the files that may be open do for one directory in another.
+    #[test]
+    fn directories_are_removed_however_deep_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = dir.path().join("kept");
+        maps(&kept);
+        let deep = dir.path().join("deep");
+        fs::create_dir(&deep).unwrap();
+        let mut here = opened(&deep).unwrap();
+        for depth in 0..20_000 {
+            rustix::fs::mkdirat(&here, "d", Mode::RWXU).unwrap();
+            if depth % 1_000 == 0 {
+                rustix::fs::symlinkat(&kept, &here, "link").unwrap();
+                rustix::fs::mkdirat(&here, "beside", Mode::RWXU).unwrap();
+            }
+            here = openat(&here, "d", DIRECTORY, Mode::empty()).unwrap();
+        }
+        drop(here);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&kept, &link).unwrap();
+        for path in [&deep, &link, &deep] {
+            remove(path).unwrap();
+            assert!(fs::symlink_metadata(path).is_err());
+        }
+        assert_eq!(fs::read_dir(kept).unwrap().count(), 20);
     }
 
     #[test]

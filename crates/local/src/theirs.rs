@@ -11,6 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+pub use crate::files::empty;
 use crate::run_as;
 
 /// The largest file that is read into memory for a user, bytes.

@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-use slackline_local::RunAs;
+use rustix::fs::{Mode, OFlags};
 use slackline_local::run_as::{Acting, act, owner_of};
+use slackline_local::{RunAs, theirs};
 
 /// Has this thread act as the owner of a state directory while it reads or writes there. Where there is none nothing is done.
 ///
@@ -73,13 +74,12 @@ pub(crate) fn refuse_others(state: &Path, uid: u32) -> Result<(), String> {
 
 /// Removes a state directory that nobody needs: what is in it as its owner, and then it. What cannot be removed stays.
 pub(crate) fn remove(state: &Path) {
+    // Its owner may not pass the directories above.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(state, flags, Mode::empty()) else { return };
     {
         let Ok(_acting) = act_as_owner(state) else { return };
-        for entry in fs::read_dir(state).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let _ = if is_directory { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        }
+        let _ = theirs::empty(&directory);
     }
     let _ = fs::remove_dir(state);
 }
@@ -134,8 +134,14 @@ mod tests {
         fs::create_dir(state.join("below")).unwrap();
         chown(state.join("below"), Some(54_321), None).unwrap();
         symlink(&kept, state.join("below/link")).unwrap();
-        remove(&state);
-        assert!(!state.exists() && kept.join("file").exists());
+        // Wherever it is.
+        let gone = dir.path().join("gone");
+        fs::create_dir(&gone).unwrap();
+        fs::set_permissions(&gone, Permissions::from_mode(0o700)).unwrap();
+        fs::rename(&state, gone.join("0")).unwrap();
+        remove(&gone.join("0"));
+        assert!(!gone.join("0").exists() && kept.join("file").exists());
+        make(&state, &anna).unwrap();
         // Where they may not pass they are told.
         fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let refused = make(&state, &anna).unwrap_err();
