@@ -33,6 +33,11 @@ impl Place {
         self.0.join(if name.contains('/') { "users" } else { "flows" }).join(name)
     }
 
+    /// Where the state directories of runs are but for those of other users.
+    pub fn flows(&self) -> PathBuf {
+        self.0.join("flows")
+    }
+
     /// Where the state directory of a name is before it is removed.
     pub fn gone(&self, k: u64) -> PathBuf {
         self.0.join("gone").join(k.to_string())

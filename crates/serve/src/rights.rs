@@ -1,10 +1,16 @@
 //! As whom flows run: all as the user of the service or, where root has started it, each as the user who has submitted it.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
+use slackline::run::HistoryStore;
 use slackline_local::RunAs;
 
+use crate::place::Place;
 use crate::record::Wanted;
+use crate::run_files::refuse_shared;
 use crate::users::Users;
 use crate::who::RunsAs;
 
@@ -48,6 +54,29 @@ impl Rights {
     /// Whether root has started the service, so that flows run as who has submitted them.
     pub fn are_of_root(&self) -> bool {
         self.kind != Kind::Service
+    }
+
+    /// Sees to it that the state directory of a service that root has started is root's alone, and that others may no more than pass, to
+    /// what is theirs.
+    ///
+    /// # Errors
+    /// Others may write there, or put something else in its place; whatever the file system says.
+    pub fn prepare(&self, place: &Place) -> Result<(), String> {
+        if !self.are_of_root() {
+            return Ok(());
+        }
+        refuse_shared(place.root())?;
+        let private = |path: &Path, mode: u32| {
+            fs::set_permissions(path, Permissions::from_mode(mode))
+                .map_err(|error| format!("{}: {error}", path.display()))
+        };
+        for directory in [place.flows(), place.engine(), place.all_gone()] {
+            fs::create_dir_all(&directory)
+                .map_err(|error| format!("{}: cannot be made: {error}", directory.display()))?;
+            private(&directory, 0o700)?;
+        }
+        HistoryStore::new(&place.history()).map_err(|error| error.to_string())?;
+        private(&place.history(), 0o600)
     }
 
     /// The users of this machine.
@@ -165,6 +194,34 @@ mod tests {
         assert_eq!(rights.of(&wanted("ops", Some(0))), Ok(None));
         let gone = rights.of(&wanted("anna", Some(4_000_000_000))).unwrap_err();
         assert!(gone.is_final && gone.problem.contains("4000000000"), "{}", gone.problem);
+    }
+
+    #[test]
+    fn a_state_directory_of_root_is_roots_alone() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        if own() != 0 {
+            eprintln!("SKIPPED: not root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+        let place = Place::new(dir.path().join("state"));
+        fs::create_dir(place.root()).unwrap();
+        for (uid, open) in [(54_321, 0o700), (0, 0o770), (0, 0o1777)] {
+            chown(place.root(), Some(uid), None).unwrap();
+            fs::set_permissions(place.root(), Permissions::from_mode(open)).unwrap();
+            let refused = Rights::of_root("local", None).prepare(&place).unwrap_err();
+            assert!(refused.contains("to which others than root may write"), "{refused}");
+            assert!(!place.flows().exists());
+            Rights::default().prepare(&place).unwrap();
+        }
+        fs::set_permissions(place.root(), Permissions::from_mode(0o711)).unwrap();
+        fs::create_dir(place.flows()).unwrap();
+        for _ in 0..2 {
+            Rights::of_root("local", None).prepare(&place).unwrap();
+            let modes = [place.flows(), place.engine(), place.all_gone()].map(|path| mode(&path));
+            assert_eq!((modes, mode(&place.history())), ([0o700; 3], 0o600));
+        }
     }
 
     #[test]

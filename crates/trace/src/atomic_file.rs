@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes a file as a whole or not at all: beside it first, then under its name. A device or a pipe is
-/// written directly.
+/// written directly. A file that is replaced keeps its permissions.
 ///
 /// # Errors
 /// Whatever the file system or `content` says; then the file is as it was.
@@ -20,7 +20,11 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
         return device.flush();
     }
     let beside = beside(path)?;
+    let before = fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let written = File::create_new(&beside).and_then(|file| {
+        if let Some(before) = before {
+            file.set_permissions(before.permissions())?;
+        }
         let mut file = BufWriter::new(file);
         content(&mut file)?;
         file.flush()?;
@@ -40,4 +44,24 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     hidden.push(name);
     hidden.push(format!(".{}.part", std::process::id()));
     Ok(path.with_file_name(hidden))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_permissions() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for mode in [0o600, 0o444, 0o640] {
+            write(&path, |out| write!(out, "before")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            write(&path, |out| write!(out, "after")).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"after");
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, mode);
+        }
+    }
 }

@@ -194,6 +194,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     // Without a handler a signal ends the program at once, which loses nothing either.
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
     let rights = args.rights(setup.engine.name())?;
+    rights.prepare(&place).map_err(anyhow::Error::msg)?;
     let service = Service::start_with(&setup, &rights)?;
     let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     let boxes = args
