@@ -207,7 +207,8 @@ impl Looking {
         // Users are looked up by programs, which are this process's.
         let (user, runs_as) = {
             let _itself = act(None).map_err(|error| error.to_string())?;
-            let user = rights.users().name(uid);
+            let user =
+                if rights.are_of_root() { rights.users().known_name(uid)? } else { rights.users().name(uid) };
             let runs_as = rights.of_user(uid, &user);
             (user, runs_as)
         };

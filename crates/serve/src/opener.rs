@@ -117,12 +117,19 @@ impl Opener {
         }
     }
 
-    /// Whether the files are there that a submission waits for, as its user sees it. What cannot be read, and users that are not
-    /// there, are said when it is opened.
+    /// Whether the files are there that a submission waits for, as its user sees it; or why that cannot be seen now. What cannot be
+    /// read, and users that are not there, are said when it is opened.
     fn missing(&self, wanted: &Wanted) -> Option<String> {
         let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-        let user = self.rights.of(wanted).ok()?;
-        let _acting = act(user.as_ref()).ok()?;
+        let user = match self.rights.of(wanted) {
+            Ok(user) => user,
+            Err(NotKnown { is_final: true, .. }) => return None,
+            Err(NotKnown { problem, .. }) => return Some(problem),
+        };
+        let _acting = match act(user.as_ref()) {
+            Ok(acting) => acting,
+            Err(error) => return Some(error.to_string()),
+        };
         missing(&patterns).cloned()
     }
 
@@ -136,8 +143,7 @@ impl Opener {
             None if self.rights.are_of_root() => run_files::refuse_others(&state, 0),
             None => Ok(()),
         };
-        ready.map_err(|problem| NotKnown { problem, is_final: true })?;
-        Ok(user)
+        ready.map(|()| user)
     }
 
     fn open(&self, number: u64, wanted: &Wanted) -> Heard {
@@ -177,7 +183,10 @@ impl Opener {
         request.beside_others =
             Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
         // All that is read and written from here on is the user's.
-        let _acting = act(user).map_err(|error| invalid(error.to_string()))?;
+        let _acting = act(user).map_err(|problem| EngineError::File {
+            path: self.place.root().display().to_string(),
+            problem,
+        })?;
         let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
         let followed = Some(run.follow(&known));

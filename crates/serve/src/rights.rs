@@ -11,7 +11,7 @@ use slackline_local::RunAs;
 use crate::place::Place;
 use crate::record::Wanted;
 use crate::run_files::refuse_shared;
-use crate::users::Users;
+use crate::users::{NoUser, Users};
 use crate::who::RunsAs;
 
 /// As whom flows run.
@@ -141,9 +141,10 @@ impl Rights {
         match (&self.kind, wanted.run_as) {
             (Kind::Service, None) | (Kind::Submitter | Kind::Root(_), Some(0)) => Ok(None),
             (Kind::Service, Some(uid)) if uid == own() => Ok(None),
-            (Kind::Submitter, Some(uid)) => {
-                self.users.account(uid).map(Some).map_err(|problem| NotKnown { problem, is_final: true })
-            }
+            (Kind::Submitter, Some(uid)) => self.users.account(uid).map(Some).map_err(|why| NotKnown {
+                is_final: matches!(why, NoUser::Missing(_)),
+                problem: why.to_string(),
+            }),
             (Kind::Service | Kind::Root(_), Some(uid)) => Err(later(format!(
                 "found a submission that runs as user {uid}, expected a service that root has started with --engine local"
             ))),

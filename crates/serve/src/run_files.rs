@@ -8,6 +8,8 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use slackline_local::run_as::{Acting, act, owner_of};
+
+use crate::rights::NotKnown;
 use slackline_local::{RunAs, theirs};
 
 /// Has this thread act as the owner of a state directory while it reads or writes there. Where there is none nothing is done.
@@ -24,11 +26,11 @@ pub(crate) fn act_as_owner(state: &Path) -> io::Result<Acting> {
 /// Makes the state directory of a run where it is missing, as that of a user.
 ///
 /// # Errors
-/// It is somebody else's, or they do not reach it; with what was expected.
-pub(crate) fn make(state: &Path, user: &RunAs) -> Result<(), String> {
-    let told = |error: io::Error| format!("{}: cannot be made: {error}", state.display());
+/// It is somebody else's, which stays so; it cannot be made now, or they do not reach it; with what was expected.
+pub(crate) fn make(state: &Path, user: &RunAs) -> Result<(), NotKnown> {
+    let told = |error: io::Error| now(format!("{}: cannot be made: {error}", state.display()));
     if let Some(root) = state.ancestors().nth(3) {
-        refuse_shared(root)?;
+        refuse_shared(root).map_err(|problem| NotKnown { problem, is_final: true })?;
     }
     // Others may pass, to what is theirs, and see nothing.
     for above in state.ancestors().skip(1).take(2).collect::<Vec<_>>().into_iter().rev() {
@@ -46,13 +48,13 @@ pub(crate) fn make(state: &Path, user: &RunAs) -> Result<(), String> {
         chown(state, Some(user.uid()), Some(user.gid())).map_err(told)?;
     }
     refuse_others(state, user.uid())?;
-    let _acting = act(Some(user)).map_err(|error| error.to_string())?;
+    let _acting = act(Some(user)).map_err(|error| now(error.to_string()))?;
     fs::read_dir(state).map(drop).map_err(|error| {
-        format!(
+        now(format!(
             "{}: {} cannot reach it ({error}), expected that everybody may pass the directories above (chmod o+x)",
             state.display(),
             user.name()
-        )
+        ))
     })
 }
 
@@ -60,16 +62,23 @@ pub(crate) fn make(state: &Path, user: &RunAs) -> Result<(), String> {
 ///
 /// # Errors
 /// Whose it is, and whose it should be.
-pub(crate) fn refuse_others(state: &Path, uid: u32) -> Result<(), String> {
+pub(crate) fn refuse_others(state: &Path, uid: u32) -> Result<(), NotKnown> {
     let found = match fs::symlink_metadata(state) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found.map_err(|error| format!("{}: {error}", state.display()))?,
+        found => found.map_err(|error| now(format!("{}: {error}", state.display())))?,
     };
     if found.is_dir() && found.uid() == uid {
         return Ok(());
     }
     let found = found.uid();
-    Err(format!("{}: found it to be of user {found}, expected of user {uid}: move it away", state.display()))
+    let problem =
+        format!("{}: found it to be of user {found}, expected of user {uid}: move it away", state.display());
+    Err(NotKnown { problem, is_final: true })
+}
+
+/// What may be otherwise the next time.
+fn now(problem: String) -> NotKnown {
+    NotKnown { problem, is_final: false }
 }
 
 /// Removes a state directory that nobody needs: what is in it as its owner, and then it. What cannot be removed stays.
@@ -124,7 +133,10 @@ mod tests {
         let found = fs::metadata(&state).unwrap();
         assert_eq!((found.uid(), found.gid(), found.mode() & 0o7777), (54_321, 54_322, 0o700));
         let refused = make(&state, &RunAs::new(54_331, 54_332, [])).unwrap_err();
-        assert!(refused.contains("of user 54321, expected of user 54331"), "{refused}");
+        assert!(
+            refused.is_final && refused.problem.contains("of user 54321, expected of user 54331"),
+            "{refused:?}"
+        );
         assert!(refuse_others(&state, 0).is_err() && refuse_others(&dir.path().join("none"), 0).is_ok());
         // What root keeps elsewhere stays, whatever leads there.
         let kept = dir.path().join("kept");
@@ -145,11 +157,19 @@ mod tests {
         // Where they may not pass they are told.
         fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
         let refused = make(&state, &anna).unwrap_err();
-        assert!(refused.contains("cannot reach it"), "{refused}");
+        assert!(!refused.is_final && refused.problem.contains("cannot reach it"), "{refused:?}");
         assert!(refuse_shared(&state).is_err() && refuse_shared(dir.path()).is_ok());
+        // What stands in the way now may be gone the next time.
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        fs::remove_dir_all(dir.path().join("users")).unwrap();
+        fs::write(dir.path().join("users"), "").unwrap();
+        assert!(!make(&state, &anna).unwrap_err().is_final);
         // Nothing is made where others may put something else in its place.
         fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
         let refused = make(&state, &anna).unwrap_err();
-        assert!(refused.contains("to which others than root may write"), "{refused}");
+        assert!(
+            refused.is_final && refused.problem.contains("to which others than root may write"),
+            "{refused:?}"
+        );
     }
 }

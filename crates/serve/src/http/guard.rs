@@ -36,6 +36,10 @@ fn unknown() -> Refused {
     )
 }
 
+fn unavailable(message: &str) -> Refused {
+    Refused::new(StatusCode::SERVICE_UNAVAILABLE, message)
+}
+
 /// Every request comes through here, and so does its answer.
 pub(super) async fn door(State(house): State<House>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
@@ -43,7 +47,10 @@ pub(super) async fn door(State(house): State<House>, mut request: Request, next:
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let asked = request.uri().path_and_query().map(|asked| asked.as_str().to_owned()).unwrap_or_default();
-    let who = let_in(&house, peer, &request);
+    let (asking, headers) = (house.clone(), request.headers().clone());
+    // Users are looked up by programs, which may take a while.
+    let who = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
+    let who = who.unwrap_or_else(|_| Err(unavailable("the service could not find out who asks")));
     let known = who.as_ref().ok().cloned().flatten();
     let mut answer = match who {
         Ok(who) => {
@@ -98,8 +105,7 @@ fn named(method: &Method) -> &'static str {
 ///
 /// # Errors
 /// A page of somebody else asks, or somebody with a token that is none.
-fn let_in(house: &House, peer: Peer, request: &Request) -> Answered<Option<Who>> {
-    let headers = request.headers();
+fn let_in(house: &House, peer: Peer, headers: &HeaderMap) -> Answered<Option<Who>> {
     if let Peer::Tcp { is_own, .. } = peer {
         not_by_another_page(house, headers, is_own)?;
     }
@@ -110,11 +116,16 @@ fn let_in(house: &House, peer: Peer, request: &Request) -> Answered<Option<Who>>
         Peer::Unix(Some(uid)) => {
             // Root may become this user anyway.
             let role = if uid == house.own || uid == 0 { Some(Role::Operate) } else { house.others };
-            role.map(|role| {
-                let name = house.users.name(uid);
-                let runs_as = house.front.rights().of_user(uid, &name);
-                Who::new(name, role).running_as(runs_as)
-            })
+            let Some(role) = role else { return Ok(None) };
+            let rights = house.front.rights();
+            // Theirs is told apart by their name where flows run as them.
+            let name = if rights.are_of_root() {
+                house.users.known_name(uid).map_err(|problem| unavailable(&problem))?
+            } else {
+                house.users.name(uid)
+            };
+            let runs_as = rights.of_user(uid, &name);
+            Some(Who::new(name, role).running_as(runs_as))
         }
         Peer::Tcp { is_own: true, .. } => house
             .loopback
@@ -137,7 +148,7 @@ fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
         Ok(None) => Err(wrong("authorization: found a token that is not known")),
         Err(error) => {
             (house.say)(&error.to_string());
-            Err(Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the service cannot read its tokens"))
+            Err(unavailable("the service cannot read its tokens"))
         }
     }
 }
