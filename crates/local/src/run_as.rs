@@ -4,9 +4,10 @@
 //! Two things are done as a user:
 //! - whatever this process does with files of a run, by a thread that [acts](act) as the user meanwhile. Its *effective* user,
 //!   group and supplementary groups are theirs then, so that it has no capabilities, and the kernel decides about every path,
-//!   permission and symbolic link as if the user had done it. The real and the saved user stay root: nobody else may send this
+//!   permission and symbolic link as if the user had done it, but for links in `/proc` to what this process has open, which
+//!   [`theirs`](crate::theirs) does not follow. The real and the saved user stay root: nobody else may send this
 //!   process signals or look into it, and the thread can come back;
-//! - tasks, by workers that give everything else up for good before they are told what to do ([`RunAs::stay`]).
+//! - tasks, by workers that give everything else up for good before they are told what to do (`RunAs::stay`).
 //!
 //! # What is done as the user, and why that is enough
 //!
@@ -22,7 +23,7 @@
 //!
 //! A thread that is started while another acts is the user's for good, as the kernel has credentials for each thread; what
 //! removes files beside the engine is such a one. No process is started while a thread acts: it would be root's by its
-//! real user, so that whoever starts one does it [as this process](as_this_process).
+//! real user, so that whoever starts one does it as this process (`as_this_process`).
 
 use std::cell::RefCell;
 use std::io;
