@@ -17,7 +17,7 @@
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`elsewhere`]: what an engine of another kind needs of a run;
-//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`run_as`]: as whom;
+//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`run_as`]: as whom, [`theirs`]: files of whoever that is;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
 //! - [`places`]: which machine a slot is of; [`speeds`]: how fast machines are;

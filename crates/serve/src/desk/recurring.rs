@@ -88,12 +88,11 @@ impl Desk {
                 format!("name: found {name}, which recurs and is {owner}'s, expected a name of your own");
             return Err(Refusal { kind: RefusalKind::Forbidden, message });
         }
-        let user =
-            self.recurring.get(&name).map_or_else(|| who.name.clone(), |again| again.recurring.user.clone());
         let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
         let recurring = Recurring {
             name: name.clone(),
-            user,
+            // Whoever replaces it has it from then on: it runs what they have submitted, as them.
+            user: who.name.clone(),
             submit,
             handled: now,
             last,
