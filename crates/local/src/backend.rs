@@ -255,6 +255,16 @@ pub struct Fault {
     pub path: String,
     /// What was found and what was expected.
     pub problem: String,
+    /// Whether it may be different the next time, without anybody doing something about the document: what has its files does not
+    /// answer now.
+    pub may_pass: bool,
+}
+
+impl Fault {
+    /// One that stays.
+    pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { path: path.into(), problem: problem.into(), may_pass: false }
+    }
 }
 
 /// A job that cannot be run now.

@@ -152,8 +152,8 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
             machine.speed = site.said_of(&machine.name).or_else(|| speeds.of(&machine.name)).unwrap_or(1.0);
         }
         site.learn(speeds);
-        let mut resolved = resolve(&workload, rules, &past)
-            .map_err(|error| vec![Fault { path: error.path, problem: error.problem }])?;
+        let mut resolved =
+            resolve(&workload, rules, &past).map_err(|error| vec![Fault::new(error.path, error.problem)])?;
         resolved.spread = Some(Spread { shared: self.common.shared.clone() });
         Ok(Box::new(PreparedThere { resolved, site, settings }))
     }

@@ -189,7 +189,7 @@ impl Backend for LocalEngine {
         }
         match resolve(workload, rules, past) {
             Ok(resolved) => Ok(Box::new(PreparedHere { resolved, settings: self.settings.clone() })),
-            Err(error) => Err(vec![Fault { path: error.path, problem: error.problem }]),
+            Err(error) => Err(vec![Fault::new(error.path, error.problem)]),
         }
     }
 
@@ -218,7 +218,7 @@ pub(crate) fn jars(workload: &Draft) -> Vec<Fault> {
         for (j, job) in flow.jobs.iter().enumerate() {
             if job.run.as_ref().is_some_and(|run| matches!(run.work, RunWork::Jar { .. })) {
                 let path = format!("flows[{f}].jobs[{j}].run.jar");
-                faults.push(Fault { path, problem: NEEDS_HADOOP.to_owned() });
+                faults.push(Fault::new(path, NEEDS_HADOOP));
             }
         }
     }

@@ -213,7 +213,7 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 /// Whether it may be different the next time, without anybody doing something about the flow file.
 fn is_passing(error: &RunError) -> bool {
     match error {
-        RunError::File { .. } | RunError::Engine(EngineError::File { .. }) => true,
+        RunError::Away(_) | RunError::File { .. } | RunError::Engine(EngineError::File { .. }) => true,
         RunError::Engine(EngineError::Log(error)) | RunError::History(error) => match error {
             // What stands there is no file, or is larger than any that was written there.
             LogError::File { problem, .. } => {

@@ -19,7 +19,7 @@ use slackline::atomic_file;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::who::{Role, Who};
+use crate::who::{LOOPBACK, Role, Who};
 
 /// What tokens begin with, so that they are known where they should not be.
 const PREFIX: &str = "slackline_";
@@ -153,6 +153,11 @@ impl Tokens {
         let is_name = !name.is_empty() && name.len() <= 100 && !name.contains(|c: char| c.is_control());
         if !is_name {
             let message = format!("found the name {name:?}, expected at most 100 characters that print");
+            return Err(TokenError::Asked(message));
+        }
+        if name == LOOPBACK {
+            let message =
+                format!("found the name {name}, which those have who come by --loopback, expected another");
             return Err(TokenError::Asked(message));
         }
         let mut random = [0; BYTES];
@@ -300,6 +305,8 @@ mod tests {
         assert!(twice.starts_with("found a token of anna already"), "{twice}");
         let unknown = tokens.remove("ana").unwrap_err().to_string();
         assert!(unknown.contains("anna"), "{unknown}");
+        let reserved = tokens.add("loopback", Role::Look, now()).unwrap_err().to_string();
+        assert!(reserved.contains("--loopback"), "{reserved}");
         assert!(tokens.add("", Role::Look, now()).is_err() && tokens.add("a\nb", Role::Look, now()).is_err());
         std::fs::write(&path, "{\"slackline\": 1, \"tokens\": 7}").unwrap();
         let broken = tokens.who(&anna).unwrap_err().to_string();

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// The name of those who reach this machine's own address without a token.
+pub const LOOPBACK: &str = "loopback";
+
 /// Somebody who asks something of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {

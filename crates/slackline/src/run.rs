@@ -349,8 +349,11 @@ impl Opener<'_> {
         }
         let past = recalled(request, self.store, &draft)?;
         let source = imported.source;
-        let placed =
-            |faults: Vec<Fault>| source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
+        let placed = |faults: Vec<Fault>| {
+            let is_away = faults.iter().all(|fault| fault.may_pass);
+            let error = source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
+            if is_away { RunError::Away(error) } else { error.into() }
+        };
         let prepared = self.backend.prepare(&draft, &past, &request.state).map_err(placed)?;
         let workload = prepared.workload();
         if workload.flows.is_empty() {

@@ -434,7 +434,7 @@ fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), Engine
     }
     let fault = |obstacle: &Obstacle| UnrunnableJob {
         flow: chosen.plans[obstacle.job].flow.clone(),
-        fault: Fault { path: chosen.places[obstacle.job].clone(), problem: obstacle.problem.clone() },
+        fault: Fault::new(&*chosen.places[obstacle.job], &*obstacle.problem),
     };
     Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
 }

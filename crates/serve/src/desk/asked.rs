@@ -243,10 +243,10 @@ impl Desk {
                 return Ok(Answer::Accepted(Box::new(accepted)));
             }
         }
+        self.has_room(now, &who.name)?;
         if submit.schedule.is_some() {
             return self.recurs(now, who, (submit, name), out);
         }
-        self.has_room(now, &who.name)?;
         if let Some(first) = self.series.get(&name).and_then(|series| series.front()).copied()
             && let Some(owner) = self.wanted(first).map(|wanted| wanted.user.clone())
             && !who.may_change(&owner)
@@ -262,8 +262,8 @@ impl Desk {
         Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
     }
 
-    /// Whether somebody may submit one more.
-    fn has_room(&mut self, now: Moment, user: &str) -> Result<(), Refusal> {
+    /// Whether one more submission of somebody may wait.
+    pub(super) fn has_place(&self, user: &str) -> Result<(), Refusal> {
         let limits = &self.facts.limits;
         if self.queue.len() >= limits.queued {
             let found = self.queue.len();
@@ -279,6 +279,13 @@ impl Desk {
                 format!("found {found} submissions of {user} that wait, expected fewer than {most}"),
             );
         }
+        Ok(())
+    }
+
+    /// Whether somebody may submit one more.
+    fn has_room(&mut self, now: Moment, user: &str) -> Result<(), Refusal> {
+        self.has_place(user)?;
+        let limits = &self.facts.limits;
         let times = self.rates.entry(user.to_owned()).or_default();
         while times.front().is_some_and(|&at| at + 60 * SECOND <= now) {
             times.pop_front();

@@ -88,6 +88,14 @@ impl Desk {
                 format!("name: found {name}, which recurs and is {owner}'s, expected a name of your own");
             return Err(Refusal { kind: RefusalKind::Forbidden, message });
         }
+        let is_own = |again: &&Again| again.recurring.user == who.name && again.recurring.name != name;
+        let (found, most) =
+            (self.recurring.values().filter(is_own).count(), self.facts.limits.queued_by_user);
+        if found >= most {
+            let message =
+                format!("found {found} flows of {} that recur already, expected fewer than {most}", who.name);
+            return Err(Refusal { kind: RefusalKind::TooMany(60), message });
+        }
         let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
         let recurring = Recurring {
             name: name.clone(),
@@ -103,6 +111,7 @@ impl Desk {
         let again = Again::new(recurring, &self.facts.zone).map_err(invalid)?;
         again.at(now).map_err(invalid)?;
         out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
+        self.rates.entry(who.name.clone()).or_default().push_back(now);
         let next = again.next;
         self.recurring.insert(name.clone(), again);
         self.announce(&name, out);
@@ -164,13 +173,14 @@ impl Desk {
             times.drain(..left_out);
         }
         for at in times {
-            let Some(wanted) = self.recurring.get(name).map(|again| again.at(at)) else { return };
-            match wanted {
+            let Some(again) = self.recurring.get(name) else { return };
+            let user = &again.recurring.user;
+            match self.has_place(user).map_err(|full| full.message).and_then(|()| again.at(at)) {
                 Ok(wanted) => {
                     let waits = wanted.submit.when_inputs || !wanted.submit.when.is_empty();
                     self.accept(now, (wanted, waits), out);
                 }
-                // It could be filled when it was submitted.
+                // Too many wait, or it cannot be filled any more.
                 Err(problem) => {
                     out.records.push(Record::LeftOut { recurrence: name.to_owned(), until: at });
                     let message = format!("{name} is left out: {problem}");

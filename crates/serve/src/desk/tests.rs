@@ -455,6 +455,33 @@ fn roles_and_quotas_are_kept() {
 }
 
 #[test]
+fn what_recurs_keeps_to_quotas_too() {
+    let limits = Limits { queued_by_user: 2, live: 1, ..Limits::default() };
+    let mut world = World::new(limits);
+    let daily = |name: &str| {
+        let submit = api::Submit { name: Some(name.to_owned()), ..nightly(CatchUp::Last) };
+        Ask::Submit(Box::new(submit), checked(name))
+    };
+    let numbers = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
+    let full = world.ask(&anna(), daily("one")).unwrap_err();
+    assert_eq!(full.message, "found 2 submissions of anna that wait, expected fewer than 2");
+    world.ask(&anna(), Ask::Cancel { number: numbers[1], flow: None }).unwrap();
+    world.ask(&anna(), daily("one")).unwrap();
+    world.ask(&anna(), daily("one")).unwrap();
+    world.ask(&anna(), daily("two")).unwrap();
+    let most = world.ask(&anna(), daily("three")).unwrap_err();
+    assert_eq!(most.message, "found 2 flows of anna that recur already, expected fewer than 2");
+    // One may wait beside the third, and what has no place is left out, not made up for later.
+    world.pass(minutes(24 * 60));
+    let names = |world: &World| world.submitted().iter().map(|w| w.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&world), ["a", "b", "c", "one"]);
+    assert!(world.recurrences().iter().all(|one| one.next.unwrap().to_string() == "2026-11-26T01:00:00Z"));
+    world.restart();
+    world.pass(minutes(1));
+    assert_eq!(names(&world).len(), 4);
+}
+
+#[test]
 fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
     let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
     let mut world = World::new(limits);

@@ -15,14 +15,18 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::sync::watch;
+use tokio::time::{Duration, Instant};
 
-use super::House;
 use super::answer::{Answered, Problems, Query, Refused};
+use super::{House, guard};
 use crate::Moment;
 use crate::api::{Began, Event};
 
 /// So many events are sent together at most.
 const TOGETHER: usize = 200;
+
+/// So long a token is believed that was looked at.
+const ASKED: Duration = Duration::from_secs(1);
 
 /// After which time a client should come back whose stream ended, milliseconds.
 const RETRY: u32 = 1_000;
@@ -42,7 +46,9 @@ pub(super) async fn events(State(house): State<House>, headers: HeaderMap, mut q
         let wrong = || Refused::bad(format!("after: found {id:?}, expected the id of an event"));
         read.ok_or_else(wrong)
     });
-    Ok(streamed(Listener::new(&house, after.transpose()?)))
+    let mut listener = Listener::new(&house, after.transpose()?);
+    listener.credential = headers.get(header::AUTHORIZATION).cloned();
+    Ok(streamed(listener))
 }
 
 fn streamed(listener: Listener) -> Response {
@@ -65,6 +71,10 @@ struct Listener {
     first: Option<String>,
     events: Receiver<Arc<Event>>,
     stopped: watch::Receiver<bool>,
+    /// The token by which they came, if any, as it was sent.
+    credential: Option<HeaderValue>,
+    /// When it was last looked at.
+    asked: Instant,
 }
 
 impl Listener {
@@ -83,7 +93,8 @@ impl Listener {
             write(&mut first, epoch, &event);
         }
         house.streams.fetch_add(1, Ordering::Relaxed);
-        Self { house: house.clone(), first: Some(first), events, stopped: house.stopped.clone() }
+        let (stopped, asked) = (house.stopped.clone(), Instant::now());
+        Self { house: house.clone(), first: Some(first), events, stopped, credential: None, asked }
     }
 
     /// What is sent next; none if the stream ends.
@@ -92,10 +103,14 @@ impl Listener {
             return Some(first.into());
         }
         let event = tokio::select! {
-            event = self.events.recv() => event,
-            () = tokio::time::sleep(self.house.bounds.heartbeat) => return Some(Bytes::from_static(b":\n\n")),
+            event = self.events.recv() => Some(event),
+            () = tokio::time::sleep(self.house.bounds.heartbeat) => None,
             _ = self.stopped.wait_for(|stopped| *stopped) => return None,
         };
+        if self.is_shut_out() {
+            return None;
+        }
+        let Some(event) = event else { return Some(Bytes::from_static(b":\n\n")) };
         // Whoever lags has missed some: there is no telling them apart from those there were.
         let event = event.ok()?;
         let mut text = String::new();
@@ -108,6 +123,17 @@ impl Listener {
             }
         }
         Some(text.into())
+    }
+}
+
+impl Listener {
+    /// Whether their token is not known any more. It is asked at most once in a second: its file is on a disk.
+    fn is_shut_out(&mut self) -> bool {
+        let Some(credential) = self.credential.as_ref().filter(|_| self.asked.elapsed() >= ASKED) else {
+            return false;
+        };
+        self.asked = Instant::now();
+        guard::known_token(&self.house, credential).is_err()
     }
 }
 

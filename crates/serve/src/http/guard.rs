@@ -11,7 +11,8 @@ use super::House;
 use super::answer::{Answered, Refused, Said};
 use super::listen::Peer;
 use crate::audit::Line;
-use crate::who::{Role, Who};
+use crate::tokens::Token;
+use crate::who::{LOOPBACK, Role, RunsAs, Who};
 
 /// Who asks, if they are known.
 #[derive(Clone, Debug)]
@@ -75,6 +76,11 @@ pub(super) async fn door(State(house): State<House>, mut request: Request, next:
         house.audit.tell(Line {
             at: crate::timestamp(house.front.now()),
             role: known.as_ref().map(|who| who.role.name().to_owned()),
+            runs_as: known.as_ref().and_then(|who| match &who.runs_as {
+                RunsAs::User { name, .. } => Some(name.clone()),
+                RunsAs::Root => Some("root".to_owned()),
+                RunsAs::Service | RunsAs::Nobody(_) => None,
+            }),
             who: known.map(|who| who.name),
             from: peer.to_string(),
             method: method.as_str().chars().take(20).collect(),
@@ -129,22 +135,30 @@ fn let_in(house: &House, peer: Peer, headers: &HeaderMap) -> Answered<Option<Who
         }
         Peer::Tcp { is_own: true, .. } => house
             .loopback
-            .map(|role| Who::new("loopback", role).running_as(house.front.rights().of_other(None))),
+            .map(|role| Who::new(LOOPBACK, role).running_as(house.front.rights().of_other(None))),
         Peer::Unix(None) | Peer::Tcp { .. } => None,
     })
 }
 
+/// Who comes with a token.
 fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
+    let token = known_token(house, said)?;
+    let runs_as = house.front.rights().of_other(token.run_as.as_deref());
+    Ok(Who::new(token.name, token.role).running_as(runs_as))
+}
+
+/// What is known of a token, as it is sent.
+///
+/// # Errors
+/// It is none, or not known, or tokens cannot be read now.
+pub(super) fn known_token(house: &House, said: &HeaderValue) -> Answered<Token> {
     let said = said.to_str().unwrap_or_default();
     let token = said.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     let token = token.map(|(_, token)| token.trim()).filter(|token| !token.is_empty());
     let wrong = |message: &str| Refused::new(StatusCode::UNAUTHORIZED, message);
     let token = token.ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
     match house.tokens.known(token) {
-        Ok(Some(token)) => {
-            let runs_as = house.front.rights().of_other(token.run_as.as_deref());
-            Ok(Who::new(token.name, token.role).running_as(runs_as))
-        }
+        Ok(Some(token)) => Ok(token),
         Ok(None) => Err(wrong("authorization: found a token that is not known")),
         Err(error) => {
             (house.say)(&error.to_string());

@@ -304,6 +304,22 @@ pub(super) fn events(dir: &Path) {
     })
     .unwrap();
     assert_eq!(first, Some(1));
+    // With its token, a stream ends.
+    let mut shut_out = world.client(Role::Look);
+    let (hears, heard) = std::sync::mpsc::channel();
+    let listening = std::thread::spawn(move || {
+        shut_out.events(Some("1-5"), |_, _| {
+            let _ = hears.send(());
+            true
+        })
+    });
+    heard.recv().unwrap();
+    Tokens::new(world.service.front().place().tokens()).remove(Role::Look.name()).unwrap();
+    while !listening.is_finished() {
+        let _: Done = operator.post("/api/v1/drain", None::<&()>).unwrap();
+        slackline_local::clock::pause(Duration::from_millis(20));
+    }
+    listening.join().unwrap().unwrap();
     world.end();
 }
 

@@ -17,6 +17,9 @@ pub enum RunError {
     /// The flow file, with places.
     #[error(transparent)]
     Document(#[from] TraceError),
+    /// The same, of files that cannot be looked at because what has them does not answer now: the next time they may be.
+    #[error(transparent)]
+    Away(TraceError),
     /// A flow file without flows.
     #[error("{name}: found no flows, expected one or more")]
     NoFlows {

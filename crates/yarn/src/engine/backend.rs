@@ -36,7 +36,7 @@ use super::submission::Submission;
 use crate::http::{self, Address};
 use crate::observe::{Observer, Rhythm};
 use crate::rest::{Node, ResourceManager};
-use crate::submitter::{About, Launch, Submitter};
+use crate::submitter::{About, Launch, Submitter, SubmitterError};
 use crate::table::Table;
 
 /// What the table of engines says of it.
@@ -302,12 +302,13 @@ impl Backend for Yarn {
         if !faults.is_empty() {
             return Err(faults);
         }
-        let fault = |error: EngineError| vec![Fault { path: "flows".to_owned(), problem: error.to_string() }];
-        let remote = self.remote(state).map_err(fault)?;
+        let remote = self.remote(state).map_err(|error| {
+            let may_pass = is_unanswered(&error);
+            vec![Fault { may_pass, ..Fault::new("flows", error.to_string()) }]
+        })?;
         let mut workload = workload.clone();
         remote.mirror.make(&mut workload)?;
-        let words =
-            |(path, problem): (String, String)| Fault { path, problem: remote.mirror.words(&problem) };
+        let words = |(path, problem): (String, String)| Fault::new(path, remote.mirror.words(&problem));
         let mut resolved =
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
         resolved.mirror = Some(remote.mirror.root().to_owned());
@@ -381,6 +382,12 @@ impl Drop for Remote {
     }
 }
 
+/// Whether what submits may answer the next time.
+fn is_unanswered(error: &EngineError) -> bool {
+    let EngineError::Other(error) = error else { return matches!(error, EngineError::File { .. }) };
+    error.downcast_ref::<SubmitterError>().is_some_and(|error| !error.is_final())
+}
+
 /// What jobs ask for that a cluster does not do.
 fn unfit(workload: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -389,7 +396,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
             let Some(run) = &job.run else { continue };
             let mut fault = |key: &str, problem: &str| {
                 let path = format!("flows[{f}].jobs[{j}].run.{key}");
-                faults.push(Fault { path, problem: problem.to_owned() });
+                faults.push(Fault::new(path, problem));
             };
             if run.shuffle.total_order {
                 fault("total_order", guest::NO_TOTAL_ORDER);
@@ -594,7 +601,7 @@ impl Site {
         let mut faults = Vec::new();
         for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
             let mut fault = |problem: String| {
-                faults.push(Fault { path: format!("{place}.inputs"), problem });
+                faults.push(Fault::new(format!("{place}.inputs"), problem));
             };
             if plan.work.is_jar() {
                 let base = std::env::current_dir().unwrap_or_default();

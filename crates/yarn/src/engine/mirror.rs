@@ -21,7 +21,7 @@ use slackline_local::backend::Fault;
 use slackline_local::job_plan::Source;
 use slackline_model::Draft;
 
-use super::remote::Files;
+use super::remote::{Files, may_pass};
 use crate::submitter::Entry;
 use outputs::{OWNER, TEMPORARY};
 
@@ -73,7 +73,7 @@ impl Mirror {
         if names.iter().any(is_there) {
             self.begin(&before).map_err(|error| {
                 let problem = format!("{}: {error}", self.directory.display());
-                vec![Fault { path: "flows".to_owned(), problem }]
+                vec![Fault { may_pass: true, ..Fault::new("flows", problem) }]
             })?;
         }
         let mut faults = Vec::new();
@@ -82,7 +82,10 @@ impl Mirror {
                 let Some(run) = &mut job.run else { continue };
                 let mut fault = |key: &str, problem: io::Error| {
                     let path = format!("flows[{f}].jobs[{j}].run.{key}");
-                    faults.push(Fault { path, problem: problem.to_string() });
+                    faults.push(Fault {
+                        may_pass: may_pass(&problem),
+                        ..Fault::new(path, problem.to_string())
+                    });
                 };
                 let inputs = run.inputs.iter_mut().filter(|input| !input.starts_with('@'));
                 for input in inputs {
