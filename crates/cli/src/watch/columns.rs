@@ -1,5 +1,7 @@
 //! Tables that leave out columns where a terminal is narrow.
 
+use std::borrow::Cow;
+
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::style::{Modifier, Style};
@@ -77,6 +79,9 @@ pub(super) fn draw(
         .chain(columns.iter().skip(1).map(|column| Constraint::Length(column.width())))
         .collect();
     let n = columns[0].cells.len();
+    for name in &mut columns[0].cells {
+        *name = cut(&name.to_string(), first).into_owned().into();
+    }
     let cell = |column: &Column, k: usize| {
         let line = column.cells.get(k).cloned().unwrap_or_default();
         Cell::from(Text::from(line).alignment(column.alignment))
@@ -91,4 +96,16 @@ pub(super) fn draw(
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     let mut state = TableState::new().with_selected(Some(marked));
     StatefulWidget::render(table, area, frame.buffer_mut(), &mut state);
+}
+
+/// A text on so many columns of a terminal; what does not fit is told by a mark.
+pub(super) fn cut(text: &str, columns: u16) -> Cow<'_, str> {
+    let width = |text: &str| Line::from(text).width();
+    let columns = usize::from(columns);
+    if width(text) <= columns {
+        return text.into();
+    }
+    let fits = |end: &usize| width(&text[..*end]) < columns;
+    let end = text.char_indices().map(|(at, _)| at).take_while(fits).last().unwrap_or(0);
+    format!("{}…", &text[..end]).into()
 }

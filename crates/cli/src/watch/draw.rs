@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, LineGauge, Padding, Paragraph, Wrap};
 
 use slackline::report::number::counted;
 
-use super::columns::{self, Column};
+use super::columns::{self, Column, cut};
 use super::keys::{Gaze, Over, Seat};
 use super::shown::{Event, Flow, Job, Mood, Shown, Task};
 
@@ -30,7 +30,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown, gaze: &Gaze) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    frame.render_widget(Line::from(shown.headline.as_str()).style(Modifier::BOLD), head);
+    frame.render_widget(Line::from(cut(&shown.headline, head.width)).style(Modifier::BOLD), head);
     frame.render_widget(progress(shown), gauge);
     match shown.flows.get(gaze.marked).filter(|_| gaze.is_inside) {
         Some(flow) => inside(frame, body, shown, flow, gaze),
@@ -114,8 +114,9 @@ fn two_lists(frame: &mut Frame<'_>, area: Rect, tasks: &[&Task], events: &[&Even
     };
     // Of tasks those that are longest at work, of events the last.
     let room = usize::from(left.height.saturating_sub(2));
+    let inside = |area: Rect| area.width.saturating_sub(2);
     let mut lines: Vec<Line<'_>> =
-        tasks.iter().take(room).map(|task| Line::from(task.text.as_str())).collect();
+        tasks.iter().take(room).map(|task| cut(&task.text, inside(left)).into()).collect();
     if tasks.len() > room && room > 0 {
         lines[room - 1] = Line::from(format!("… {} more", tasks.len() - room + 1));
     }
@@ -123,7 +124,8 @@ fn two_lists(frame: &mut Frame<'_>, area: Rect, tasks: &[&Task], events: &[&Even
     frame.render_widget(Paragraph::new(lines).block(framed(title)), left);
     let room = usize::from(right.height.saturating_sub(2));
     let from = events.len().saturating_sub(room);
-    let lines: Vec<Line<'_>> = events[from..].iter().map(|event| Line::from(event.text.as_str())).collect();
+    let lines: Vec<Line<'_>> =
+        events[from..].iter().map(|event| cut(&event.text, inside(right)).into()).collect();
     frame.render_widget(Paragraph::new(lines).block(framed("events".to_owned())), right);
 }
 

@@ -386,7 +386,8 @@ impl Sink for Live {
                     0 => String::new(),
                     n => format!(", {} skipped", counted(n, "record")),
                 };
-                let tasks = format!("{} maps, {} reduces", job.maps.total, job.reduces.total);
+                let (maps, reduces) = (job.maps.total as u64, job.reduces.total as u64);
+                let tasks = format!("{}, {}", counted(maps, "map"), counted(reduces, "reduce"));
                 self.say(now, &format!("{} done ({tasks}{skipped}){flow}", job.name));
             }
             // Time passes, or something that needs no line.
