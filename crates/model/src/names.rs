@@ -15,7 +15,18 @@ pub fn is_printable(c: char) -> bool {
     c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
 }
 
-/// The name that was probably meant: one that is close, whatever its case, or that begins so. Ties go to the first.
+/// Words that people have for things that are called otherwise here.
+const SYNONYMS: [(&str, &str); 6] = [
+    ("jobhistory", "jhist"),
+    ("late", "missed"),
+    ("latency", "mean_response"),
+    ("machine", "machines"),
+    ("slurm", "sacct"),
+    ("turnaround", "mean_response"),
+];
+
+/// The name that was probably meant: one that is close, whatever its case, that begins so, or has it as one of its words; one for which
+/// people have another word. Ties go to the first.
 pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Long texts are no typing mistakes, and the distance is quadratic.
     if found.is_empty() || found.len() > 64 {
@@ -24,7 +35,10 @@ pub fn closest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     let found = found.to_lowercase();
     let distance = |name: &str| {
         let name = name.to_lowercase();
-        if name.starts_with(&found) { 0 } else { strsim::damerau_levenshtein(&found, &name) }
+        let has_word = || name.split(['-', '_', '.', '/']).any(|word| word == found);
+        let is_called = || SYNONYMS.contains(&(&found, &name));
+        let is_it = name.starts_with(&found) || has_word() || is_called();
+        if is_it { 0 } else { strsim::damerau_levenshtein(&found, &name) }
     };
     let close = names.into_iter().map(|name| (distance(name), name));
     // What has no letter in common was not meant.
@@ -76,6 +90,9 @@ mod tests {
         assert_eq!(closest("relaese", ["weight", "release"]), Some("release"));
         assert_eq!(closest("colour", ["id", "after"]), None);
         assert_eq!(closest("h", ["f", "g"]), None);
+        assert_eq!(closest("capacity", ["yarn-fair", "yarn-capacity"]), Some("yarn-capacity"));
+        assert_eq!(closest("Slurm", ["swf", "sacct"]), Some("sacct"));
+        assert_eq!(closest("slurm", ["swf", "swim"]), None);
     }
 
     #[test]
