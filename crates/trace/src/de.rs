@@ -84,6 +84,12 @@ impl de::Error for Error {
         let suggestion = suggestion.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
         Self::new(format!("unknown field `{found}`, expected {}{suggestion}", one_of(known, "`")))
     }
+
+    fn missing_field(field: &'static str) -> Self {
+        // Whoever writes their first document does not know what is meant.
+        let hint = if field == "slackline" { ", expected the version of the format: slackline = 1" } else { "" };
+        Self::new(format!("missing field `{field}`{hint}"))
+    }
 }
 
 /// What a visitor did not want, as [`Value`] would say it.
