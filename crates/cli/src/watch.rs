@@ -60,7 +60,7 @@ pub(crate) enum Left {
     Not,
     /// By the person at the terminal.
     ByKey,
-    /// By ctrl-C.
+    /// By ctrl-C, or because its terminal is gone.
     ByInterrupt,
     /// The run is over, or there is nothing to look at any more.
     Over,
@@ -96,6 +96,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A view that is open until it is dropped.
 pub(crate) struct Watch {
+    stream: Stream,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -123,7 +124,23 @@ impl Watch {
                 out::let_out();
             }
         });
-        Self { shared, threads: vec![drawing, looking] }
+        Self { stream, shared, threads: vec![drawing, looking] }
+    }
+
+    /// Looks on at something that others do, until the view is left or a signal ends it. Signals end the view first, or the terminal
+    /// would stay as it is.
+    pub(crate) fn look_on(look: Look) -> Left {
+        let watch = Self::open(Stream::Out, Seat::Onlooker, look, || {});
+        let (end, was_signalled) = (watch.ender(), Arc::new(AtomicBool::new(false)));
+        let signalled = Arc::clone(&was_signalled);
+        // Without a handler a signal ends the program at once.
+        let _ = ctrlc::set_handler(move || {
+            signalled.store(true, Ordering::SeqCst);
+            end();
+        });
+        let left = watch.wait();
+        out::let_out();
+        if was_signalled.load(Ordering::SeqCst) { Left::ByInterrupt } else { left }
     }
 
     /// How it ended, if it has.
@@ -136,6 +153,11 @@ impl Watch {
         if !self.threads.is_empty() {
             let drawing = self.threads.remove(0);
             while !drawing.is_finished() && !self.shared.is_over.load(Ordering::SeqCst) {
+                // Not everywhere a signal says so.
+                if !self.stream.is_terminal() {
+                    self.shared.is_over.store(true, Ordering::SeqCst);
+                    *locked(&self.shared.left) = Left::ByInterrupt;
+                }
                 clock::pause(TICK);
             }
             join(drawing);

@@ -2,8 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -24,7 +22,7 @@ use crate::args::{OutputArgs, ServerFlags};
 use crate::defaults::Defaults;
 use crate::tables::Tables;
 use crate::watch::shown::{times, verdict};
-use crate::watch::{Left, Seat, Seen, Stream, Watch};
+use crate::watch::{Left, Seen, Stream, Watch};
 use crate::{jobs, out};
 
 /// Time between two looks.
@@ -113,20 +111,10 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
             _ => Seen::Over,
         }
     };
-    let watch = Watch::open(Stream::Out, Seat::Onlooker, Box::new(look), || {});
-    // Signals end the view first, or the terminal would stay as it is.
-    let (end, was_signalled) = (watch.ender(), Arc::new(AtomicBool::new(false)));
-    let signalled = Arc::clone(&was_signalled);
-    let _ = ctrlc::set_handler(move || {
-        signalled.store(true, Ordering::SeqCst);
-        end();
-    });
-    let left = watch.wait();
-    if left == Left::ByInterrupt || was_signalled.load(Ordering::SeqCst) {
-        return Ok(Answer::Stopped);
-    }
-    if left == Left::Over {
-        show(args, &seen(directory, defaults.state(), tables)?, false)?;
+    match Watch::look_on(Box::new(look)) {
+        Left::ByInterrupt => return Ok(Answer::Stopped),
+        Left::Over => show(args, &seen(directory, defaults.state(), tables)?, false)?,
+        Left::Not | Left::ByKey => {}
     }
     Ok(Answer::Yes)
 }

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -16,9 +14,9 @@ use super::Answer;
 use super::queue::Listing;
 use crate::args::ServerFlags;
 use crate::defaults::Defaults;
+use crate::service;
 use crate::watch::shown::{self, Shown};
-use crate::watch::{Left, Seat, Seen, Stream, Watch};
-use crate::{out, service};
+use crate::watch::{Left, Seen, Stream, Watch};
 
 /// As many live submissions are looked into.
 const LOOKED_INTO: usize = 200;
@@ -58,17 +56,8 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
         Ok(shown) => Seen::Words(Box::new(shown)),
         Err(error) => Seen::Words(Box::new(Shown { headline: format!("{error:#}"), ..Shown::default() })),
     };
-    let watch = Watch::open(Stream::Out, Seat::Onlooker, Box::new(look), || {});
-    let (end, was_signalled) = (watch.ender(), Arc::new(AtomicBool::new(false)));
-    let signalled = Arc::clone(&was_signalled);
-    let _ = ctrlc::set_handler(move || {
-        signalled.store(true, Ordering::SeqCst);
-        end();
-    });
-    let left = watch.wait();
-    out::let_out();
-    let is_stopped = left == Left::ByInterrupt || was_signalled.load(Ordering::SeqCst);
-    Ok(if is_stopped { Answer::Stopped } else { Answer::Yes })
+    let left = Watch::look_on(Box::new(look));
+    Ok(if left == Left::ByInterrupt { Answer::Stopped } else { Answer::Yes })
 }
 
 fn looked(client: &mut Client, events: &Events) -> anyhow::Result<Shown> {

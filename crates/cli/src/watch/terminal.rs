@@ -30,11 +30,17 @@ static TAKEN: AtomicU8 = AtomicU8::new(0);
 impl Stream {
     /// Whether a view may be drawn there and keys be read.
     pub(crate) fn is_for_people(self) -> bool {
-        let is_terminal = match self {
+        self.is_terminal()
+            && io::stdin().is_terminal()
+            && std::env::var("TERM").is_ok_and(|term| term != "dumb")
+    }
+
+    /// Whether it is a terminal, which it is no more once that is gone.
+    pub(super) fn is_terminal(self) -> bool {
+        match self {
             Self::Out => io::stdout().is_terminal(),
             Self::Err => io::stderr().is_terminal(),
-        };
-        is_terminal && io::stdin().is_terminal() && std::env::var("TERM").is_ok_and(|term| term != "dumb")
+        }
     }
 
     fn writer(self) -> Box<dyn Write + Send> {

@@ -16,11 +16,13 @@ use crate::scratch;
 
 /// A terminal: the end at which a person sits, and the one that programs write to.
 fn terminal() -> (File, File) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    // Whoever is started has neither end but those that it is given, so that a terminal can be gone.
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&master).expect("it is ours");
     unlockpt(&master).expect("it opens");
     let name = ptsname(&master, Vec::new()).expect("it has a name");
-    let slave = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, rustix::fs::Mode::empty());
+    let slave =
+        rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, rustix::fs::Mode::empty());
     (File::from(master), File::from(slave.expect("programs can open it")))
 }
 
@@ -229,4 +231,28 @@ fn a_run_is_followed_in_a_view_that_leaves_its_table() {
     let (code, after) = seat.ended();
     assert!(code == Some(0) && after.contains("2 of 2 tasks done"), "{code:?} {after}");
     assert_eq!(crate::processes::ended(engine).code, Some(0));
+}
+
+#[test]
+fn a_view_of_a_service_ends_when_its_terminal_is_gone() {
+    let place = crate::serve::Place::new(scratch("serve-top-gone"), "serve-top-gone");
+    let mut service = place.serve(&[]);
+    let (mut master, slave) = terminal();
+    widen(&slave, 80);
+    let mut command = place.family.command(&place.dir, &["top"]);
+    command.env("TERM", "xterm").env_remove("NO_COLOR").env("SLACKLINE_SERVER", &place.socket);
+    let handle = || slave.try_clone().expect("a handle");
+    command.stdin(handle()).stdout(handle()).stderr(handle());
+    let mut top = command.spawn().expect("the program starts");
+    // Nobody but the program has that end any more.
+    drop((command, slave));
+    let (mut drawn, mut piece) = (String::new(), [0; 4096]);
+    while !drawn.contains("flows") {
+        let bytes = master.read(&mut piece).expect("it draws");
+        drawn.push_str(&String::from_utf8_lossy(&piece[..bytes]));
+    }
+    drop(master);
+    until("it ends", || top.try_wait().expect("a child").is_some());
+    service.kill().expect("it can be killed");
+    service.wait().expect("it is gone");
 }

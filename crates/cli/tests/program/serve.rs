@@ -13,21 +13,21 @@ use crate::processes::{Family, pause, signal, until};
 use crate::runs::{prepared, results};
 
 /// A service of a test, and whoever asks it.
-struct Place {
-    dir: PathBuf,
-    family: Family,
-    socket: PathBuf,
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+    pub(crate) family: Family,
+    pub(crate) socket: PathBuf,
 }
 
 impl Place {
-    fn new(dir: PathBuf, test: &str) -> Self {
+    pub(crate) fn new(dir: PathBuf, test: &str) -> Self {
         // Paths of sockets are short.
         let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));
         Self { dir, family: Family::new(test), socket }
     }
 
     /// Starts the service with two slots, and waits until it answers.
-    fn serve(&self, more: &[&str]) -> Child {
+    pub(crate) fn serve(&self, more: &[&str]) -> Child {
         self.serve_on(&[&["--slots", "2"], more].concat())
     }
 
@@ -53,25 +53,25 @@ impl Place {
         made
     }
 
-    fn ask(&self, args: &[&str]) -> Ran {
+    pub(crate) fn ask(&self, args: &[&str]) -> Ran {
         let mut command = self.family.command(&self.dir, args);
         command.env("SLACKLINE_SERVER", &self.socket).env_remove("SLACKLINE_TOKEN");
         crate::ran(&command.output().expect("the program starts"))
     }
 
-    fn done(&self, args: &[&str]) -> String {
+    pub(crate) fn done(&self, args: &[&str]) -> String {
         let ran = self.ask(args);
         assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.out, ran.err);
         ran.out
     }
 
-    fn refused(&self, args: &[&str]) -> String {
+    pub(crate) fn refused(&self, args: &[&str]) -> String {
         let ran = self.ask(args);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
         ran.err
     }
 
-    fn shown(&self, number: &str) -> Value {
+    pub(crate) fn shown(&self, number: &str) -> Value {
         serde_json::from_str(&self.done(&["status", number, "--format", "json"]))
             .expect("the document is JSON")
     }
