@@ -46,14 +46,24 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
 /// # Errors
 /// What is wrong with it, with its lines.
 pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
+    read(submit, since).map(|(draft, _)| draft)
+}
+
+/// The same, and what is said of deadlines of the submission that had passed then, which count as if they were then.
+fn read(submit: &Submit, since: Moment) -> Result<(Draft, Option<String>), String> {
     let start = clock::local(since);
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
     let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
     let mut draft = read.map_err(|error| error.to_string())?.draft;
     draft.start.get_or_insert(start);
-    set_deadlines(&deadlines(submit.deadlines.iter())?, &mut draft).map_err(|error| error.to_string())?;
-    Ok(draft)
+    let deadlines = deadlines(submit.deadlines.iter())?;
+    let late = set_deadlines(&deadlines, &mut draft).map_err(|error| error.to_string())?;
+    let passed = late.first().map(|deadline| {
+        let (flow, when) = (&deadline.flow, &deadline.when);
+        format!("deadlines: {flow}: found {when}, which has passed, expected a time to come")
+    });
+    Ok((draft, passed))
 }
 
 /// The flows of a file, those that recur in it one by one.
@@ -79,7 +89,7 @@ fn first(draft: &Draft, since: Moment) -> Option<Moment> {
 pub fn check(submit: &Submit, now: Moment) -> Result<Checked, String> {
     let name = file_of(submit);
     // Conversions of times are filled when it is submitted again; here they stand for themselves.
-    let draft = draft(submit, now)?;
+    let (draft, passed) = read(submit, now)?;
     if draft.flows.is_empty() {
         return Err(format!("{name}: found no flows, expected at least one"));
     }
@@ -95,7 +105,7 @@ pub fn check(submit: &Submit, now: Moment) -> Result<Checked, String> {
         return Err(format!("directory: found {found}, expected an absolute path"));
     }
     let waits_for_files = submit.when_inputs || !submit.when.is_empty();
-    Ok(Checked { name: usual_name(submit), waits_for_files, due: first(&draft, now) })
+    Ok(Checked { name: usual_name(submit), waits_for_files, due: first(&draft, now), passed })
 }
 
 /// What a submission is called where nothing is said: as its file, with the values of parameters that are set.
@@ -180,6 +190,11 @@ jobs = [
         assert!(wrong(Submit { deadlines, ..submit() }).contains("found flow \"g\", expected f"));
         let deadlines = BTreeMap::from([("f".to_owned(), "soon".to_owned())]);
         assert!(wrong(Submit { deadlines, ..submit() }).starts_with("deadlines: f: found"));
+        let deadlines = BTreeMap::from([("f".to_owned(), "1970-01-01T00:00:00Z".to_owned())]);
+        let late = Submit { deadlines, ..submit() };
+        assert_eq!(check(&late, 0).unwrap().passed, None);
+        let passed = check(&late, SECOND).unwrap().passed.unwrap();
+        assert!(passed.starts_with("deadlines: f: found 1970-01-01T00:00:00Z, which has passed"), "{passed}");
         let relative = Submit { directory: Some("x".into()), ..submit() };
         assert!(wrong(relative).contains("expected an absolute path"));
         let parameters = BTreeMap::from([("nigth".to_owned(), "1".to_owned())]);

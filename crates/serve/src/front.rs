@@ -158,13 +158,14 @@ impl Front {
     /// What is asked when something is changed: a deadline is read as counted from when the flow was released.
     ///
     /// # Errors
-    /// A deadline that is none.
+    /// A deadline that is none, or has passed.
     pub fn change(&self, number: u64, change: Change, of: &Submission) -> Result<Ask, Refusal> {
         let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
         let release =
             of.flows.iter().filter(|flow| change.flow.as_ref().is_none_or(|name| *name == flow.flow));
         let release = release.map(|flow| flow.release).min().unwrap_or(of.submitted);
-        let deadline = change.deadline.as_deref().map(|when| crate::times::deadline(when, release));
+        let deadline =
+            change.deadline.as_deref().map(|when| crate::times::deadline(when, release, self.now()));
         let deadline = deadline.transpose().map_err(invalid)?;
         Ok(Ask::Change { number, change, deadline })
     }

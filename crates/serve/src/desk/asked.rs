@@ -86,6 +86,8 @@ pub struct Checked {
     pub waits_for_files: bool,
     /// The first deadline of its flows, if it is submitted now.
     pub due: Option<Moment>,
+    /// What is wrong with a deadline that it is sent with, if that has passed: it is not taken in.
+    pub passed: Option<String>,
 }
 
 /// What is answered.
@@ -167,6 +169,30 @@ fn allowed(who: &Who, ask: &Ask) -> Result<(), Refusal> {
     refused(RefusalKind::Forbidden, format!("{name} has the role {has}, expected {needs}"))
 }
 
+/// A submission, or a flow of it, in words.
+fn named(number: u64, flow: Option<&str>) -> String {
+    flow.map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"))
+}
+
+/// What is said when a submission is let go, or a flow of it, as it is held now: where flows of it are held by themselves it is they that
+/// are let go, and where nothing is held nothing is different.
+fn let_go(number: u64, flow: Option<&str>, entry: &Entry) -> String {
+    let is_held = match flow {
+        Some(flow) => entry.held || entry.held_flows.contains(flow),
+        None => entry.held,
+    };
+    let alone: Vec<&String> = entry.held_flows.iter().collect();
+    match (flow, alone.as_slice()) {
+        _ if is_held => format!("{} is let go", named(number, flow)),
+        (None, [_, ..]) => {
+            let (flows, are) =
+                (slackline_model::names::listed(&alone), if alone.len() > 1 { "are" } else { "is" });
+            format!("{flows} of {number} {are} let go; the rest of it was not held")
+        }
+        (Some(_), _) | (None, []) => format!("{} was not held", named(number, flow)),
+    }
+}
+
 impl Desk {
     /// Answers what somebody asks.
     ///
@@ -242,6 +268,10 @@ impl Desk {
                 let accepted = Accepted { number, name, message, next: None, prediction: None };
                 return Ok(Answer::Accepted(Box::new(accepted)));
             }
+        }
+        // What was taken in already and is sent again may have a deadline that has passed since.
+        if let Some(problem) = checked.passed {
+            return refused(RefusalKind::Invalid, problem);
         }
         self.has_room(now, &who.name)?;
         if submit.schedule.is_some() {
@@ -441,7 +471,7 @@ impl Desk {
         self.own(who, number)?;
         self.known(number, flow.as_deref())?;
         out.records.push(Record::Cancelled { number, flow: flow.clone(), why: None });
-        let what = flow.as_ref().map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"));
+        let what = named(number, flow.as_deref());
         match flow {
             None => self.cancel_all(now, (number, None), out),
             Some(flow) => {
@@ -465,15 +495,16 @@ impl Desk {
         self.own(who, number)?;
         self.known(number, flow.as_deref())?;
         out.records.push(Record::Held { number, flow: flow.clone(), held });
-        let what = flow.as_ref().map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"));
+        let message = match self.entries.get(&number) {
+            Some(entry) if !held => let_go(number, flow.as_deref(), entry),
+            _ => {
+                let what = named(number, flow.as_deref());
+                format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
+            }
+        };
         self.set_held(number, flow, held);
         self.sort_in(number);
         self.stand_all(number, out);
-        let message = if held {
-            format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
-        } else {
-            format!("{what} is let go")
-        };
         let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
         self.event(out, now, told);
         Ok(Answer::Done(message))
@@ -526,7 +557,7 @@ impl Desk {
         if self.entries.get(&number).is_some_and(|entry| entry.live.is_some()) {
             self.want_prediction(number, out);
         }
-        let what = flow.as_ref().map_or_else(|| number.to_string(), |flow| format!("{flow} of {number}"));
+        let what = named(number, flow.as_deref());
         let mut said = Vec::new();
         said.extend(deadline.map(|at| format!("its deadline is {}", timestamp(at))));
         said.extend(weight.map(|weight| format!("its weight is {weight}")));

@@ -1,6 +1,7 @@
 //! The desk by itself: a world of the tests carries out what it wants done, now or later, and may end and begin again at any
 //! moment with what was written down.
 
+mod asked;
 mod world;
 mod year;
 
