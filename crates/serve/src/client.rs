@@ -80,6 +80,11 @@ impl Server {
             None if name.is_empty() => return Err(wrong(name)),
             None => {
                 let path = Path::new(name);
+                if is_bare_address(name) && !path.exists() {
+                    return Err(ClientError::Server(format!(
+                        "server: found {name:?}, expected http://{name} or https://{name}, or the path of a socket that is there"
+                    )));
+                }
                 Target::Unix(if path.is_dir() { path.join(SOCKET) } else { path.to_owned() })
             }
         };
@@ -112,6 +117,12 @@ impl Server {
             Target::Tcp { host, port, .. } => format!("{host}:{port}"),
         }
     }
+}
+
+/// Whether a name is a host and a port, without how they are spoken to.
+fn is_bare_address(name: &str) -> bool {
+    let parts = name.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !host.contains('/'));
+    parts.is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
 
 fn wrong(name: &str) -> ClientError {
@@ -296,7 +307,10 @@ impl Client {
             Err(_) => return Err(ClientError::Foreign(self.server.name.clone(), status.to_string())),
         };
         let message = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if self.server.token.is_none() => {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+                // A socket knows its users by themselves.
+                if self.server.token.is_none() && self.server.is_remote() =>
+            {
                 format!("{message} (SLACKLINE_TOKEN has the token of whoever asks)")
             }
             _ => message,
@@ -454,6 +468,11 @@ mod tests {
         assert_eq!(of("http://a.b:70").unwrap(), ("a.b:70".to_owned(), tcp("a.b", 70, false)));
         assert_eq!(of("https://a.b/").unwrap(), ("a.b:443".to_owned(), tcp("a.b", 443, true)));
         assert_eq!(of("https://[::1]:8").unwrap(), ("[::1]:8".to_owned(), tcp("::1", 8, true)));
+        for bare in ["127.0.0.1:7070", "flows.example.org:443", "[::1]:8"] {
+            let refused = of(bare).unwrap_err().to_string();
+            assert!(refused.contains(&format!("expected http://{bare} or https://{bare}")), "{refused}");
+        }
+        assert_eq!(of("dir/x:7").unwrap(), unix(Path::new("dir/x:7")));
         for wrong in [
             "",
             "ftp://x",

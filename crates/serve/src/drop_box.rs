@@ -23,7 +23,8 @@ use slackline_local::clock;
 use slackline_local::run_as::{RunAs, act};
 
 use crate::api::Submit;
-use crate::desk::{Answer, Refusal, RefusalKind};
+use crate::core::Message;
+use crate::desk::{Answer, Refusal, RefusalKind, Trouble};
 use crate::front::Front;
 use crate::http::Say;
 use crate::run_files::refuse_shared;
@@ -31,6 +32,9 @@ use crate::who::{Role, Who};
 
 /// Time between two looks at a directory.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// One that cannot be dealt with is left alone for so many doublings of that at most: about a minute.
+const LONGEST: u32 = 6;
 
 /// A file that has changed within this time may still be written.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -52,16 +56,18 @@ pub struct DropBox {
 }
 
 impl DropBox {
-    /// Begins to look at a directory, which is made if it is not there.
+    /// Begins to look at a directory.
     ///
     /// # Errors
-    /// It cannot be made or written to.
+    /// It is not there, or files in it cannot be moved to where they go.
     pub fn open(dir: &Path, front: Front, say: Say) -> Result<Self, std::io::Error> {
         let named =
             |error: std::io::Error| std::io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
         let is_shared = !front.rights().are_of_root();
-        if is_shared || !dir.exists() {
-            fs::create_dir_all(dir).map_err(named)?;
+        // One that is made here would be one whose name was mistyped.
+        if !dir.is_dir() {
+            let kind = std::io::ErrorKind::NotFound;
+            return Err(named(std::io::Error::new(kind, "found no directory, expected one that is there")));
         }
         let dir = fs::canonicalize(dir).map_err(named)?;
         let owner = if is_shared { None } else { Some(trusted(&dir).map_err(std::io::Error::other)?) };
@@ -70,8 +76,15 @@ impl DropBox {
             for place in [SUBMITTED, REFUSED] {
                 fs::create_dir_all(dir.join(place)).map_err(named)?;
             }
+            try_moves(&dir).map_err(|error| {
+                let problem =
+                    format!("files in it cannot be moved to {SUBMITTED} and {REFUSED} below it: {error}");
+                named(std::io::Error::new(error.kind(), problem))
+            })?;
         }
-        let look = Looking { dir, owner, front, say, told: BTreeMap::new() };
+        let inode = fs::metadata(&dir).map_err(named)?.ino();
+        let (told, later) = (BTreeMap::new(), BTreeMap::new());
+        let look = Looking { dir, inode, owner, front, say, told, later, trouble: None };
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         let thread =
@@ -90,14 +103,60 @@ impl Drop for DropBox {
     }
 }
 
+/// Moves a file of its own as others are to be moved. What cannot be moved would be found again at each look.
+fn try_moves(dir: &Path) -> std::io::Result<()> {
+    let name = format!(".slackline-{}", std::process::id());
+    let mut at = dir.join(&name);
+    // One of a process that was killed and had the same number. Nothing is followed or written over.
+    let _ = fs::remove_file(&at);
+    fs::File::options().write(true).create_new(true).open(&at)?;
+    let moved = [SUBMITTED, REFUSED].into_iter().try_for_each(|place| {
+        let to = dir.join(place).join(&name);
+        fs::rename(&at, &to)?;
+        at = to;
+        Ok(())
+    });
+    let removed = fs::remove_file(&at);
+    moved.and(removed)
+}
+
+/// Why a file stays where it is.
+enum Stays {
+    /// It cannot be read or submitted now.
+    Now(String),
+    /// It is dealt with, and cannot be moved away.
+    Unmoved(String),
+}
+
+impl From<String> for Stays {
+    fn from(problem: String) -> Self {
+        Self::Now(problem)
+    }
+}
+
+/// A file that could not be dealt with, and is left alone for a while.
+struct Later {
+    /// How often it could not.
+    tries: u32,
+    /// For how many looks it is left alone.
+    looks: u32,
+    /// What is said, if it could not be moved away.
+    unmoved: Option<String>,
+}
+
 struct Looking {
     dir: PathBuf,
+    inode: u64,
     /// Whose the directory is, and of which group, where files run as their owner.
     owner: Option<(u32, u32)>,
     front: Front,
     say: Say,
     /// What was said last of a file that could not be dealt with.
     told: BTreeMap<PathBuf, String>,
+    /// Those that are left alone for a while.
+    later: BTreeMap<PathBuf, Later>,
+    /// What is wrong as the service says it.
+    trouble: Option<String>,
 }
 
 impl Looking {
@@ -132,15 +191,50 @@ impl Looking {
             entries.flatten().map(|entry| entry.path()).filter(|path| is_flow_file(path)).collect();
         files.sort();
         self.told.retain(|path, _| path.exists());
+        self.later.retain(|path, _| path.exists());
         for file in files {
             if stop.load(Ordering::SeqCst) {
                 return;
             }
+            if let Some(later) = self.later.get_mut(&file).filter(|later| later.looks > 0) {
+                later.looks -= 1;
+                continue;
+            }
             match self.take(&file) {
-                Ok(()) => drop(self.told.remove(&file)),
-                Err(problem) => self.tell(&file, &problem),
+                Ok(()) => {
+                    self.told.remove(&file);
+                    self.later.remove(&file);
+                }
+                Err(stays) => self.leave(&file, stays),
             }
         }
+        self.tell_trouble();
+    }
+
+    /// A file stays where it is: that is said once, and the more often it is so, the longer it is left alone.
+    fn leave(&mut self, file: &Path, stays: Stays) {
+        let (problem, unmoved) = match stays {
+            Stays::Now(problem) => (problem, None),
+            Stays::Unmoved(problem) => (problem.clone(), Some(format!("{}: {problem}", file.display()))),
+        };
+        self.tell(file, &problem);
+        let tries = self.later.get(file).map_or(0, |later| later.tries);
+        let looks = (1 << tries.min(LONGEST)) - 1;
+        self.later.insert(file.to_owned(), Later { tries: tries + 1, looks, unmoved });
+    }
+
+    /// Has the service say that files cannot be moved away, or that they can again.
+    fn tell_trouble(&mut self) {
+        let trouble = self.later.values().find_map(|later| later.unmoved.clone());
+        if trouble == self.trouble {
+            return;
+        }
+        // The service may be about to end.
+        let _ = self.front.questions.send(Message::Trouble(Trouble::Watch(self.inode), trouble.clone()));
+        if let Some(trouble) = trouble.clone() {
+            let _ = self.front.questions.send(Message::Happened("service", trouble));
+        }
+        self.trouble = trouble;
     }
 
     /// Says something of a file, once.
@@ -155,7 +249,7 @@ impl Looking {
     ///
     /// # Errors
     /// Why it stays where it is.
-    fn take(&self, file: &Path) -> Result<(), String> {
+    fn take(&self, file: &Path) -> Result<(), Stays> {
         // What is looked at is what is read: neither a link nor a pipe.
         let opened = rustix::fs::open(
             file,
@@ -219,24 +313,29 @@ impl Looking {
                 let number = accepted.number.map_or_else(String::new, |number| format!("{number}-"));
                 self.moved(file, SUBMITTED, &format!("{number}{name}"))
             }
-            Ok(_) => Err("found another answer, expected that it is submitted".to_owned()),
+            Ok(_) => Err("found another answer, expected that it is submitted".to_owned().into()),
             Err(Refusal { kind: RefusalKind::TooMany(_) | RefusalKind::Unavailable, message }) => {
-                Err(message)
+                Err(message.into())
             }
             Err(Refusal { message, .. }) => self.refuse(file, &name, &message),
         }
     }
 
-    fn refuse(&self, file: &Path, name: &str, why: &str) -> Result<(), String> {
-        (self.say)(&format!("{}: refused: {why}", file.display()));
+    fn refuse(&self, file: &Path, name: &str, why: &str) -> Result<(), Stays> {
+        if !self.later.contains_key(file) {
+            (self.say)(&format!("{}: refused: {why}", file.display()));
+        }
         let beside = self.dir.join(REFUSED).join(format!("{name}.why"));
-        fs::write(&beside, format!("{why}\n")).map_err(|error| format!("{}: {error}", beside.display()))?;
+        fs::write(&beside, format!("{why}\n"))
+            .map_err(|error| Stays::Unmoved(format!("is refused, and {}: {error}", beside.display())))?;
         self.moved(file, REFUSED, name)
     }
 
-    fn moved(&self, file: &Path, place: &str, name: &str) -> Result<(), String> {
+    fn moved(&self, file: &Path, place: &str, name: &str) -> Result<(), Stays> {
         let to = self.dir.join(place).join(name);
-        fs::rename(file, &to).map_err(|error| format!("cannot be moved to {}: {error}", to.display()))
+        fs::rename(file, &to).map_err(|error| {
+            Stays::Unmoved(format!("is {place}, and cannot be moved to {}: {error}", to.display()))
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use slackline_local::clock;
+use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::api::Alert;
@@ -26,6 +27,18 @@ pub struct Hooks {
     pub command: Option<String>,
     /// An address that the alert is sent to as JSON (POST), `http://…` or `https://…`.
     pub address: Option<String>,
+}
+
+/// An address that alerts can be sent to.
+///
+/// # Errors
+/// What was expected instead.
+pub fn address(text: &str) -> Result<String, String> {
+    let is_one = |uri: &Uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
+    };
+    let found = text.parse().is_ok_and(|uri| is_one(&uri));
+    if found { Ok(text.to_owned()) } else { Err("expected http://HOST/… or https://HOST/…".to_owned()) }
 }
 
 impl Hooks {
@@ -160,6 +173,18 @@ mod tests {
         let (line, json) = heard.split_once('\n').unwrap();
         assert_eq!(line, "late 3 night/f anna it is \"late\"");
         assert_eq!(serde_json::from_str::<Alert>(json).unwrap(), alert());
+    }
+
+    #[test]
+    fn addresses_are_of_the_web() {
+        for good in ["http://a", "https://a.example:8443/hook?x=1", "http://[::1]:7/"] {
+            assert_eq!(address(good).as_deref(), Ok(good));
+        }
+        for wrong in
+            ["", "nourl", "a.example/hook", "ftp://a/", "http://", "https:///x", "mailto:a@b", "http://a b/"]
+        {
+            assert!(address(wrong).unwrap_err().starts_with("expected http://"), "{wrong}");
+        }
     }
 
     #[test]

@@ -28,6 +28,16 @@ impl Place {
         &self.0
     }
 
+    /// What was submitted, and what became of it.
+    pub fn log(&self) -> PathBuf {
+        self.0.join("service.log")
+    }
+
+    /// Whether a service has been at work there.
+    pub fn has_served(&self) -> bool {
+        self.log().exists()
+    }
+
     /// The state directory of the runs of a name; that of another user's has their name before it.
     pub fn run(&self, name: &str) -> PathBuf {
         self.0.join(if name.contains('/') { "users" } else { "flows" }).join(name)

@@ -1,7 +1,7 @@
 //! As whom flows run: all as the user of the service or, where root has started it, each as the user who has submitted it.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -162,6 +162,28 @@ impl Rights {
     }
 }
 
+/// Who could put something else in the place of a directory of this process's user: the first directory on the way to it, or it itself, to
+/// which others may write, and what that means. Groups of which nobody else need be a member are not looked at.
+pub fn shared(directory: &Path) -> Option<String> {
+    let (uid, gid) = (own(), rustix::process::getgid().as_raw());
+    directory.ancestors().enumerate().find_map(|(k, above)| {
+        let found = fs::metadata(above).ok()?;
+        // In a directory such as /tmp files of others cannot be replaced.
+        let is_kept = k > 0 && found.mode() & 0o1000 != 0;
+        let by_others = found.mode() & 0o002 != 0 || found.mode() & 0o020 != 0 && found.gid() != gid;
+        let who = match found.uid() {
+            owner if owner != uid && owner != 0 => format!("user {owner}"),
+            _ if by_others && !is_kept => "others".to_owned(),
+            _ => return None,
+        };
+        Some(format!(
+            "{}: {who} may write to {}, and could so have the service run what they like; chmod go-w, or another --state",
+            directory.display(),
+            above.display()
+        ))
+    })
+}
+
 /// The number of the user of this process.
 pub fn own() -> u32 {
     rustix::process::getuid().as_raw()
@@ -231,6 +253,26 @@ mod tests {
         assert!(matches!(rights.of_user(1_001, "anna"), RunsAs::Nobody(why) if why.contains("--engine ssh")));
         assert_eq!(rights.of_user(0, "root"), RunsAs::Root);
         assert!(!rights.of(&wanted("anna", Some(1_001))).unwrap_err().is_final);
+    }
+
+    #[test]
+    fn directories_to_which_others_may_write_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        let (above, state) = (dir.join("above"), dir.join("above/state"));
+        fs::create_dir_all(&state).unwrap();
+        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        set(&above, 0o755);
+        set(&state, 0o755);
+        assert_eq!(shared(&state), None);
+        set(&above, 0o777);
+        let told = shared(&state).unwrap();
+        assert!(told.contains(&format!("others may write to {}, and", above.display())), "{told}");
+        // Only its own files can somebody replace there.
+        set(&above, 0o1777);
+        assert_eq!(shared(&state), None);
+        set(&state, 0o1777);
+        assert!(shared(&state).unwrap().contains(&format!("write to {}, and", state.display())));
     }
 
     #[test]

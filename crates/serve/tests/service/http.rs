@@ -453,7 +453,37 @@ pub(super) fn drop_box(dir: &Path) {
     fs::rename(inbox.join("submitted/1-good.toml"), inbox.join("good.toml")).unwrap();
     let open = DropBox::open(&inbox, world.service.front().clone(), Arc::new(|_| {})).unwrap();
     until("submitted/1-good.toml");
+    // What cannot be moved away is said by the service until it can, and submitted once.
+    fs::remove_dir_all(inbox.join("submitted")).unwrap();
+    fs::write(inbox.join("submitted"), "in the way").unwrap();
+    drops(&[("good.toml", &good)]);
+    let trouble = || world.client(Role::Look).get::<Shown>("/api/v1/service").unwrap().trouble;
+    let until_trouble = |is_so: &dyn Fn(Option<&str>) -> bool| {
+        for _ in 0..6_000 {
+            if is_so(trouble().as_deref()) {
+                return;
+            }
+            slackline_local::clock::pause(Duration::from_millis(10));
+        }
+        panic!("it is {:?}", trouble());
+    };
+    until_trouble(&|told| {
+        told.is_some_and(|told| told.contains("good.toml: is submitted, and cannot be moved"))
+    });
+    fs::remove_file(inbox.join("submitted")).unwrap();
+    fs::create_dir(inbox.join("submitted")).unwrap();
+    until("submitted/1-good.toml");
+    until_trouble(&|told| told.is_none());
     drop(open);
+    let refused = |dir: &Path| {
+        let open = DropBox::open(dir, world.service.front().clone(), Arc::new(|_| {}));
+        open.err().unwrap().to_string()
+    };
+    assert!(refused(&dir.join("nowhere")).contains("nowhere: found no directory"));
+    assert!(!dir.join("nowhere").exists());
+    fs::remove_dir_all(inbox.join("refused")).unwrap();
+    fs::write(inbox.join("refused"), "in the way").unwrap();
+    assert!(refused(&inbox).contains("inbox"));
     let all: Submissions = world.client(Role::Look).get("/api/v1/submissions").unwrap();
     assert_eq!(all.submissions.len(), 1);
     assert!(inbox.join(".hidden.toml").exists() && inbox.join("note.txt").exists());
