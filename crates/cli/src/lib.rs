@@ -21,7 +21,8 @@
 //! - `service`: submissions of a service, in words;
 //! - `watch`: the live view of a run.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be resumed.
+//! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be resumed; 3 of
+//! `submit`: submitted, and not predicted.
 #![deny(clippy::unwrap_used)]
 
 mod args;

@@ -137,6 +137,11 @@ pub(crate) fn warn(line: impl Display) {
     talk(format_args!("warning: {line}"));
 }
 
+/// The same where there is something to be said.
+pub(crate) fn warn_if(line: Option<impl Display>) {
+    line.into_iter().for_each(warn);
+}
+
 /// Says why there is no result: every line of the message after the word that editors look for.
 pub(crate) fn error(error: &anyhow::Error) {
     for line in format!("{error:#}").lines() {

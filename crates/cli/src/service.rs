@@ -14,6 +14,11 @@ pub(crate) fn clock(at: Timestamp, now: Timestamp) -> String {
     at.strftime(form).to_string()
 }
 
+/// The same with the zone of the clock, where it is read beside times of others.
+pub(crate) fn clock_and_zone(at: Timestamp, now: Timestamp) -> String {
+    format!("{} {}", clock(at, now), at.to_zoned(TimeZone::system()).strftime("%Z"))
+}
+
 /// The same of a moment that may not be known.
 pub(crate) fn clock_if(at: Option<Timestamp>, now: Timestamp) -> String {
     at.map_or_else(String::new, |at| clock(at, now))
@@ -83,7 +88,10 @@ pub(crate) fn shown(
     let flows: Vec<shown::Flow> =
         live.iter().flat_map(|one| one.flows.iter().map(move |flow| shown_flow(one, flow, now))).collect();
     let waiting = queued.iter().map(|one| shown::Flow {
-        name: format!("{}/{}", one.number, one.name),
+        // Its flows are not known here.
+        name: one.number.to_string(),
+        of: one.name.clone(),
+        user: one.user.clone(),
         deadline: clock_if(one.deadline, now),
         verdict: if one.held { "held" } else { "queued" },
         ..shown::Flow::default()
@@ -118,6 +126,8 @@ fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
         flow.predicted_between.map(|[least, most]| format!("{} to {}", clock(least, now), clock(most, now)));
     shown::Flow {
         name: name(one, flow),
+        of: one.name.clone(),
+        user: one.user.clone(),
         done: flow.done as usize,
         total: flow.tasks as usize,
         at_work: flow.running as usize,

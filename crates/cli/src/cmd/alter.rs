@@ -1,6 +1,6 @@
 //! `cancel`, `hold`, `unhold`, `change` and `drain`: what is submitted, or the service, is to go on in another way.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use slackline_serve::api::{Change as Sent, Done};
 use slackline_serve::client::{Client, ClientError, query};
 
@@ -55,17 +55,19 @@ pub(crate) struct Unhold {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").args(["deadline", "weight", "priority"]).required(true).multiple(true))]
+#[command(override_usage = "slackline change [OPTIONS] <NUMBER>...")]
 #[command(after_help = "\
 Examples:
   slackline change 17 --deadline 06:30
   slackline change 17 --flow billing --weight 5 --priority 10
 
-A deadline is a duration after the release, a time of day, or a date and time. It counts from now on, for what is at work as well.")]
+A deadline is a duration after the release, the first such time of day after it, or a date and time, and has to be still to come. It counts from now on, for what is at work as well.")]
 pub(crate) struct Change {
     #[command(flatten)]
     which: Which,
     /// Another deadline
-    #[arg(long, value_name = "WHEN", required_unless_present_any = ["weight", "priority"])]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     deadline: Option<String>,
     /// Another weight
     #[arg(long, value_name = "N", value_parser = value::factor)]

@@ -51,7 +51,7 @@ pub(crate) enum Answer {
     No,
     /// A run was stopped from outside; the same command resumes it.
     Stopped,
-    /// What an agent says to the program that started it.
+    /// Something between: what an agent says to the program that started it, or a verb's help says.
     Code(u8),
 }
 

@@ -48,8 +48,9 @@ pub(crate) struct Queue {
     output: OutputArgs,
 }
 
-/// Characters that a table has for why a submission waits or failed.
-const WORD: usize = 72;
+/// Characters that a table has for why a submission waits or failed: at most so many, and so many before it has other columns.
+const WORD_MOST: usize = 100;
+const WORD_LEAST: usize = 24;
 
 /// Submissions of one request.
 const PAGE: usize = 1_000;
@@ -140,20 +141,39 @@ fn due((one, flow): &Row<'_>) -> Option<Timestamp> {
 fn word((one, flow): &Row<'_>, now: Timestamp) -> String {
     match flow {
         Some(flow) => match &flow.why {
-            Some(why) => shortened(&format!("{}: {why}", service::verdict(flow, now))),
+            Some(why) => format!("{}: {why}", service::verdict(flow, now)),
             None => service::verdict(flow, now).to_owned(),
         },
-        None => shortened(&service::status(one)),
+        None => service::status(one),
     }
 }
 
-/// As much of a text as a table has room for: `status` has all of it.
-fn shortened(text: &str) -> String {
+/// As much of a text as a table has room for, with the mark of what is left out: `status` has all of it.
+fn shortened(text: &str, most: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() <= WORD && line.len() == text.trim_end().len() {
+    if line.chars().count() <= most && line.len() == text.trim_end().len() {
         return line.to_owned();
     }
-    format!("{}…", line.chars().take(WORD).collect::<String>())
+    format!("{}…", line.chars().take(most.saturating_sub(1)).collect::<String>().trim_end())
+}
+
+/// The table of flows with words as long as there is room for beside the other columns, which say more.
+fn fitting(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
+    let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let words: Vec<String> = rows.iter().map(|row| shortened(&word(row, now), WORD_MOST)).collect();
+    let all = View { width: usize::MAX, colour: false, ..view.clone() };
+    let lines = flows_table(rows, &words, now).render(&all);
+    let needed = width(&lines);
+    let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0);
+    let room = longest.saturating_sub(needed.saturating_sub(view.width)).max(WORD_LEAST);
+    let with = |room: usize| {
+        let words: Vec<String> = words.iter().map(|word| shortened(word, room)).collect();
+        flows_table(rows, &words, now)
+    };
+    // Where columns have fallen away all the same there is room again.
+    let plain = View { colour: false, note: false, ..view.clone() };
+    let left = view.width.saturating_sub(width(&with(room).render(&plain)));
+    with(room + left).render(view)
 }
 
 fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> String {
@@ -163,14 +183,14 @@ fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> 
         return text;
     }
     text.push('\n');
-    text.push_str(&flows_table(&rows(all), service.now).render(view));
+    text.push_str(&fitting(&rows(all), service.now, view));
     if has_more {
         text.push_str("there are more: --limit N shows them\n");
     }
     text
 }
 
-fn flows_table(rows: &[Row<'_>], now: Timestamp) -> Table {
+fn flows_table(rows: &[Row<'_>], said: &[String], now: Timestamp) -> Table {
     let words = |name: &str, cell: &dyn Fn(&Row<'_>) -> String| {
         Column::words(name, rows.iter().map(cell).collect::<Vec<_>>())
     };
@@ -188,7 +208,7 @@ fn flows_table(rows: &[Row<'_>], now: Timestamp) -> Table {
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
         of_flow("at work", &|flow| flow.running.to_string()).rank(5),
-        words("status", &|row| word(row, now)).heading(""),
+        Column::words("status", said).heading(""),
     ])
 }
 
@@ -325,7 +345,7 @@ fn whole(one: &Submission, view: &View) -> String {
         return text;
     }
     let rows: Vec<Row<'_>> = one.flows.iter().map(|flow| (one, Some(flow))).collect();
-    text.extend(["\n", &flows_table(&rows, now).render(view)]);
+    text.extend(["\n", &fitting(&rows, now, view)]);
     for flow in one.flows.iter().filter(|flow| flow.cause.is_some()) {
         let cause = flow.cause.as_deref().unwrap_or_default();
         text.push_str(&fitted(&format!("{}: {cause}\n", flow.flow), view.width));
@@ -364,4 +384,40 @@ fn machines(all: &[Machine]) -> String {
         format!("{} with {}{away}", machine.machine, counted(machine.slots, "slot"))
     };
     all.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queued(number: u64, why: &str) -> Submission {
+        serde_json::from_value(serde_json::json!({
+            "number": number, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "queued",
+            "why": why, "held": false, "priority": 0, "flows": [], "deadline": "2026-03-02T10:00:00Z",
+        }))
+        .expect("a submission")
+    }
+
+    #[test]
+    fn a_long_reason_is_shortened_before_columns_fall_away() {
+        let long = format!("waits for {}/ready, which is not there", "/data/incoming".repeat(8));
+        let all = [queued(7, &long), queued(8, "held")];
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
+        let shown = |width: usize| fitting(&rows(&all), now, &View { width, ..View::default() });
+        for width in [130, 160, 220] {
+            let table = shown(width);
+            let widest = table.lines().map(|line| line.chars().count()).max().expect("lines");
+            assert!(widest <= width && !table.contains("too narrow"), "{width}: {table}");
+            assert!(table.contains("queued: waits for /da") && table.contains('…'), "{table}");
+        }
+        // Of what says little columns go first, and the reason is not cut to nothing.
+        assert!(
+            shown(80).contains("queued: waits for /data") && shown(80).contains("too narrow"),
+            "{}",
+            shown(80)
+        );
+        let short = [queued(7, "held")];
+        let table = fitting(&rows(&short), now, &View { width: 200, ..View::default() });
+        assert!(table.contains("queued: held") && !table.contains('…'), "{table}");
+    }
 }

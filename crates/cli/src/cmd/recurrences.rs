@@ -77,8 +77,13 @@ fn table(all: &[Recurrence]) -> Table {
         words("name", &|one| one.name.clone()),
         words("schedule", &|one| one.schedule.cron.clone()),
         words("zone", &|one| one.schedule.zone.clone().unwrap_or_default()).rank(2),
-        words("next", &|one| if one.paused { "paused".to_owned() } else { service::clock_if(one.next, now) }),
-        words("last", &|one| service::clock_if(one.last, now)).rank(1),
+        words("next", &|one| match one.next.filter(|_| !one.paused) {
+            Some(next) => service::clock_and_zone(next, now),
+            None if one.paused => "paused".to_owned(),
+            None => String::new(),
+        }),
+        words("last", &|one| one.last.map_or_else(String::new, |last| service::clock_and_zone(last, now)))
+            .rank(1),
         words("overlap", &|one| overlap(one.overlap).to_owned()).rank(3),
         words("user", &|one| one.user.clone()).rank(4),
     ])

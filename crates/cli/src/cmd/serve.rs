@@ -1,6 +1,7 @@
 //! `serve`: the scheduler that stays.
 
 use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +10,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
-use slackline_local::clock;
 use slackline_local::run_as::is_root;
+use slackline_local::{LogError, clock};
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
-use slackline_serve::core::{Service, Setup};
+use slackline_serve::core::{Service, Setup, StartError};
 use slackline_serve::desk::Limits;
 use slackline_serve::drop_box::DropBox;
-use slackline_serve::hooks::Hooks;
+use slackline_serve::hooks::{self, Hooks};
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
 use slackline_serve::place::Place;
-use slackline_serve::rights::{Rights, own};
+use slackline_serve::rights::{Rights, own, shared};
 use slackline_serve::users;
 use slackline_serve::who::Role;
 
@@ -29,6 +30,9 @@ use crate::args::server::STATE;
 use crate::args::{EngineFlags, PolicyTimeout, policy, value};
 use crate::defaults::Defaults;
 use crate::{input, out};
+
+/// How often it is tried to begin where another service is at work, which may be about to end; a second each.
+const TRIES: u32 = 10;
 
 /// Time between two looks whether it is to end.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -46,7 +50,8 @@ Flows come by `slackline submit`, with --watch from files in a directory, and by
 address of --listen, where / is a page to look at and /openapi.json says what else there is. docs/serve.md tells it all.
 
 Flows run as the user who started it; if that is root, each as the user of this machine who has submitted it. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
-goes on where it was when it is started again, and nothing that is done is done twice.")]
+goes on where it was when it is started again, and nothing that is done is done twice. Started while the one before is about to end, it \
+waits up to ten seconds for that.")]
 pub(crate) struct Serve {
     /// Where the service keeps its files [default: serve, below the directory of runs]
     #[arg(long, value_name = "DIR", help_heading = "Service")]
@@ -80,7 +85,7 @@ pub(crate) struct Serve {
 
     /// Directory whose files are submitted as they appear; may be given several times
     ///
-    /// A file is taken once it has not changed for two seconds (or was renamed into place), and moved to `submitted` or `refused`
+    /// It has to be there, and files in it have to be the service's to move. A file is taken once it has not changed for two seconds (or was renamed into place), and moved to `submitted` or `refused`
     /// below, there with the reason beside it.
     #[arg(long, value_name = "DIR", help_heading = "Service")]
     watch: Vec<PathBuf>,
@@ -125,7 +130,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "COMMAND", help_heading = "Alerts")]
     on_alert: Option<String>,
     /// Address that alerts are sent to as JSON (POST)
-    #[arg(long, value_name = "URL", help_heading = "Alerts")]
+    #[arg(long, value_name = "URL", value_parser = hooks::address, help_heading = "Alerts")]
     alert_to: Option<String>,
 
     #[command(flatten)]
@@ -195,7 +200,8 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
     let rights = args.rights(setup.engine.name())?;
     rights.prepare(&place).map_err(anyhow::Error::msg)?;
-    let service = Service::start_with(&setup, &rights)?;
+    out::warn_if(shared(place.root()).filter(|_| !rights.are_of_root()));
+    let service = args.started(&setup, &rights)?;
     let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     let boxes = args
         .watch
@@ -258,6 +264,30 @@ impl Serve {
             zone,
             says: Arc::new(|line: &str| out::talk(line)),
         })
+    }
+
+    /// Starts the service. One that was told to end just now has a while to do so; one that goes on answering is not about to.
+    fn started(&self, setup: &Setup, rights: &Rights) -> anyhow::Result<Service> {
+        let socket = self.socket.clone().unwrap_or_else(|| setup.place.socket());
+        let mut answers = 0;
+        for k in 1.. {
+            // Each try looks for a second.
+            match Service::start_with(setup, rights) {
+                Err(StartError::Log(LogError::Busy { .. })) if k < TRIES && answers < 2 => {}
+                Err(StartError::Log(error @ LogError::Busy { .. })) => {
+                    return Err(error).context("another service is at work there, and does not end");
+                }
+                started => return Ok(started?),
+            }
+            if k == 1 {
+                let state = setup.place.root().display();
+                out::talk(format_args!(
+                    "{state}: another service is at work there; waiting {TRIES} s for it to end"
+                ));
+            }
+            answers = if UnixStream::connect(&socket).is_ok() { answers + 1 } else { 0 };
+        }
+        unreachable!("invariant: the last try is answered")
     }
 
     /// As whom flows run.

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 use slackline::report::number::{counted, duration};
+use slackline_local::clock;
 use slackline_serve::api::{
-    Accepted, CatchUp, ForEach, IfLate, Overlap, Prediction, Remedy, Schedule, State, Submission,
+    Accepted, CatchUp, ForEach, IfLate, Overlap, Prediction, Remedy, Schedule, Service, State, Submission,
     Submit as Sent,
 };
 use slackline_serve::client::{Client, ClientError, query};
@@ -19,11 +21,22 @@ use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, ServerFlags, value};
+use crate::clock::Stopwatches;
 use crate::defaults::Defaults;
 use crate::{out, service};
 
-/// The longest that one request waits for something, seconds.
-const WAIT: &str = "300";
+/// The longest that one request waits, and that a prediction is waited for, seconds.
+const WAIT: f64 = 300.0;
+/// Between two looks at what has not begun, or is not predicted yet, seconds: they become longer.
+const STEP_LEAST: f64 = 0.05;
+const STEP_MOST: f64 = 2.0;
+/// What is over within so many seconds is not worth being said.
+const SOON: f64 = 1.0;
+/// The service has looked twice for files by then, seconds.
+const FILES: f64 = 5.0;
+
+/// The exit code of what is submitted while it is not known whether it is going to be late.
+const UNDECIDED: u8 = 3;
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
@@ -38,7 +51,11 @@ is. What is answered is on disk there. With --schedule it recurs: its five field
 and day of week; a time that clocks leave out when they are put forward comes as much later, and one that \
 there is twice counts once.
 
-Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused.")]
+With --wait-for-prediction and --if-late reject it is waited for the prediction, for five minutes at most, and not where \
+none can come: it is held, the service drains, or files are missing. What it waits for is said.
+
+Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused, \
+3 submitted, but nothing was predicted: it stays in the queue, or on its way.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Submit {
     /// Flow file, whose jobs say what they run; - for standard input
@@ -59,7 +76,7 @@ pub(crate) struct Submit {
     each: Option<(String, String)>,
     /// A deadline; may be given several times
     ///
-    /// WHEN is a duration after its release, a time of day, or a date and time.
+    /// WHEN is a duration after its release, a time of day, or a date and time, which has to be still to come.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = pair, help_heading = "Policy")]
     deadline: Vec<(String, String)>,
     /// The higher, the sooner it is taken from the queue
@@ -86,6 +103,8 @@ pub(crate) struct Submit {
     #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule", help_heading = "When")]
     zone: Option<String>,
     /// What is done about times at which the service was not there
+    ///
+    /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
     #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = Listed::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
     catch_up: CatchUp,
     /// What is done when one of its name is not over
@@ -95,10 +114,10 @@ pub(crate) struct Submit {
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
     key: Option<String>,
     /// Wait until it is over
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait: bool,
     /// Wait until it is said when it is going to be done, and what it means for others
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
     wait_for_prediction: bool,
     /// Print the number of the submission alone
     #[arg(long, short, help_heading = "Output")]
@@ -122,37 +141,216 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
     }
     let sent = args.sent()?;
     let mut client = args.server.client(defaults.state())?;
-    let wait = (args.wait_for_prediction || args.if_late == IfLate::Reject).then_some(WAIT);
-    let path = format!("/api/v1/submissions{}", query(&[("wait", wait)]));
-    let accepted: Accepted = client.post(&path, Some(&sent))?;
-    let is_left_out = accepted.number.is_none() && accepted.next.is_none();
-    let is_rejected =
-        args.if_late == IfLate::Reject && accepted.prediction.as_ref().is_some_and(Prediction::is_late);
-    let over = match accepted.number.filter(|_| args.wait || is_rejected) {
-        Some(number) => Some(until_over(&mut client, number)?),
-        // It may have failed before anything could be predicted of it.
-        None => match accepted.number.filter(|_| wait.is_some() && accepted.prediction.is_none()) {
-            Some(number) => Some(client.get::<Submission>(&format!("/api/v1/submissions/{number}"))?),
-            None => None,
-        },
+    let mut accepted: Accepted = client.post("/api/v1/submissions", Some(&sent))?;
+    let mut said = Said { args, text: String::new() };
+    said.accepted(&accepted)?;
+    let awaited = match accepted.number.filter(|_| args.wait || args.looks()) {
+        Some(number) => args.awaited(&mut client, number, &mut said)?,
+        None => Awaited::default(),
     };
-    args.tell(&accepted, over.as_ref())?;
-    let is_bad =
-        over.is_some_and(|one| matches!(one.state, State::Failed | State::Cancelled | State::Rejected));
-    Ok(if is_left_out || is_bad { Answer::No } else { Answer::Yes })
+    accepted.prediction.clone_from(&awaited.prediction);
+    said.end(&accepted, &awaited)?;
+    let over = awaited.shown.as_ref().map(|shown| shown.state).filter(|state| state.is_over());
+    Ok(match over {
+        Some(State::Done) => Answer::Yes,
+        Some(_) => Answer::No,
+        None if awaited.waits.is_some() => Answer::Code(UNDECIDED),
+        None if accepted.number.is_none() && accepted.next.is_none() => Answer::No,
+        None => Answer::Yes,
+    })
 }
 
-/// Waits until a submission is over, however long that takes, and through restarts of the service.
-fn until_over(client: &mut Client, number: u64) -> anyhow::Result<Submission> {
-    loop {
-        let path = format!("/api/v1/submissions/{number}{}", query(&[("wait", Some(WAIT))]));
-        match client.get::<Submission>(&path) {
-            Ok(shown) if shown.state.is_over() => return Ok(shown),
-            Ok(_) => {}
-            Err(ClientError::Unreachable(..) | ClientError::Broken(..)) => {
-                slackline_local::clock::pause(std::time::Duration::from_secs(1));
+/// What became of a submission while it was waited for.
+#[derive(Default)]
+struct Awaited {
+    /// As it was seen last.
+    shown: Option<Submission>,
+    prediction: Option<Prediction>,
+    /// Why nothing was predicted, if that was waited for in vain.
+    waits: Option<String>,
+}
+
+/// Why a submission has not begun.
+struct Reason {
+    words: String,
+    /// Whether it stays so until somebody does something about it.
+    stays: bool,
+}
+
+impl Submit {
+    /// Whether it is waited for the prediction.
+    fn looks(&self) -> bool {
+        self.wait_for_prediction || self.if_late == IfLate::Reject
+    }
+
+    /// Waits until a submission is over, through restarts of the service, or until it is predicted or known that it will not be. Whatever
+    /// it waits for itself is said.
+    fn awaited(&self, client: &mut Client, number: u64, said: &mut Said<'_>) -> anyhow::Result<Awaited> {
+        let watches = Stopwatches::new(1);
+        let (mut awaited, mut told, mut step) = (Awaited::default(), String::new(), 0.0);
+        loop {
+            let is_late = watches.seconds(0) > WAIT;
+            let path =
+                format!("/api/v1/submissions/{number}{}", query(&[("wait", Some(&format!("{step}")))]));
+            let reason = match client.get::<Submission>(&path) {
+                Ok(shown) => {
+                    if self.looks() && awaited.prediction.is_none() {
+                        awaited.prediction.clone_from(&shown.prediction);
+                        said.predicted(awaited.prediction.as_ref())?;
+                    }
+                    let is_over = shown.state.is_over();
+                    let reason =
+                        if is_over { None } else { self.reason(client, &shown, watches.seconds(0))? };
+                    awaited.shown = Some(shown);
+                    if is_over {
+                        return Ok(awaited);
+                    }
+                    reason
+                }
+                Err(error @ (ClientError::Unreachable(..) | ClientError::Broken(..))) => {
+                    clock::pause(Duration::from_secs(1));
+                    Some(Reason { words: error.to_string(), stays: true })
+                }
+                Err(error) => return Err(error.into()),
+            };
+            // What is late is rejected in a moment.
+            let is_rejected = self.if_late == IfLate::Reject
+                && awaited.prediction.as_ref().is_some_and(Prediction::is_late);
+            if !self.wait && awaited.prediction.is_some() && !is_rejected {
+                return Ok(awaited);
             }
-            Err(error) => return Err(error.into()),
+            if let Some(Reason { words, stays }) = reason {
+                if !self.wait && stays {
+                    return Ok(Awaited { waits: Some(words), ..awaited });
+                }
+                if words != told && (stays || watches.seconds(0) > SOON) {
+                    out::talk(format_args!("{number}: {words}"));
+                    told = words;
+                }
+            }
+            if !self.wait && is_late {
+                let words = format!("nothing was predicted within {}", duration(WAIT));
+                return Ok(Awaited { waits: Some(words), ..awaited });
+            }
+            let has_begun = awaited.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
+            let is_told = !self.looks() || awaited.prediction.is_some();
+            step = if has_begun && is_told { WAIT } else { (step * 1.5).clamp(STEP_LEAST, STEP_MOST) };
+        }
+    }
+
+    /// Why a submission waits, so many seconds after it was submitted.
+    fn reason(
+        &self,
+        client: &mut Client,
+        shown: &Submission,
+        seconds: f64,
+    ) -> anyhow::Result<Option<Reason>> {
+        let stays = |words: String| Ok(Some(Reason { words, stays: true }));
+        if shown.held {
+            return stays(format!("it is held (slackline unhold {})", shown.number));
+        }
+        if shown.state != State::Queued {
+            return Ok(None);
+        }
+        let service: Service = client.get("/api/v1/service")?;
+        if service.draining {
+            return stays("nothing new begins (slackline drain --undo)".to_owned());
+        }
+        let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
+        // When files come nobody knows, but those that are there are found within some seconds.
+        let waits_for_files = self.when_inputs || !self.when.is_empty();
+        Ok(Some(Reason { words, stays: waits_for_files && seconds > FILES }))
+    }
+
+    /// Says where times of something that recurs cannot be told apart.
+    fn remark_on_times(&self) {
+        let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
+        if self.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
+            out::warn(
+                "all times have the same parameters: each reads and writes the same paths, and does again only what has changed; \
+                 --set NAME=%Y-%m-%d tells them apart, if the file has such a parameter",
+            );
+        }
+    }
+}
+
+/// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a file.
+struct Said<'a> {
+    args: &'a Submit,
+    text: String,
+}
+
+impl Said<'_> {
+    fn is_document(&self) -> bool {
+        self.args.output.form() == Form::Json
+    }
+
+    fn add(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.args.output.file().is_some() {
+            self.text.push_str(text);
+            return Ok(());
+        }
+        // Whoever reads it may have seen enough; it is still waited for.
+        out::unless_closed(out::text(None, text))
+    }
+
+    /// It is submitted: the number is there before anything is waited for.
+    fn accepted(&mut self, accepted: &Accepted) -> anyhow::Result<()> {
+        let waits = accepted.number.is_some() && (self.args.wait || self.args.looks());
+        if waits && !self.args.quiet && (self.is_document() || self.args.output.file().is_some()) {
+            out::talk(&accepted.message);
+        }
+        self.args.remark_on_times();
+        if self.is_document() {
+            return Ok(());
+        }
+        if self.args.quiet {
+            let number = accepted.number.map_or_else(String::new, |number| format!("{number}\n"));
+            return self.add(&number);
+        }
+        let mut text = format!("{}\n", accepted.message);
+        if let Some(next) = accepted.next {
+            let now = Timestamp::now();
+            let (at, in_so_long) = (service::clock_and_zone(next, now), service::from_now(next, now));
+            let _ = writeln!(text, "next at {at} ({in_so_long})");
+        }
+        self.add(&text)
+    }
+
+    fn predicted(&mut self, prediction: Option<&Prediction>) -> anyhow::Result<()> {
+        match prediction.filter(|_| !self.is_document() && !self.args.quiet) {
+            Some(prediction) => self.add(&predicted(prediction, Timestamp::now())),
+            None => Ok(()),
+        }
+    }
+
+    fn end(mut self, accepted: &Accepted, awaited: &Awaited) -> anyhow::Result<()> {
+        let Awaited { shown, waits, .. } = awaited;
+        let over = shown.as_ref().filter(|shown| shown.state.is_over());
+        if self.is_document() {
+            let mut document = json!({ "accepted": accepted });
+            if let Some(shown) = over.or(shown.as_ref().filter(|_| waits.is_some())) {
+                document["submission"] = json!(shown);
+            }
+            if let Some(waits) = waits {
+                document["waits"] = json!(waits);
+            }
+            return out::text(self.args.output.file(), &format!("{document:#}\n"));
+        }
+        let text = match (over, waits) {
+            (Some(over), _) => ended(over, Timestamp::now()),
+            (None, Some(waits)) => format!("nothing is predicted: {waits}\n"),
+            (None, None) => String::new(),
+        };
+        match (self.args.quiet, waits) {
+            (false, _) => self.add(&text)?,
+            // Its exit code alone would leave people wondering.
+            (true, Some(_)) => out::talk(text.trim_end()),
+            (true, None) => {}
+        }
+        match self.args.output.file() {
+            Some(file) => out::text(Some(file), &self.text),
+            None => Ok(()),
         }
     }
 }
@@ -198,40 +396,6 @@ impl Submit {
             schedule,
             key: self.key.clone(),
         })
-    }
-
-    fn tell(&self, accepted: &Accepted, over: Option<&Submission>) -> anyhow::Result<()> {
-        if self.output.form() == Form::Json {
-            let said = match over {
-                Some(over) => json!({ "accepted": accepted, "submission": over }),
-                None => json!({ "accepted": accepted }),
-            };
-            return out::text(self.output.file(), &format!("{said:#}\n"));
-        }
-        if self.quiet {
-            let number = accepted.number.map_or_else(String::new, |number| format!("{number}\n"));
-            return out::text(self.output.file(), &number);
-        }
-        let now = Timestamp::now();
-        let mut text = format!("{}\n", accepted.message);
-        if let Some(next) = accepted.next {
-            let _ =
-                writeln!(text, "next at {} ({})", service::clock(next, now), service::from_now(next, now));
-        }
-        match (over, &accepted.prediction) {
-            (Some(over), prediction) if over.state.is_over() => {
-                if let Some(prediction) = prediction.as_ref().filter(|_| over.state == State::Rejected) {
-                    text.push_str(&predicted(prediction, now));
-                }
-                text.push_str(&ended(over, now));
-            }
-            (_, Some(prediction)) => text.push_str(&predicted(prediction, now)),
-            (_, None) if self.wait_for_prediction && accepted.number.is_some() => {
-                text.push_str("nothing is predicted before it begins\n");
-            }
-            _ => {}
-        }
-        out::text(self.output.file(), &text)
     }
 }
 

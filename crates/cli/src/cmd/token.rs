@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use slackline::report::{Column, Table};
@@ -26,7 +26,8 @@ Examples:
   slackline token --remove anna
 
 A token is shown once, when it is made; the service keeps a hash of it. It is sent as SLACKLINE_TOKEN by the verbs that ask a \
-service. What is added or removed here counts at once, without a restart of the service.")]
+service. What is added or removed here counts at once, without a restart of the service. The state directory has to be there: `slackline \
+serve` makes it.")]
 pub(crate) struct Token {
     /// Make a token for somebody, and print it
     #[arg(long, value_name = "NAME", requires = "role", conflicts_with = "remove")]
@@ -47,23 +48,30 @@ pub(crate) struct Token {
 
 pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
     let state = args.state.clone().unwrap_or_else(|| defaults.state().join(STATE));
-    let tokens = Tokens::new(Place::new(&state).tokens());
+    // A directory that is made here would be one whose name was mistyped.
+    if !state.is_dir() {
+        bail!(
+            "{}: found no directory, expected the state directory of a service: `slackline serve` makes it, or `mkdir` for tokens \
+             before that",
+            state.display()
+        );
+    }
+    let place = Place::new(&state);
+    let tokens = Tokens::new(place.tokens());
     match (&args.add, args.role, &args.remove) {
         (Some(name), Some(role), _) => {
-            std::fs::create_dir_all(&state)
-                .with_context(|| format!("{}: cannot be made", state.display()))?;
             if let Some(user) = &args.run_as
                 && Users::default().number(user).is_none()
             {
                 bail!("--run-as: found {user}, expected a user of this machine");
             }
+            if !place.has_served() {
+                out::warn(format_args!("{}: no service has been at work there yet", state.display()));
+            }
             let token = tokens.add_as(name, role, args.run_as.clone(), Timestamp::now())?;
             out::text(None, &format!("{token}\n"))?;
         }
         (_, _, Some(name)) => {
-            if !state.is_dir() {
-                bail!("{}: found no state of a service, expected one", state.display());
-            }
             tokens.remove(name)?;
             out::talk(format_args!("the token of {name} is removed"));
         }

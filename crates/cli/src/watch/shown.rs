@@ -28,6 +28,9 @@ pub(crate) struct Shown {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Flow {
     pub(crate) name: String,
+    /// Of a service: the name of its submission, and whose that is.
+    pub(crate) of: String,
+    pub(crate) user: String,
     pub(crate) done: usize,
     pub(crate) total: usize,
     pub(crate) at_work: usize,
@@ -169,6 +172,7 @@ fn flows(state: &StateOfRun) -> Vec<Flow> {
             verdict: verdict(flow, state.now),
             mood: mood(flow, state.now),
             jobs: flow.jobs.iter().map(job).collect(),
+            ..Flow::default()
         }
     };
     state.flows.iter().enumerate().map(flow).collect()

@@ -14,6 +14,7 @@
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
 //! - `serve`: the service, its verbs, and kill -9 of it;
+//! - `serve_asked`: what its verbs answer where something waits or is wrong;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `profiles`: clusters that do not do everything at once;
@@ -75,6 +76,7 @@ mod runs_watched;
 mod same;
 mod samples;
 mod serve;
+mod serve_asked;
 mod specifications;
 mod streams;
 mod tables;
