@@ -157,3 +157,28 @@ pub(crate) fn from_now(at: Timestamp, now: Timestamp) -> String {
     let seconds = at.duration_since(now).as_secs_f64();
     if seconds >= 0.0 { format!("in {}", duration(seconds)) } else { format!("{} ago", duration(-seconds)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_the_view_say_of_what_and_whose_they_are() {
+        let one: Submission = serde_json::from_value(serde_json::json!({
+            "number": 7, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "live",
+            "held": false, "priority": 0, "flows": [],
+        }))
+        .expect("a submission");
+        let flow = Flow { flow: "load".to_owned(), ..Flow::default() };
+        let row = shown_flow(&one, &flow, one.submitted);
+        assert_eq!([row.name, row.of, row.user], ["7/load", "night", "anna"]);
+    }
+
+    #[test]
+    fn a_clock_beside_times_of_others_has_its_zone() {
+        let at: Timestamp = "2026-03-01T10:00:00Z".parse().expect("a time");
+        let zone = at.to_zoned(TimeZone::system()).strftime("%Z").to_string();
+        assert_eq!(clock_and_zone(at, at), format!("{} {zone}", clock(at, at)));
+        assert!(!zone.is_empty());
+    }
+}

@@ -33,7 +33,7 @@ pub struct Submit {
     /// A parameter with several values: every flow that uses it becomes one for each of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_each: Option<ForEach>,
-    /// Deadlines, by flow: a duration such as `2h`, a time of day, or a date and time.
+    /// Deadlines, by flow, still to come: a duration such as `2h`, a time of day, or a date and time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deadlines: BTreeMap<String, String>,
     /// The higher, the sooner it is taken from the queue. What is at work is not stopped.
@@ -456,7 +456,7 @@ pub struct Change {
     /// The flow; all of them if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Another deadline: a duration after the release, a time of day, or a date and time.
+    /// Another deadline, still to come: a duration after the release, the first such time of day after it, or a date and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Another weight.

@@ -30,6 +30,8 @@ const WAIT: f64 = 300.0;
 /// Between two looks at what has not begun, or is not predicted yet, seconds: they become longer.
 const STEP_LEAST: f64 = 0.05;
 const STEP_MOST: f64 = 2.0;
+/// The same where only its end is waited for, of which the service tells.
+const STEP_LONG: f64 = 60.0;
 /// What is over within so many seconds is not worth being said.
 const SOON: f64 = 1.0;
 /// The service has looked twice for files by then, seconds.
@@ -234,7 +236,9 @@ impl Submit {
             }
             let has_begun = awaited.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
             let is_told = !self.looks() || awaited.prediction.is_some();
-            step = if has_begun && is_told { WAIT } else { (step * 1.5).clamp(STEP_LEAST, STEP_MOST) };
+            // Each look at what has not begun reads its file.
+            let most = if is_told || is_late { STEP_LONG } else { STEP_MOST };
+            step = if has_begun && is_told { WAIT } else { (step * 1.5).clamp(STEP_LEAST, most) };
         }
     }
 
@@ -252,7 +256,11 @@ impl Submit {
         if shown.state != State::Queued {
             return Ok(None);
         }
-        let service: Service = client.get("/api/v1/service")?;
+        let service: Service = match client.get("/api/v1/service") {
+            // That it has gone is found by the next look.
+            Err(ClientError::Unreachable(..) | ClientError::Broken(..)) => return Ok(None),
+            service => service?,
+        };
         if service.draining {
             return stays("nothing new begins (slackline drain --undo)".to_owned());
         }

@@ -158,13 +158,13 @@ fn flow_columns(flows: &[Flow]) -> Vec<Column> {
     let verdicts = flows.iter().map(|flow| Line::from(flow.verdict).style(colour(flow.mood))).collect();
     vec![
         Column::new("flow", 0, of(|flow| flow.name.clone())),
-        Column::new("of", 3, of(|flow| flow.of.clone())),
+        Column::new("of", 4, of(|flow| flow.of.clone())),
         Column::new("user", 6, of(|flow| flow.user.clone())),
         Column::new("", 8, of(|flow| bar(flow.done, flow.total))),
         Column::new("tasks", 1, of(|flow| format!("{}/{}", flow.done, flow.total))).right(),
         Column::new("at work", 7, of(|flow| some(flow.at_work as u64))).right(),
         Column::new("failed", 9, of(|flow| some(flow.failed))).right(),
-        Column::new("deadline", 4, of(|flow| flow.deadline.clone())).right(),
+        Column::new("deadline", 3, of(|flow| flow.deadline.clone())).right(),
         Column::new("completion", 2, of(|flow| flow.completion.clone())).right(),
         Column::new("most likely", 5, of(|flow| flow.between.clone())),
         Column::of_lines("", 0, verdicts),

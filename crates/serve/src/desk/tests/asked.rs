@@ -48,7 +48,7 @@ fn of_times_that_are_made_up_for_the_first_runs_all_do_or_the_last() {
     let states = |overlap: Overlap| {
         let mut world = World::new(Limits::default());
         let schedule = Some(Schedule { cron: "0 * * * *".into(), zone: None, catch_up: CatchUp::All });
-        let submit = api::Submit { schedule, overlap, ..submit("hourly") };
+        let submit = api::Submit { overlap, schedule, ..submit("hourly") };
         world.ask(&anna(), Ask::Submit(Box::new(submit), checked("hourly"))).unwrap();
         // The service is not there for three hours.
         world.now += minutes(3 * 60 + 1);
