@@ -225,6 +225,9 @@ pub struct Submission {
     /// What is expected of it, as it was said last; of one that is over, as it was said first. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
+    /// Why nothing is predicted of it, if it has not begun. Left out in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpredicted: Option<String>,
     /// The word of whoever sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -314,7 +317,8 @@ pub struct Flow {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// Why nothing more of it starts now, if it is for its user's quota of slots.
+    /// Why nothing more of it starts now, if it is for anything but want of slots: it is held, comes later, reads what another flow has
+    /// not made yet, no machine is there, or its user's tasks hold as many slots as they may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Its jobs; left out in lists.

@@ -3,7 +3,8 @@
 //! - [`Desk`]: the state; [`Ask`], [`Answer`], [`Refusal`]: what people ask of it; [`Heard`]: what comes back of what it had
 //!   done; [`Out`], [`Effect`]: what is to be written down and done;
 //! - `queue`: who is next; `live`: submissions whose flows are scheduled; `over`: those that are over; `recurring`: what comes again;
-//!   `asked`: answers; `quota`: whose tasks hold as many slots as they may; `replay`: the state as records have it.
+//!   `asked`: answers; `waits`: why something waits; `quota`: whose tasks hold as many slots as they may; `replay`: the state as records
+//!   have it.
 //!
 //! Whoever holds the desk writes its records down before anything else of the same call is done or answered
 //! ([`Out::records`]). Then whatever was acknowledged is there after any crash, and whatever was begun is known.
@@ -18,6 +19,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 mod view;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -13,7 +13,7 @@ use slackline::run::{
 };
 use slackline_local::LogError;
 use slackline_local::run_as::{RunAs, act};
-use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
 
 use crate::after;
@@ -256,9 +256,24 @@ fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
             deadline: flow.deadline.map(at),
             weight: flow.weight,
             jobs: jobs.collect(),
+            reads: reads(flow),
         }
     });
     Opened { number, started, flows: flows.collect(), unrunnable }
+}
+
+/// The outputs of other flows that a flow reads, by flow and job.
+fn reads(flow: &FlowDraft) -> Vec<(String, String)> {
+    let inputs = flow.jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
+    let named = inputs.filter_map(|input| input.strip_prefix('@')?.rsplit_once('/'));
+    let mut reads: Vec<(String, String)> = Vec::new();
+    for (other, job) in named.filter(|(other, _)| *other != flow.id) {
+        let read = (other.to_owned(), job.to_owned());
+        if !reads.contains(&read) {
+            reads.push(read);
+        }
+    }
+    reads
 }
 
 fn job_facts(

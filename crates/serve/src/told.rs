@@ -13,7 +13,7 @@ use slackline::run::{Look, look, so_far_together};
 use slackline_model::{FlowId, Instance, JobId};
 
 use crate::SECOND;
-use crate::api::{self, Explanation, Submission};
+use crate::api::{self, Explanation, FlowState, State, Submission};
 use crate::desk::{Answer, Ask, Refusal, RefusalKind};
 use crate::front::Front;
 use crate::run_files::act_as_owner;
@@ -62,20 +62,23 @@ impl Front {
         let looks = self.looks(who, &shown)?;
         let (instance, mut schedule) = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
         let is_over = shown.state.is_over();
-        if !is_over {
-            // What is not done may still be.
-            schedule.flows.retain(|row| row.completion.is_some());
-        }
         let name = format!("{number}/{flow}");
         let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
             return Err(invalid(format!(
                 "nothing is known of {flow} of {number} any more: another run has its state directory"
             )));
         };
+        let seen = shown.flows.iter().find(|one| one.flow == flow);
+        // A flow may be over while others of its submission are not.
+        let is_flow_over = is_over || seen.is_some_and(|seen| seen.state.is_over());
+        if !is_over {
+            // What is not done may still be.
+            schedule.flows.retain(|row| row.completion.is_some() || is_flow_over && row.flow == id);
+        }
         let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
         let explanation = explain(&instance, &schedule, id, job);
         let flows = flow_times(&instance, &schedule);
-        let open = (!is_over).then(|| self.open(&instance, id, (&shown, &flow), &looks));
+        let open = (!is_flow_over).then(|| self.open(&instance, id, (&shown, &flow), &looks));
         let told = Told {
             instance: &instance,
             policy: &schedule.policy,
@@ -91,10 +94,9 @@ impl Front {
         if !is_over {
             text.push_str(&self.at_work(who)?);
         }
-        if let Some(why) = shown.flows.iter().find(|one| one.flow == flow).and_then(|one| one.why.as_ref()) {
-            let rest = " (--slots-by-user): nothing more of theirs starts before one of them is done\n";
-            text.extend([why, rest]);
-            document["why"] = why.clone().into();
+        if let Some(why) = seen.and_then(why) {
+            text.extend(["why now: ", &why, "\n"]);
+            document["why"] = why.into();
         }
         Ok(Explanation { text, document })
     }
@@ -179,6 +181,7 @@ impl Front {
         let now = self.now().saturating_sub(began) as f64 / SECOND as f64;
         let mut open = Open { now, is_at_work: true, ..Open::default() };
         let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow) else { return open };
+        open.why.clone_from(&seen.why);
         for job in instance.flow(id).jobs() {
             let of = instance.job(job);
             let Some(seen) = seen.jobs.iter().find(|seen| seen.job == of.id) else { continue };
@@ -244,6 +247,15 @@ fn look_as_owner(state: &Path) -> Result<Option<Look>, String> {
     look(state).map_err(|error| error.to_string())
 }
 
+/// Why nothing more of a flow starts, or why it is over and not done.
+fn why(flow: &api::Flow) -> Option<String> {
+    match flow.state {
+        FlowState::Cancelled => Some("it was cancelled".to_owned()),
+        FlowState::Failed => flow.cause.clone(),
+        _ => flow.why.clone(),
+    }
+}
+
 /// The flow that is meant.
 fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
     let names: Vec<&str> = shown.flows.iter().map(|flow| flow.flow.as_str()).collect();
@@ -255,6 +267,9 @@ fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
                     format!("{} is over and never began: {why}", shown.number)
                 }
                 Some(why) => format!("{} has not begun: {why}", shown.number),
+                None if shown.state == State::Opening => {
+                    format!("{} has not begun: its inputs are being looked up", shown.number)
+                }
                 None => format!("{} has not begun", shown.number),
             },
         }),

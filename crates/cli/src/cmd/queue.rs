@@ -341,6 +341,9 @@ fn whole(one: &Submission, view: &View) -> String {
     if let Some(occurrence) = &one.occurrence {
         let _ = writeln!(text, "of {} at {}", occurrence.recurrence, service::clock(occurrence.at, now));
     }
+    if let Some(unpredicted) = &one.unpredicted {
+        text.push_str(&fitted(&format!("{unpredicted}\n"), view.width));
+    }
     if one.flows.is_empty() {
         return text;
     }

@@ -93,6 +93,8 @@ pub struct FlowFacts {
     pub weight: f64,
     /// Its jobs.
     pub jobs: Vec<JobFacts>,
+    /// The outputs of other flows of the submission that it reads, by flow and job: nothing of it starts before all are there.
+    pub reads: Vec<(String, String)>,
 }
 
 /// A job of a flow.
@@ -221,6 +223,8 @@ pub(super) struct Here {
     pub(super) deadline: Option<Moment>,
     pub(super) weight: f64,
     pub(super) jobs: Vec<api::Job>,
+    /// The outputs of other flows that it reads, by flow and job.
+    pub(super) reads: Vec<(String, String)>,
     pub(super) failed_attempts: u64,
     pub(super) completion: Option<Moment>,
     pub(super) expected: Option<Expected>,
@@ -246,7 +250,7 @@ impl Here {
     }
 
     fn of(facts: FlowFacts) -> Self {
-        let FlowFacts { flow, release, deadline, weight, jobs } = facts;
+        let FlowFacts { flow, release, deadline, weight, jobs, reads } = facts;
         let failed_attempts = jobs.iter().map(|job| job.job.failed_attempts).sum();
         Self {
             flow,
@@ -255,6 +259,7 @@ impl Here {
             deadline,
             weight,
             jobs: jobs.into_iter().map(|job| job.job).collect(),
+            reads,
             failed_attempts,
             completion: None,
             expected: None,
@@ -332,7 +337,12 @@ impl Entry {
 
     /// Whether nothing of a flow is to start.
     pub(super) fn is_held(&self, flow: &str) -> bool {
-        self.held || self.held_flows.contains(flow) || self.is_on_trial()
+        self.is_held_by_hand(flow) || self.is_on_trial()
+    }
+
+    /// Whether somebody holds a flow.
+    pub(super) fn is_held_by_hand(&self, flow: &str) -> bool {
+        self.held || self.held_flows.contains(flow)
     }
 
     /// Whether it may begin only if its deadlines are expected to hold, and that is not known yet.
@@ -694,7 +704,8 @@ impl Desk {
             if entry.alerted.iter().any(|(_, kind)| *kind == AlertKind::Late) {
                 continue;
             }
-            let (name, why) = (&entry.wanted.name, entry.why.as_deref().unwrap_or("it waits in the queue"));
+            let name = &entry.wanted.name;
+            let why = self.why(entry).unwrap_or_else(|| "it waits in the queue".to_owned());
             let message = format!(
                 "{name}: its first deadline {} has passed, and it has not begun: {why}",
                 timestamp(at)

@@ -86,6 +86,7 @@ pub(super) fn listed(one: &Submission) -> Submission {
         flows: one.flows.iter().map(flow).collect(),
         occurrence: one.occurrence.clone(),
         prediction: None,
+        unpredicted: None,
         key: one.key.clone(),
         ..*one
     }
@@ -119,6 +120,7 @@ mod tests {
             occurrence: None,
             ended: None,
             prediction: None,
+            unpredicted: None,
             key: None,
         }
     }

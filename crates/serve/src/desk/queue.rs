@@ -48,6 +48,11 @@ impl Queue {
         self.n_begun
     }
 
+    /// How many of a user are being opened or live.
+    pub(super) fn live_of(&self, user: &str) -> usize {
+        self.begun.get(user).copied().unwrap_or(0)
+    }
+
     /// When the next of those may be tried again that could not be opened.
     pub(super) fn next_try(&self) -> Option<Moment> {
         self.tries.first().map(|(at, _)| *at)
@@ -101,7 +106,7 @@ impl Queue {
 
     /// The first that may begin, of users that have not as many as they may.
     fn first(&self, limits: &Limits) -> Option<u64> {
-        let has_room = |user: &String| self.begun.get(user).copied().unwrap_or(0) < limits.live_by_user;
+        let has_room = |user: &String| self.live_of(user) < limits.live_by_user;
         let firsts =
             self.ready.iter().filter(|(user, _)| has_room(user)).filter_map(|(_, ready)| ready.first());
         firsts.min().map(|(_, number)| *number)

@@ -1,9 +1,6 @@
-//! Whether nothing more of a flow starts because its user's tasks hold as many slots as one user may.
+//! Slots that the tasks of each user hold, where one user may hold only so many.
 
-use super::live::Here;
-use super::{Desk, Entry};
-use crate::Moment;
-use crate::api::{self, FlowState};
+use super::Desk;
 
 impl Desk {
     /// Tasks of a submission hold so many slots more, or less. That is counted where there is a quota.
@@ -22,40 +19,12 @@ impl Desk {
         }
     }
 
-    /// Says of the flows of a submission that its user's quota is why nothing more of them starts, where that is so.
-    pub(super) fn tell_quota(&self, entry: &Entry, now: Moment, shown: &mut api::Submission) {
-        let (Some(most), Some(live)) = (self.facts.limits.slots_by_user, &entry.live) else { return };
-        let user = &entry.wanted.user;
+    /// That the tasks of a user hold as many slots as they may, if they do.
+    pub(super) fn why_quota(&self, user: &str) -> Option<String> {
+        let most = self.facts.limits.slots_by_user?;
         let held = self.held.get(user).copied().unwrap_or(0);
-        if held < most.into() {
-            return;
-        }
-        for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
-            if here.has_more_to_start(now) {
-                flow.why = Some(words(user, held));
-            }
-        }
-    }
-}
-
-fn words(user: &str, held: u64) -> String {
-    let slots = if held == 1 { "1 slot".to_owned() } else { format!("{held} slots") };
-    format!("{user}'s tasks hold {slots}, as many as one user may")
-}
-
-impl Here {
-    /// Whether a task of it could start if there were a slot for it: nothing holds it, and one is ready.
-    fn has_more_to_start(&self, now: Moment) -> bool {
-        let is_open = matches!(self.state, FlowState::Waiting | FlowState::Running) && self.release <= now;
-        is_open && self.jobs.iter().any(|job| self.is_ready(job))
-    }
-
-    /// Whether a task of a job waits for nothing but a slot.
-    fn is_ready(&self, job: &api::Job) -> bool {
-        let is_done = |phase: api::Phase| phase.done >= phase.tasks;
-        let has_rest = |phase: api::Phase| phase.done + phase.running < phase.tasks;
-        let mut before = self.jobs.iter().filter(|other| job.after.contains(&other.job));
-        let has_inputs = before.all(|before| is_done(before.maps) && is_done(before.reduces));
-        has_inputs && (has_rest(job.maps) || is_done(job.maps) && has_rest(job.reduces))
+        let slots = if held == 1 { "1 slot".to_owned() } else { format!("{held} slots") };
+        (held >= most.into())
+            .then(|| format!("{user}'s tasks hold {slots}, as many as one user may (--slots-by-user)"))
     }
 }

@@ -2,6 +2,7 @@
 //! moment with what was written down.
 
 mod asked;
+mod waits;
 mod world;
 mod year;
 
@@ -654,35 +655,6 @@ fn what_was_told_is_shown_after_a_restart_too() {
     assert_eq!((world.kept_alerts().len(), world.kept_alerts()[ALERTS - 1].name.as_str()), (ALERTS, "n0"));
     world.pass(minutes(120));
     assert_eq!(world.kept_alerts(), []);
-}
-
-#[test]
-fn a_quota_is_named_where_it_is_why_nothing_more_starts() {
-    let mut world = World::new(Limits { slots_by_user: Some(2), ..Limits::default() });
-    let bert = Who::new("bert", Role::Submit);
-    for name in ["a", "b"] {
-        let number = world.submit(&anna(), submit(name));
-        world.open(number, &[("f", 2, None)]);
-    }
-    world.submit(&bert, submit("c"));
-    world.open(3, &[("f", 2, None)]);
-    world.start(1, 0);
-    assert_eq!(world.flow(2, "f").why, None);
-    world.start(1, 0);
-    let why = Some("anna's tasks hold 2 slots, as many as one user may".to_owned());
-    assert_eq!(world.flow(2, "f").why, why);
-    assert_eq!(world.list()[1].flows[0].why, why, "lists say it too");
-    assert_eq!(world.flow(1, "f").why, None, "all of it is at work");
-    assert_eq!(world.flow(3, "f").why, None, "it is somebody else's");
-    world.ask(&anna(), Ask::Hold { number: 2, flow: None, held: true }).unwrap();
-    assert_eq!(world.flow(2, "f").why, None, "it waits because it is held");
-    world.ask(&anna(), Ask::Hold { number: 2, flow: None, held: false }).unwrap();
-    world.finish(1, 0);
-    assert_eq!(world.flow(2, "f").why, None);
-    world.start(2, 0);
-    assert_eq!(world.flow(2, "f").why, why);
-    world.stopped(1, "no journal");
-    assert_eq!(world.flow(2, "f").why, None);
 }
 
 /// Records as they were written before submissions had deadlines, what is over its jobs, and alerts their words.

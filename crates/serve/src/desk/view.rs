@@ -38,6 +38,7 @@ impl Here {
 }
 
 impl Desk {
+    /// A submission by itself: what follows from others is said by [`Desk::shown_among`].
     pub(super) fn shown(number: u64, entry: &Entry, now: Moment, is_whole: bool) -> api::Submission {
         let Entry { wanted, submitted, state, held, why, live, prediction, .. } = entry;
         let flows = live.iter().flat_map(|live| &live.flows);
@@ -58,16 +59,26 @@ impl Desk {
                 .map(|recurrence| api::Occurrence { recurrence, at: timestamp(wanted.since) }),
             ended: None,
             prediction: prediction.clone().filter(|_| is_whole),
+            unpredicted: None,
             key: wanted.submit.key.clone().filter(|_| wanted.recurrence.is_none()),
         }
+    }
+
+    /// A submission that is not over, with why it waits.
+    fn shown_among(&self, (number, entry): (u64, &Entry), now: Moment, is_whole: bool) -> api::Submission {
+        let mut shown = Self::shown(number, entry, now, is_whole);
+        shown.why = self.why(entry);
+        if is_whole {
+            shown.unpredicted = self.unpredicted(entry);
+        }
+        self.tell_waits((number, entry), now, &mut shown);
+        shown
     }
 
     /// A submission, whole.
     pub(super) fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
         if let Some(entry) = self.entries.get(&number) {
-            let mut shown = Self::shown(number, entry, now, true);
-            self.tell_quota(entry, now, &mut shown);
-            return Ok(shown);
+            return Ok(self.shown_among((number, entry), now, true));
         }
         self.ended.find(number).cloned().ok_or_else(|| Refusal {
             kind: RefusalKind::NotFound,
@@ -100,11 +111,7 @@ impl Desk {
         let open = open.filter(|(number, entry)| {
             is_wanted(entry.state, &entry.wanted.name, &entry.wanted.user, **number)
         });
-        let shown = |(&number, entry): (&u64, &Entry)| {
-            let mut shown = Self::shown(number, entry, now, false);
-            self.tell_quota(entry, now, &mut shown);
-            shown
-        };
+        let shown = |(&number, entry): (&u64, &Entry)| self.shown_among((number, entry), now, false);
         let mut found: Vec<api::Submission> = open.take(most).map(shown).collect();
         let ended = self.ended.iter().filter(|one| is_wanted(one.state, &one.name, &one.user, one.number));
         found.extend(ended.map(listed));

@@ -30,6 +30,8 @@ const TESTS: &[(&str, Test)] = &[
     ("flows_of_several_submissions_run_and_are_judged", several),
     ("a_flow_is_held_changed_let_go_and_cancelled", held),
     ("a_quota_of_slots_is_told_as_the_reason", quota),
+    ("what_keeps_a_flow_is_told_as_it_is", causes),
+    ("what_has_not_begun_says_why", queued),
     ("what_is_stopped_goes_on_and_nothing_is_done_twice", stopped),
     ("a_mended_file_replaces_one_that_fails_and_what_was_done_stays_done", mended),
     ("a_submission_that_would_be_late_is_not_begun", late),
@@ -214,13 +216,64 @@ fn quota(dir: &Path) {
     let service = Service::start(&Setup { limits, ..setup(dir) }).unwrap();
     let number = submit(&service, flow(dir, "a", "sleep 300", 2));
     let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
-    let why = "anna's tasks hold 1 slot, as many as one user may";
+    let why = "anna's tasks hold 1 slot, as many as one user may (--slots-by-user)";
     assert_eq!(shown.flows[0].why.as_deref(), Some(why));
     let told = service.front().explain(&anna(), number, None, None).unwrap();
-    assert!(told.text.contains(&format!("{why} (--slots-by-user)")), "{}", told.text);
+    let text = in_one_line(&told.text);
+    assert!(text.contains(&format!("why now: {why}")), "{}", told.text);
+    assert!(text.contains(&format!("1 at work; 1 task wait: {why}")), "{}", told.text);
+    assert!(!text.contains("for slots"), "{}", told.text);
     assert_eq!(told.document["why"], why);
     ask(&service, Ask::Cancel { number, flow: None }).unwrap();
     over(&service, number);
+    service.stop().unwrap();
+}
+
+/// A text without its line breaks and indents.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What keeps a flow is told as it is, whether that is another flow, somebody who holds it, or nothing any more.
+fn causes(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let mut both = flow(dir, "load", "sleep 300", 1);
+    both.document.push_str(
+        "[[flows]]\nid = 'ship'\njobs = [{ id = 'k', run = { mapper = 'cat', inputs = ['@load/j'], output = 'out-ship' } }]\n",
+    );
+    let number = submit(&service, both);
+    until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
+    let told = |what: &str| {
+        let told = service.front().explain(&anna(), number, Some("ship"), None).unwrap();
+        let text = in_one_line(&told.text);
+        assert!(text.contains(&format!("why now: {what}")), "{}", told.text);
+        assert!(!text.contains("for slots"), "{}", told.text);
+        assert_eq!(told.document["why"], what);
+        text
+    };
+    let why = "the output of load/j is not there yet";
+    assert!(told(why).contains(&format!("k map waits: {why}")));
+    let of_ship = || Some("ship".to_owned());
+    ask(&service, Ask::Hold { number, flow: of_ship(), held: true }).unwrap();
+    let why = format!("nothing of it starts until it is let go (slackline unhold {number})");
+    assert!(told(&why).contains(&format!("k map waits: {why}")));
+    ask(&service, Ask::Cancel { number, flow: of_ship() }).unwrap();
+    assert!(!told("it was cancelled").contains("not done yet"));
+    ask(&service, Ask::Cancel { number, flow: None }).unwrap();
+    over(&service, number);
+    service.stop().unwrap();
+}
+
+/// What has not begun says why, to whoever wants it explained too.
+fn queued(dir: &Path) {
+    let service =
+        Service::start(&Setup { limits: Limits { live: 1, ..Limits::default() }, ..setup(dir) }).unwrap();
+    let first = submit(&service, flow(dir, "a", "sleep 300", 1));
+    let second = submit(&service, flow(dir, "b", "cat", 1));
+    let told = |number| service.front().explain(&anna(), number, None, None).unwrap_err().message;
+    assert_eq!(told(second), "2 has not begun: 1 submission is live, as many as may be at a time (--live)");
+    ask(&service, Ask::Cancel { number: first, flow: None }).unwrap();
+    assert_eq!(over(&service, second).state, State::Done);
     service.stop().unwrap();
 }
 

@@ -228,6 +228,16 @@ impl World {
 
     /// A run is opened: flows with their map tasks, and their deadlines since the start.
     pub(super) fn open(&mut self, number: u64, flows: &[(&str, u64, Option<u64>)]) {
+        self.open_as(number, flows, |_| ());
+    }
+
+    /// The same with flows that something is different of.
+    pub(super) fn open_as(
+        &mut self,
+        number: u64,
+        flows: &[(&str, u64, Option<u64>)],
+        change: impl Fn(&mut FlowFacts),
+    ) {
         assert!(self.opening.remove(&number), "{number} is to be opened");
         let flow = |(index, &(flow, tasks, deadline)): (usize, &(&str, u64, Option<u64>))| FlowFacts {
             flow: flow.to_owned(),
@@ -244,8 +254,10 @@ impl World {
                     failed_attempts: 0,
                 },
             }],
+            reads: Vec::new(),
         };
-        let flows = flows.iter().enumerate().map(flow).collect();
+        let mut flows: Vec<FlowFacts> = flows.iter().enumerate().map(flow).collect();
+        flows.iter_mut().for_each(change);
         self.live.insert(number, 1);
         self.hear(Heard::Opened(Opened { number, started: START, flows, unrunnable: Vec::new() }));
     }
@@ -460,8 +472,9 @@ fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
         assert!(of_user <= 2, "seed {seed}: {of_user} of {user} have begun");
     }
     assert_eq!(world.desk.queue.live(), begun.len(), "seed {seed}");
-    let queued = all.iter().filter(|one| one.state == State::Queued).count();
-    assert_eq!(world.desk.queue.len(), queued, "seed {seed}");
+    let queued: Vec<&api::Submission> = all.iter().filter(|one| one.state == State::Queued).collect();
+    assert_eq!(world.desk.queue.len(), queued.len(), "seed {seed}");
+    assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: of each it is said why it waits");
     let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
     assert_eq!(world.service().running, running, "seed {seed}");
     // Each time of what recurs is submitted once, and in order.

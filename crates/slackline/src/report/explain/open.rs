@@ -23,6 +23,8 @@ pub struct Open {
     pub is_at_work: bool,
     /// How far its phases are.
     pub phases: BTreeMap<PhaseId, OpenPhase>,
+    /// Why nothing more of the flow starts, where that is for anything but want of slots.
+    pub why: Option<String>,
 }
 
 /// How far a phase is.
@@ -72,6 +74,13 @@ impl Told<'_> {
         let left = phase.total.saturating_sub(phase.done + phase.at_work);
         let how_far = format!("{} of {} done{failed}", phase.done, counted(phase.total as u64, "task"));
         let waits = counted(left as u64, "task");
+        if let (Some(why), true, true) = (&open.why, open.is_at_work, left > 0) {
+            return match (phase.at_work, story.started) {
+                (0, None) => format!("waits: {why}"),
+                (0, Some(_)) => format!("{how_far}; {waits} wait: {why}"),
+                (n, _) => format!("{how_far}, {n} at work; {waits} wait: {why}"),
+            };
+        }
         match (phase.at_work, open.is_at_work) {
             (_, false) => format!("{how_far}; the run was stopped, and the command that began it resumes it"),
             (0, true) if self.there.is_some() => format!("{how_far}; {}", self.waits_there(story, &since)),

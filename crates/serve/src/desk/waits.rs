@@ -1,0 +1,169 @@
+//! Why something waits, in words: submissions that have not begun, and flows of which nothing more starts now.
+//!
+//! What changes with others (limits, a drain, quotas, outputs of other flows) is not kept but found when somebody looks, so that it is
+//! never said of a moment ago.
+
+use super::live::{Here, Live};
+use super::{Desk, Entry};
+use crate::api::{self, FlowState, State};
+use crate::{Moment, timestamp};
+
+/// What is waited for where something is drained.
+const DRAINS: &str = "the service drains: nothing new begins (slackline drain --undo)";
+
+/// As many outputs that are waited for are named.
+const NAMED: usize = 3;
+
+/// What keeps a submission from beginning that could begin by itself.
+enum Behind<'a> {
+    /// Nothing new begins.
+    Drain,
+    /// As many are live as may be.
+    Live,
+    /// As many are live of its user as may be of one.
+    LiveOf(&'a str),
+}
+
+impl Desk {
+    /// Why a submission has not begun; none if it has, or is about to.
+    pub(super) fn why(&self, entry: &Entry) -> Option<String> {
+        if entry.why.is_some() || entry.state != State::Queued {
+            return entry.why.clone();
+        }
+        Some(match self.behind(entry)? {
+            Behind::Drain => DRAINS.to_owned(),
+            Behind::Live => {
+                let live = match self.queue.live() {
+                    1 => "1 submission is".to_owned(),
+                    live => format!("{live} submissions are"),
+                };
+                format!("{live} live, as many as may be at a time (--live)")
+            }
+            Behind::LiveOf(user) => {
+                let live = self.queue.live_of(user);
+                format!("{user} has {live} live, as many as one user may (--live-by-user)")
+            }
+        })
+    }
+
+    /// What a submission is behind for which nothing of its own is why it waits.
+    fn behind<'a>(&self, entry: &'a Entry) -> Option<Behind<'a>> {
+        let (limits, user) = (&self.facts.limits, entry.wanted.user.as_str());
+        if entry.state != State::Queued || entry.why.is_some() {
+            None
+        } else if self.is_draining {
+            Some(Behind::Drain)
+        } else if self.queue.live_of(user) >= limits.live_by_user {
+            // Those of others that end are of no use to it.
+            Some(Behind::LiveOf(user))
+        } else {
+            (self.queue.live() >= limits.live).then_some(Behind::Live)
+        }
+    }
+
+    /// Why nothing is predicted of a submission that has not begun: how many tasks it has is known once its inputs are looked up,
+    /// and when it begins, where others have to end first, depends on what is submitted and changed meanwhile.
+    pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
+        if !entry.state.has_not_begun() {
+            return None;
+        }
+        let once = "when it is done is predicted once it begins";
+        let user = match self.behind(entry) {
+            Some(Behind::Live) => None,
+            Some(Behind::LiveOf(user)) => Some(user),
+            Some(Behind::Drain) | None => return Some(once.to_owned()),
+        };
+        let first = self.first_end(user).map_or_else(String::new, |at| {
+            format!("; the first of those that are live is expected to be over at {}", timestamp(at))
+        });
+        Some(format!("{once}{first}"))
+    }
+
+    /// When the first of the live submissions is expected to be over, of all or of one user; none if that is known of none.
+    fn first_end(&self, user: Option<&str>) -> Option<Moment> {
+        let is_meant = |entry: &&Entry| user.is_none_or(|user| entry.wanted.user == user);
+        let live = self.entries.values().filter(is_meant).filter_map(|entry| entry.live.as_ref());
+        live.filter_map(Live::expected_end).min()
+    }
+
+    /// Says of the flows of a submission why nothing more of them starts, where that is for anything but want of slots.
+    pub(super) fn tell_waits(
+        &self,
+        (number, entry): (u64, &Entry),
+        now: Moment,
+        shown: &mut api::Submission,
+    ) {
+        let Some(live) = &entry.live else { return };
+        for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
+            flow.why = match here.state {
+                FlowState::Held if entry.is_held_by_hand(&here.flow) => {
+                    Some(format!("nothing of it starts until it is let go (slackline unhold {number})"))
+                }
+                FlowState::Held => Some("whether its deadlines hold is looked at first".to_owned()),
+                FlowState::Waiting | FlowState::Running => self.why_flow(entry, live, here, now),
+                FlowState::Done | FlowState::Failed | FlowState::Cancelled => None,
+            };
+        }
+    }
+
+    /// Why nothing more of a flow starts that nobody holds.
+    fn why_flow(&self, entry: &Entry, live: &Live, here: &Here, now: Moment) -> Option<String> {
+        if here.release > now {
+            return Some(format!("it is released at {}", timestamp(here.release)));
+        }
+        let missing: Vec<&(String, String)> = live.missing_outputs(here).collect();
+        if !missing.is_empty() {
+            return Some(without(&missing));
+        }
+        if !here.has_more_to_start() {
+            return None;
+        }
+        if !self.machines.is_empty() && self.machines.iter().all(|machine| !machine.up) {
+            return Some("no machine is there".to_owned());
+        }
+        self.why_quota(&entry.wanted.user)
+    }
+}
+
+/// `the output of load/b is not there yet`.
+fn without(outputs: &[&(String, String)]) -> String {
+    let named: Vec<String> = outputs.iter().take(NAMED).map(|(flow, job)| format!("{flow}/{job}")).collect();
+    let more = outputs.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let is = if outputs.len() == 1 { "is" } else { "are" };
+    format!("the output of {}{more} {is} not there yet", named.join(", "))
+}
+
+impl Live {
+    /// When all its flows that are not over are expected to be; none if that is not known of one.
+    fn expected_end(&self) -> Option<Moment> {
+        let open = self.flows.iter().filter(|here| !here.state.is_over());
+        open.map(|here| here.expected.map(|expected| expected.completion))
+            .try_fold(0, |last: Moment, at| Some(last.max(at?)))
+    }
+
+    /// The outputs of other flows that a flow reads and that are not there.
+    fn missing_outputs<'a>(&'a self, here: &'a Here) -> impl Iterator<Item = &'a (String, String)> {
+        here.reads.iter().filter(|(flow, job)| {
+            let other = self.flows.iter().find(|other| other.flow == *flow);
+            let job = other.and_then(|other| other.jobs.iter().find(|one| one.job == *job));
+            job.is_some_and(|job| [job.maps, job.reduces].iter().any(|phase| phase.done < phase.tasks))
+        })
+    }
+}
+
+impl Here {
+    /// Whether a task of it could start if there were a slot for it.
+    fn has_more_to_start(&self) -> bool {
+        self.jobs.iter().any(|job| self.is_ready(job))
+    }
+
+    /// Whether a task of a job waits for nothing but a slot.
+    fn is_ready(&self, job: &api::Job) -> bool {
+        let is_done = |phase: api::Phase| phase.done >= phase.tasks;
+        let has_rest = |phase: api::Phase| phase.done + phase.running < phase.tasks;
+        let mut before = self.jobs.iter().filter(|other| job.after.contains(&other.job));
+        let has_inputs = before.all(|before| is_done(before.maps) && is_done(before.reduces));
+        has_inputs && (has_rest(job.maps) || is_done(job.maps) && has_rest(job.reduces))
+    }
+}
