@@ -541,10 +541,11 @@ pub struct Machine {
     pub up: bool,
 }
 
-/// How good predictions have been: those that were made when flows were submitted, of the flows that are done since.
+/// How good predictions have been: those that were made when flows were submitted, of the flows that are done since. Guesses are counted
+/// apart: of them nothing was known of how long their tasks take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Calibration {
-    /// How many flows.
+    /// How many flows, without those that were guessed.
     pub flows: u64,
     /// Which part of them was done in the interval of eight in ten.
     pub inside: f64,
@@ -555,6 +556,12 @@ pub struct Calibration {
     /// Of those with deadlines: which part was said rightly to hold or not to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<f64>,
+    /// How many flows were guessed.
+    #[serde(default)]
+    pub guesses: u64,
+    /// Mean of how far off guesses were, as a part of the time from submission to completion.
+    #[serde(default)]
+    pub guess_error: f64,
 }
 
 /// What is at work and waits, over time.

@@ -187,7 +187,7 @@ impl Page {
     }
 
     fn predictions(&mut self, calibration: &Calibration) {
-        let Calibration { flows, inside, error, bias, deadlines } = *calibration;
+        let Calibration { flows, inside, error, bias, deadlines, guesses, guess_error } = *calibration;
         let help = "Flows that are done and of which something was predicted; old ones count less.";
         self.one("slackline_predicted_flows", "gauge", help, flows as f64);
         let help = "Part of those flows that was done in the interval of eight in ten.";
@@ -201,6 +201,11 @@ impl Page {
             let help = "Part of the flows with deadlines of which it was said rightly whether they hold.";
             self.one("slackline_prediction_deadlines_right_ratio", "gauge", help, deadlines);
         }
+        let help =
+            "Flows that are done and of which nothing was known to predict them from; old ones count less.";
+        self.one("slackline_guessed_flows", "gauge", help, guesses as f64);
+        let help = "Mean of how far off guesses were, as a part of the time from submission to completion.";
+        self.one("slackline_guess_error_ratio", "gauge", help, guess_error);
     }
 
     fn counted(&mut self, counted: &Counted, others: &Others) {

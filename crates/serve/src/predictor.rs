@@ -194,18 +194,18 @@ impl Predictor {
         for (name, &at) in simulated.iter().flatten() {
             courses.entry(name).or_default().push(at);
         }
-        for (name, mut ends) in courses {
+        // Of what is a guess there is no spread, and no chance: what others show says nothing of it.
+        let guesses = self.outlook.guesses();
+        for (name, mut ends) in courses.into_iter().filter(|(name, _)| !guesses.contains(*name)) {
             let Some((number, flow)) = split(name) else { continue };
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
             ends.sort_by(f64::total_cmp);
             let outside = ends.len() / 10;
             let [least, most] = [ends[outside], ends[ends.len() - 1 - outside]].map(|at| self.at(at));
-            // Where nothing is known of how times differ there is no spread; what is expected is never outside of what is likely.
-            expected.between =
-                (least < most).then(|| [least.min(expected.completion), most.max(expected.completion)]);
-            // Nor is there a chance: all courses are the same, which says nothing.
-            expected.chance = deadline.filter(|_| expected.between.is_some()).map(|deadline| {
+            // What is expected is never outside of what is likely.
+            expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
+            expected.chance = deadline.map(|deadline| {
                 let holds = ends.iter().filter(|&&at| self.at(at) <= deadline).count();
                 100.0 * holds as f64 / ends.len() as f64
             });

@@ -85,7 +85,7 @@ pub struct Changed {
 pub struct Said {
     /// When it is going to be done.
     pub completion: Moment,
-    /// Between which moments eight of ten courses end it.
+    /// Between which moments eight of ten courses end it; none of a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Moment; 2]>,
     /// When that was said.
@@ -99,12 +99,13 @@ pub struct Said {
     pub chance: Option<f64>,
 }
 
-/// Sums of how good predictions have been.
+/// Sums of how good predictions have been, and guesses, which are counted apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Flows.
+    /// Flows of which something was predicted.
     pub flows: f64,
-    /// Flows with an interval, and those of them that were done in it.
+    /// As many, which all have an interval, and those of them that were done in it; in sums of an earlier version, which counted guesses
+    /// as flows, there are fewer.
     pub intervals: f64,
     /// See [`Scores::intervals`].
     pub inside: f64,
@@ -116,6 +117,12 @@ pub struct Scores {
     pub deadlines: f64,
     /// See [`Scores::deadlines`].
     pub right: f64,
+    /// Flows whose completion was guessed, as nothing was known of how long their tasks take.
+    #[serde(default)]
+    pub guesses: f64,
+    /// How far off guesses were, as such parts.
+    #[serde(default)]
+    pub guess_error: f64,
 }
 
 impl Scores {
@@ -124,22 +131,47 @@ impl Scores {
 
     /// Takes in a flow that is done: what was said of it, and what came.
     pub fn add(&mut self, said: Said, (submitted, deadline): (Moment, Option<Moment>), done: Moment) {
-        let Self { flows, intervals, inside, error, bias, deadlines, right } = self;
+        let took = (done.saturating_sub(submitted) as f64).max(1.0);
+        let later = (done as f64 - said.completion as f64) / took;
+        let Some([least, most]) = said.between else {
+            self.guesses = self.guesses * Self::KEPT + 1.0;
+            self.guess_error = self.guess_error * Self::KEPT + later.abs();
+            return;
+        };
+        let Self { flows, intervals, inside, error, bias, deadlines, right, .. } = self;
         for sum in [&mut *flows, intervals, inside, error, bias, deadlines, right] {
             *sum *= Self::KEPT;
         }
-        let took = (done.saturating_sub(submitted) as f64).max(1.0);
-        let later = (done as f64 - said.completion as f64) / took;
         *flows += 1.0;
+        *intervals += 1.0;
+        *inside += f64::from(u8::from((least..=most).contains(&done)));
         *error += later.abs();
         *bias += later;
-        if let Some([least, most]) = said.between {
-            *intervals += 1.0;
-            *inside += f64::from(u8::from((least..=most).contains(&done)));
-        }
         if let Some(deadline) = deadline {
             *deadlines += 1.0;
             *right += f64::from(u8::from((said.completion <= deadline) == (done <= deadline)));
+        }
+    }
+
+    /// The same of sums that an earlier version wrote, where guesses were among the flows: as many are taken out as there were, with
+    /// their share of what was summed up.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        if self.intervals >= self.flows {
+            return self;
+        }
+        let share = self.intervals / self.flows;
+        let Self { flows, intervals, inside, error, bias, deadlines, right, guesses, guess_error } = self;
+        Self {
+            flows: intervals,
+            intervals,
+            inside,
+            error: error * share,
+            bias: bias * share,
+            deadlines: deadlines * share,
+            right: right * share,
+            guesses: guesses + (flows - intervals),
+            guess_error: guess_error + error * (1.0 - share),
         }
     }
 
@@ -152,6 +184,8 @@ impl Scores {
             error: mean(self.error, self.flows),
             bias: mean(self.bias, self.flows),
             deadlines: (self.deadlines > 0.0).then(|| mean(self.right, self.deadlines)),
+            guesses: self.guesses.round() as u64,
+            guess_error: mean(self.guess_error, self.guesses),
         }
     }
 }

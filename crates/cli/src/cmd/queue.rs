@@ -319,6 +319,14 @@ pub(super) fn service(
                     100.0 * calibration.error
                 );
             }
+            if calibration.guesses > 0 {
+                let _ = writeln!(
+                    text,
+                    "guesses of {} of which nothing was known: {:.0} % off on average",
+                    counted(calibration.guesses, "flow"),
+                    100.0 * calibration.guess_error
+                );
+            }
             text
         }
     };

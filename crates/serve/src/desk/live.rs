@@ -180,9 +180,9 @@ pub struct Outlooked {
 pub struct Expected {
     /// When it is going to be done.
     pub completion: Moment,
-    /// Between which moments eight of ten courses end it.
+    /// Between which moments eight of ten courses end it; none of a guess.
     pub between: Option<[Moment; 2]>,
-    /// In how many courses of a hundred its deadline holds, if it has one and it is known how times differ.
+    /// In how many courses of a hundred its deadline holds, if it has one and this is no guess.
     pub chance: Option<f64>,
 }
 

@@ -34,7 +34,7 @@ impl Desk {
             Record::Began(began) => self.began = began,
             Record::Sums { next, scores } => {
                 self.next = self.next.max(next);
-                self.scores = scores;
+                self.scores = scores.apart();
             }
             Record::Submitted { number, at, wanted } => {
                 if let Some(recurrence) = &wanted.recurrence {

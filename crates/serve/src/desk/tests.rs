@@ -245,6 +245,47 @@ fn each_cause_is_told_once_and_what_is_said_is_scored() {
 }
 
 #[test]
+fn guesses_are_counted_apart_from_predictions() {
+    let mut world = World::new(Limits::default());
+    let done = |world: &mut World, name: &str, is_guess: bool, after: u64| {
+        world.guesses = is_guess;
+        let number = world.submit(&anna(), submit(name));
+        world.expected.insert((number, "f".into()), world.now - START + minutes(10));
+        world.open(number, &[("f", 1, None)]);
+        world.pass(minutes(after));
+        world.start(number, 0);
+        world.finish(number, 0);
+        world.back(number);
+    };
+    done(&mut world, "guessed", true, 40);
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.guesses, calibration.guess_error), (0, 1, 0.75));
+    done(&mut world, "predicted", false, 11);
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.inside, calibration.guesses), (1, 1.0, 1));
+    assert!((calibration.error - 1.0 / 11.0).abs() < 1e-6, "{calibration:?}");
+    world.restart();
+    assert_eq!(world.service().calibration, calibration);
+    world.compact();
+    assert_eq!(world.service().calibration, calibration);
+}
+
+#[test]
+fn of_sums_of_the_version_before_guesses_are_taken_out() {
+    let sums =
+        r#"{"flows":10.0,"intervals":4.0,"inside":3.0,"error":5.0,"bias":-1.0,"deadlines":5.0,"right":4.0}"#;
+    let scores: Scores = serde_json::from_str(sums).unwrap();
+    let mut world = World::new(Limits::default());
+    world.records.push(Record::Sums { next: 1, scores });
+    world.restart();
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.guesses, calibration.inside), (4, 6, 0.75));
+    assert_eq!((calibration.error, calibration.guess_error, calibration.deadlines), (0.5, 0.5, Some(0.8)));
+    world.compact();
+    assert_eq!(world.service().calibration, calibration);
+}
+
+#[test]
 fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
     let mut world = World::new(Limits::default());
     let night = world.submit(&anna(), submit("night"));

@@ -125,33 +125,39 @@ impl Forecast {
         workload: &Draft,
         attempts: &[Attempt],
     ) -> Self {
-        let mut took: BTreeMap<Phase, PhaseCost> = BTreeMap::new();
-        let mut done = BTreeSet::new();
-        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
-            done.insert(attempt.id);
-            let so_far = took.entry((attempt.id.job, attempt.id.phase)).or_default();
-            so_far.tasks += 1.0;
-            so_far.seconds += attempt.micros() as f64 / 1e6;
-        }
         let mut this = Self {
             policy,
             setting,
             draft: durations(workload),
             flows: session::jobs(workload).map(|job| job.flow.to_owned()).collect(),
-            done,
+            done: BTreeSet::new(),
             running: BTreeMap::new(),
             failed: BTreeSet::new(),
-            took,
+            took: BTreeMap::new(),
             each: BTreeMap::new(),
             expected: BTreeMap::new(),
             thinking: None,
             next: Time::ZERO,
             now: Time::ZERO,
         };
-        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
-            this.sample((attempt.id.job, attempt.id.phase), attempt.micros() as f64 / 1e6);
-        }
+        this.learn(attempts);
         this
+    }
+
+    /// Takes in the attempts that are done already, and what they took.
+    pub(super) fn learn(&mut self, attempts: &[Attempt]) {
+        for attempt in attempts.iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_))) {
+            self.done.insert(attempt.id);
+            self.took_task(attempt.id, attempt.micros() as f64 / 1e6);
+        }
+    }
+
+    /// A task that is done took so long.
+    fn took_task(&mut self, id: TaskId, seconds: f64) {
+        let phase = (id.job, id.phase);
+        let took = self.took.entry(phase).or_default();
+        *took = PhaseCost { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
+        self.sample(phase, seconds);
     }
 
     /// Remembers what a task of a phase took.
@@ -215,9 +221,7 @@ impl Forecast {
             Happening::Done(id, seconds) => {
                 self.running.remove(&id);
                 self.done.insert(id);
-                let took = self.took.entry((id.job, id.phase)).or_default();
-                *took = PhaseCost { tasks: took.tasks + 1.0, seconds: took.seconds + seconds };
-                self.sample((id.job, id.phase), seconds);
+                self.took_task(id, seconds);
             }
             Happening::Failed { id, goes_on: false, is_final, .. } => {
                 self.running.remove(&id);
@@ -357,6 +361,34 @@ impl Forecast {
             }
         }
         (expected > 0.0).then(|| (took / expected, tasks as u64))
+    }
+
+    /// The flows of which it is not known how long their tasks take: something is left of a job that has no finished task, and of a
+    /// phase that is not one of these, whose jobs ran before. O(tasks).
+    pub(super) fn guesses(&self, known: &BTreeSet<PhaseName>) -> BTreeSet<&str> {
+        let mut guesses = BTreeSet::new();
+        for (job, index) in self.draft.flows.iter().flat_map(|flow| &flow.jobs).zip(0u32..) {
+            let flow = self.flows[index as usize].as_str();
+            if self.has_finished_tasks(index) || guesses.contains(flow) {
+                continue;
+            }
+            for (phase, kind) in [&job.map, &job.reduce].into_iter().zip(PhaseKind::ALL) {
+                let Some(phase) = phase else { continue };
+                let first = TaskId { job: index, phase: kind, task: 0 };
+                let last = TaskId { task: u32::MAX, ..first };
+                let is_done = self.done.range(first..=last).count() >= count(phase);
+                let name = PhaseName { flow: recurring(flow).to_owned(), job: job.id.clone(), kind };
+                if !is_done && !known.contains(&name) {
+                    guesses.insert(flow);
+                }
+            }
+        }
+        guesses
+    }
+
+    /// Whether it was seen what tasks of a job take, of either phase.
+    fn has_finished_tasks(&self, job: u32) -> bool {
+        PhaseKind::ALL.iter().any(|&kind| self.took.contains_key(&(job, kind)))
     }
 
     /// What finished tasks of a kind took over what was believed of them.

@@ -77,7 +77,9 @@ impl Followed {
 impl Run {
     /// The run as it is now, to be watched. What is known of its phases is that of [`Run::known`].
     pub fn follow(&self, known: &History) -> Followed {
-        let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
+        let mut forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), self.session());
+        // What is done of a run that goes on says how long the rest takes.
+        forecast.learn(self.session().attempts());
         let known = known.records().map(|(name, ..)| name.clone()).collect();
         Followed { forecast, known, quota: None }
     }
@@ -164,7 +166,20 @@ impl Outlook {
 
     /// What is left in one of [`Outlook::COURSES`] courses that it may take, each drawn; those of the same moment are the same again.
     pub fn course(&self, now: Time, freed: Option<u64>, k: usize) -> Ahead {
-        self.made(now, freed, |run, own| run.forecast.drawn(own, k as u64))
+        self.made(now, freed, |run, own| run.forecast.drawn_among_others(own, k as u64, &run.known))
+    }
+
+    /// The flows of which it is not known how long their tasks take, so that what is expected of them is a guess: a job of them that is
+    /// not done never ran before, and none of its tasks is done.
+    pub fn guesses(&self) -> BTreeSet<String> {
+        let of = |(number, run): (&u64, &Tracked)| {
+            run.forecast
+                .guesses(&run.known)
+                .into_iter()
+                .map(|flow| format!("{number}/{flow}"))
+                .collect::<Vec<_>>()
+        };
+        self.runs.iter().flat_map(of).collect()
     }
 
     fn made(&self, now: Time, freed: Option<u64>, durations: impl Fn(&Tracked, Time) -> Draft) -> Ahead {

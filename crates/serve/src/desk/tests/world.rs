@@ -60,6 +60,8 @@ pub(super) struct World {
     /// Looks ahead that were asked for.
     predicting: Vec<Option<u64>>,
     pub(super) hold_predictions: bool,
+    /// Whether what is expected is a guess.
+    pub(super) guesses: bool,
     /// The flow that whatever is asked about makes late, and of which submission.
     pub(super) makes_late: Option<(u64, &'static str)>,
     pub(super) files: bool,
@@ -90,6 +92,7 @@ impl World {
             expected: BTreeMap::new(),
             predicting: Vec::new(),
             hold_predictions: false,
+            guesses: false,
             makes_late: None,
             files: false,
             due: None,
@@ -176,7 +179,8 @@ impl World {
                 for flow in self.show(one).flows.iter().filter(|flow| !flow.state.is_over()) {
                     let key = (one, flow.flow.clone());
                     let completion = START + self.expected.get(&key).copied().unwrap_or(minutes(5));
-                    flows.insert(key, Expected { completion, between: None, chance: None });
+                    let between = (!self.guesses).then(|| [completion - minutes(2), completion + minutes(2)]);
+                    flows.insert(key, Expected { completion, between, chance: None });
                 }
             }
             let makes_late: Vec<_> = self.makes_late.map(late).into_iter().collect();

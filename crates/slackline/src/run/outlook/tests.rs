@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use slackline_local::TaskId;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
-use slackline_model::{Combine, Instance, Metric, Seed};
+use slackline_model::{Combine, Instance, Metric, PhaseKind, Seed};
 
 use super::*;
 use crate::{Options, Registry, simulate};
@@ -97,4 +98,56 @@ fn of_somebody_who_may_hold_one_slot_one_task_at_a_time_is_expected() {
         assert_eq!(with["3/c"], 30.0, "{policy}: {with:?}");
         assert!(with["3/c"] < free["3/c"], "{policy}: {with:?} and {free:?}");
     }
+}
+
+/// When the flow of the first run is done in the courses that are drawn.
+fn courses(outlook: &Outlook, now: Time) -> Vec<f64> {
+    (0..Outlook::COURSES).map(|k| outlook.course(now, None, k).completions().unwrap()["1/f"]).collect()
+}
+
+#[test]
+fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
+    let flow = workload("f", &[(&[10.0; 2], &[4.0]), (&[6.0], &[2.0])]);
+    let mut outlook = outlook("fifo", 2, 0.0, vec![(flow, None)]);
+    let at = Time::from_seconds_nearest;
+    let id = |job, phase, task| TaskId { job, phase, task };
+    let guess = BTreeSet::from(["1/f".to_owned()]);
+    let ended = [
+        (10.0, id(0, PhaseKind::Map, 0), 10.0),
+        (10.0, id(0, PhaseKind::Map, 1), 10.0),
+        (14.0, id(0, PhaseKind::Reduce, 0), 4.0),
+    ];
+    for (now, id, took) in ended {
+        assert_eq!(outlook.guesses(), guess);
+        outlook.note(1, at(now), Happening::Done(id, took));
+    }
+    outlook.note(1, at(14.0), Happening::Started(id(1, PhaseKind::Map, 0)));
+    assert_eq!(outlook.guesses(), guess, "of its second job nothing has ended");
+    outlook.note(1, at(20.0), Happening::Done(id(1, PhaseKind::Map, 0), 6.0));
+    assert_eq!(outlook.guesses(), BTreeSet::new());
+    // What is left is a reduce that nothing is known of but what maps of its job took: its times differ by a factor of two.
+    let ends = courses(&outlook, at(20.0));
+    assert!(ends.contains(&21.0) && ends.contains(&24.0), "{ends:?}");
+    assert!(ends.iter().all(|end| (21.0..=24.0).contains(end)), "{ends:?}");
+}
+
+#[test]
+fn a_flow_whose_jobs_ran_before_is_no_guess_and_its_times_differ() {
+    let flow = workload("f", &[(&[10.0], &[10.0])]);
+    let policy = Registry::standard().parse("fifo").unwrap();
+    let name = |kind| PhaseName { flow: "f".into(), job: "j0".into(), kind };
+    let known: BTreeSet<PhaseName> = PhaseKind::ALL.map(name).into();
+    let mut outlook = outlook("fifo", 2, 0.0, Vec::new());
+    for (number, known) in [(1, known.clone()), (2, [name(PhaseKind::Map)].into())] {
+        let followed = Followed { known, ..Followed::of(&flow, &policy) };
+        outlook.track(number, followed, 0.0, BTreeMap::new());
+    }
+    assert_eq!(
+        outlook.guesses(),
+        BTreeSet::from(["2/f".to_owned()]),
+        "of that it is not known what reduces take"
+    );
+    let ends = courses(&outlook, Time::ZERO);
+    assert!(ends.iter().all(|end| (16.0..=25.0).contains(end)), "{ends:?}");
+    assert!(ends.iter().any(|end| *end < 20.0) && ends.iter().any(|end| *end > 20.0), "{ends:?}");
 }
