@@ -33,6 +33,12 @@ impl JobName {
     pub fn new(flow: &str, job: &str) -> Self {
         Self { flow: recurring(flow).to_owned(), job: job.to_owned() }
     }
+
+    /// What the job of an owner goes by in a history that several have together: `OWNER/FLOW`.
+    #[must_use]
+    pub fn of_owner(&self, owner: &str) -> Self {
+        Self { flow: format!("{owner}/{}", self.flow), job: self.job.clone() }
+    }
 }
 
 /// What tasks of a job took on one machine.
@@ -159,9 +165,20 @@ pub type JobHistory = BTreeMap<JobName, JobCost>;
 
 /// What is known of the jobs of a workload; of a job that recurs, of all its recurrences together. O(jobs of the workload · log).
 pub fn of_workload(jobs: &JobHistory, workload: &Draft) -> JobHistory {
+    of_owned_workload(jobs, workload, None)
+}
+
+/// The same of an owner: of others' jobs nothing is taken. What was remembered before anybody owned it ([`JobName::of_owner`]) counts for
+/// everybody, as long as the owner has nothing of their own.
+pub fn of_owned_workload(jobs: &JobHistory, workload: &Draft, owner: Option<&str>) -> JobHistory {
     let all = workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
-    let known = all.filter_map(|(flow, job)| jobs.get_key_value(&JobName::new(&flow.id, &job.id)));
-    known.filter(|(_, cost)| cost.maps > 0).map(|(name, cost)| (name.clone(), cost.clone())).collect()
+    let known = all.filter_map(|(flow, job)| {
+        let name = JobName::new(&flow.id, &job.id);
+        let own = owner.and_then(|owner| jobs.get(&name.of_owner(owner)));
+        let cost = own.or_else(|| jobs.get(&name))?;
+        (cost.maps > 0).then(|| (name, cost.clone()))
+    });
+    known.collect()
 }
 
 /// All that is known of jobs, as the records of phases that every engine's policies can be given.

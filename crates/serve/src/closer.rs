@@ -18,6 +18,9 @@ const EVERY: Duration = Duration::from_secs(2);
 /// A history that is larger loses its earliest runs, bytes.
 const HISTORY_MAX: u64 = 16 << 20;
 
+/// What so many runs took is kept for a history that cannot be written, the latest: nothing grows without end while a disk is full.
+const UNTOLD_MAX: usize = 1_000;
+
 /// Closes runs.
 pub(crate) struct Closer {
     store: HistoryStore,
@@ -86,7 +89,11 @@ impl Closer {
                 }
             }
             // It is told with what comes next.
-            Err(error) => (self.tell)(Message::Trouble(Trouble::History, Some(error.to_string()))),
+            Err(error) => {
+                let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
+                self.untold.drain(..too_many);
+                (self.tell)(Message::Trouble(Trouble::History, Some(error.to_string())));
+            }
         }
     }
 }
@@ -95,4 +102,31 @@ impl Closer {
 fn written(run: &Run) -> Result<(), String> {
     let _acting = act_as_owner(&run.request().state).map_err(|error| error.to_string())?;
     run.outcome().map(drop).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline::run::JobHistory;
+    use slackline_local::history::Note;
+
+    use super::*;
+
+    #[test]
+    fn what_a_history_is_not_told_has_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = HistoryStore::existing(&dir.path().join("none/past.history"));
+        let (told, troubles) = std::sync::mpsc::channel();
+        let mut closer = Closer::new(store, Past::default(), move |message| drop(told.send(message)));
+        let note = Note { workload: "w".into(), policy: "p".into() };
+        let run = |started| PastRun {
+            started,
+            note: note.clone(),
+            jobs: JobHistory::new(),
+            counts: slackline_local::history::CountsOfJobs::new(),
+        };
+        closer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();
+        closer.remember();
+        assert!(matches!(troubles.try_recv(), Ok(Message::Trouble(Trouble::History, Some(_)))));
+        assert_eq!((closer.untold.len(), closer.untold[0].started), (UNTOLD_MAX, 5), "the latest are kept");
+    }
 }

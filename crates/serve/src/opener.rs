@@ -180,6 +180,7 @@ impl Opener {
         request.since = Some(wanted.since);
         request.past =
             Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
+        request.owner = Some(wanted.user.clone());
         request.beside_others =
             Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
         // All that is read and written from here on is the user's.

@@ -38,10 +38,11 @@ mod tests;
 mod turns;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use slackline_local::clock;
 use slackline_local::history::Note as PastNote;
-use slackline_local::job_cost::of_workload;
+use slackline_local::job_cost::of_owned_workload;
 use slackline_local::{Observer, remaining, run};
 use slackline_model::draft::FlowDraft;
 use slackline_model::{Draft, History, Instance, Objective, Time};
@@ -169,9 +170,11 @@ impl Run {
     pub fn to_remember(&self) -> PastRun {
         let workload = self.request.short_name().to_owned();
         let note = PastNote { workload, policy: self.request.policy.spec().to_owned() };
-        let jobs = self.session.finished_jobs();
+        let owner = self.request.owner.as_deref();
+        let jobs = owned(self.session.finished_jobs(), owner);
         let counts =
             figures::finished_counts(&JobFigures::all(self.session.workload(), self.session.attempts()));
+        let counts = owned(counts, owner);
         PastRun { started: self.session.started(), note, jobs, counts }
     }
 
@@ -369,14 +372,22 @@ fn due_later(flow: FlowDraft, seconds: f64) -> FlowDraft {
     FlowDraft { release: flow.release, ..flow.later(seconds) }
 }
 
+/// What is known of jobs, by the names that they have in a history of several owners.
+fn owned<T>(jobs: BTreeMap<JobName, T>, owner: Option<&str>) -> BTreeMap<JobName, T> {
+    let Some(owner) = owner else { return jobs };
+    jobs.into_iter().map(|(name, what)| (name.of_owner(owner), what)).collect()
+}
+
 /// What earlier runs of the jobs took, by what is known or by the history if there is one.
 fn recalled(
     request: &Request,
     store: Option<&HistoryStore>,
     workload: &Draft,
 ) -> Result<JobHistory, RunError> {
+    let owner = request.owner.as_deref();
     if let Some(past) = &request.past {
-        return Ok(of_workload(past, workload));
+        return Ok(of_owned_workload(past, workload, owner));
     }
-    Ok(store.map(|store| store.recall(workload)).transpose()?.unwrap_or_default())
+    let latest = store.map(HistoryStore::latest).transpose()?.unwrap_or_default();
+    Ok(of_owned_workload(&latest, workload, owner))
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use slackline::Registry;
-use slackline::run::Engines;
+use slackline::run::{Engines, HistoryStore};
 use slackline_model::Combine;
 use slackline_serve::api::{Change, FlowState, IfLate, Overlap, State, Submission, Submit};
 use slackline_serve::core::{Service, Setup};
@@ -174,6 +174,10 @@ fn several(dir: &Path) {
         assert!(before.is_none_or(|before| before <= attempt.start), "{timeline:#?}");
     }
     service.stop().unwrap();
+    // What jobs took is remembered as that of whoever submitted them.
+    let known = HistoryStore::existing(&dir.join("state/past.history")).latest().unwrap();
+    let flows: Vec<&str> = known.keys().map(|name| name.flow.as_str()).collect();
+    assert_eq!(flows, ["anna/a", "anna/b", "anna/c"]);
 }
 
 fn held(dir: &Path) {

@@ -51,6 +51,9 @@ pub struct Request {
     pub since: Option<u64>,
     /// What jobs took in earlier runs, instead of the history's file.
     pub past: Option<Arc<JobHistory>>,
+    /// Whose flows they are, where several users have a history together: what is remembered is theirs, and what others' jobs of the same
+    /// names took says nothing of them.
+    pub owner: Option<String>,
     /// The machines that it shares with others, of an engine that stays ([`crate::resident`]); none if it has an engine to
     /// itself.
     pub beside_others: Option<Vec<MachineDraft>>,
@@ -91,6 +94,7 @@ impl Request {
             directory: None,
             since: None,
             past: None,
+            owner: None,
             beside_others: None,
         }
     }

@@ -196,3 +196,30 @@ fn what_a_run_took_is_told_to_the_history_and_believed_by_the_next() {
     gone(&fake, Request { choices: Choices::again(), ..first });
     assert_eq!(fake.past().unwrap(), known);
 }
+
+#[test]
+fn what_somebodys_run_took_says_nothing_of_the_same_names_of_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let history = dir.path().join("history");
+    let fake = Fake::new();
+    let of = |owner: Option<&str>| Request {
+        history: Some(history.clone()),
+        owner: owner.map(str::to_owned),
+        choices: Choices::again(),
+        ..request(dir.path())
+    };
+    let past = |owner| {
+        gone(&fake, of(owner));
+        fake.past().unwrap()
+    };
+    assert!(past(Some("anna")).is_empty());
+    assert!(past(Some("bob")).is_empty(), "anna's says nothing of it");
+    assert!(past(None).is_empty(), "nor of one that nobody owns");
+    let anna = past(Some("anna"));
+    assert_eq!(anna[&JobName::new("f", "a")].maps, 2);
+    let known = HistoryStore::existing(&history).latest().unwrap();
+    let name = JobName::new("f", "a");
+    assert_eq!(known[&name.of_owner("anna")].maps, 2 * 2);
+    // What was remembered before anybody owned it is everybody's.
+    assert_eq!(past(Some("carl"))[&name], known[&name]);
+}
