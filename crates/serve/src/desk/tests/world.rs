@@ -45,6 +45,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
 }
 
 /// What is there beside the desk.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that a test turns by itself")]
 pub(super) struct World {
     pub(super) desk: Desk,
     pub(super) now: Moment,
