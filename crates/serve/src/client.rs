@@ -110,6 +110,16 @@ impl Server {
         matches!(self.target, Target::Tcp { .. })
     }
 
+    /// A refusal with what may be done about it: a socket knows its users by themselves, so that only over a network a token may be
+    /// missing.
+    fn hinted(&self, status: StatusCode, message: String) -> String {
+        let is_for_who_asks = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if is_for_who_asks && self.token.is_none() && self.is_remote() {
+            return format!("{message} (SLACKLINE_TOKEN has the token of whoever asks)");
+        }
+        message
+    }
+
     fn host(&self) -> String {
         match &self.target {
             Target::Unix(_) => "localhost".to_owned(),
@@ -306,15 +316,7 @@ impl Client {
             Ok(problem) => problem.message,
             Err(_) => return Err(ClientError::Foreign(self.server.name.clone(), status.to_string())),
         };
-        let message = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-                // A socket knows its users by themselves.
-                if self.server.token.is_none() && self.server.is_remote() =>
-            {
-                format!("{message} (SLACKLINE_TOKEN has the token of whoever asks)")
-            }
-            _ => message,
-        };
+        let message = self.server.hinted(status, message);
         Err(ClientError::Refused { status: status.as_u16(), message })
     }
 
@@ -485,6 +487,19 @@ mod tests {
         ] {
             assert!(of(wrong).unwrap_err().to_string().contains("expected a socket"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn tokens_are_spoken_of_where_one_may_be_missing() {
+        let told = |name: &str, token: Option<&str>, status| {
+            let server = Server::parse(name).unwrap().with_token(token.map(str::to_owned));
+            server.hinted(status, "no".to_owned()) != "no"
+        };
+        assert!(told("http://a", None, StatusCode::UNAUTHORIZED));
+        assert!(told("https://a", None, StatusCode::FORBIDDEN));
+        assert!(!told("https://a", Some("t"), StatusCode::FORBIDDEN));
+        assert!(!told("https://a", None, StatusCode::NOT_FOUND));
+        assert!(!told("/run/x/socket", None, StatusCode::FORBIDDEN));
     }
 
     #[test]
