@@ -6,7 +6,7 @@ export type FlowState = "waiting" | "running" | "held" | "done" | "failed" | "ca
 
 export interface Me { name: string; role: Role }
 
-export interface Calibration { flows: number; inside: number; error: number; bias: number; deadlines?: number }
+export interface Calibration { flows: number; inside: number; error: number; bias: number; deadlines?: number; guesses: number; guess_error: number }
 
 export interface Machine { machine: string; slots: number; up: boolean }
 
@@ -43,7 +43,7 @@ export interface Prediction { made: string; flows: FlowPrediction[]; makes_late:
 export interface Submission {
   number: number; name: string; user: string; submitted: string; state: SubmissionState; why?: string;
   held: boolean; priority: number; flows: Flow[]; deadline?: string; occurrence?: { recurrence: string; at: string };
-  ended?: string; prediction?: Prediction; key?: string;
+  ended?: string; prediction?: Prediction; unpredicted?: string; key?: string;
 }
 
 export interface Submissions { submissions: Submission[]; before?: number }

@@ -4,7 +4,7 @@ import { count, percent } from "../format";
 import { at, wordsOf, type Flow, type Happening, type Job, type Me, type Phase, type Prediction, type Submission } from "./api";
 import { confirmed, does, field, filled, notify, windowed } from "./dialogs";
 import { item } from "./events";
-import { foretold } from "./foretold";
+import { foretold, unforeseen } from "./foretold";
 import { fated, stateOf, verdict } from "./rows";
 import { hasNotBegun, isOpen, type Store } from "./store";
 import { away, clock, millis } from "./time";
@@ -82,7 +82,7 @@ export class Details {
     const flows = this.all ? one.flows : one.flows.slice(0, FLOWS_MOST), more = one.flows.length - flows.length;
     keepingFocus(this.body, () => this.body.replaceChildren(
       this.facts(one), may ? this.actions(one) : "",
-      one.prediction ? this.expected(one.prediction, !isOpen(one)) : "",
+      one.prediction ? this.expected(one.prediction, !isOpen(one)) : one.unpredicted ? h("p", { class: "muted" }, unforeseen(one)!) : "",
       ...flows.map((flow) => this.flow(one, flow, may)),
       more > 0 ? h("button", { type: "button", class: "more", click: () => { this.all = true; void this.look(); } }, `Show ${count(more, "flow")} more`) : "",
       this.happened(one.number)));

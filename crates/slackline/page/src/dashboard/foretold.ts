@@ -1,9 +1,14 @@
 // What is expected of a submission, what it means for others, and what would help, in words.
 import { h } from "../dom";
 import { count, duration, percent } from "../format";
-import type { FlowPrediction, Prediction, Remedy } from "./api";
+import type { FlowPrediction, Prediction, Remedy, Submission } from "./api";
 import { fated, type Fate } from "./rows";
 import { away, clock, millis } from "./time";
+
+/** Why nothing is predicted of a submission, if the service says why. */
+export function unforeseen({ unpredicted }: Submission): string | undefined {
+  return unpredicted && `No prediction yet: ${unpredicted}.`;
+}
 
 /** With what is over it is told as it was. */
 export function foretold(prediction: Prediction, now: number, isOver = false): HTMLElement {

@@ -76,13 +76,14 @@ export class Headline {
   }
 }
 
-function calibration({ flows, inside, error, bias, deadlines }: Calibration): string {
-  if (flows === 0) return "How good predictions are is known when the first flows are done.";
+function calibration({ flows, inside, error, bias, deadlines, guesses, guess_error }: Calibration): string {
+  const guessed = guesses > 0 ? `Guesses of ${count(guesses, "flow")} that nothing was known of were off by ${percent(guess_error)} on average.` : "";
+  if (flows === 0) return guessed || "How good predictions are is known when the first flows are done.";
   const side = bias >= 0 ? "later" : "earlier";
   const parts = [
     `of ${count(flows, "flow")} ${percent(inside)} ended within the times that eight of ten courses end in`,
     `off by ${percent(error)} on average`, `${percent(Math.abs(bias))} ${side} than expected`,
     deadlines === undefined ? "" : `right about ${percent(deadlines)} of deadlines`,
   ];
-  return `Predictions so far: ${parts.filter(Boolean).join(", ")}.`;
+  return `Predictions so far: ${parts.filter(Boolean).join(", ")}. ${guessed}`.trim();
 }

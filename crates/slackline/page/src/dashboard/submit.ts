@@ -3,7 +3,7 @@ import { h } from "../dom";
 import type { Accepted, Prediction, Submission, Submit } from "./api";
 import { Refused, wordsOf } from "./api";
 import { field, notify, tick, windowed } from "./dialogs";
-import { foretold } from "./foretold";
+import { foretold, unforeseen } from "./foretold";
 import { isOpen, type Store } from "./store";
 import { away, clock, localised, millis } from "./time";
 
@@ -168,7 +168,7 @@ export class SubmitForm {
   private said(told: HTMLElement, one: Submission, prediction: Prediction | undefined): void {
     const how = one.held && isOpen(one) ? "held" : one.state, line = h("p", {}, `It is ${how}${one.why ? `: ${one.why}` : ""}.`);
     if (prediction) told.replaceChildren(line, foretold(prediction, this.store.now, !isOpen(one)));
-    else if (isOpen(one)) told.replaceChildren(line, h("p", { class: "muted" }, "What is expected of it is said when it is known: once its inputs are looked up."));
+    else if (isOpen(one)) told.replaceChildren(line, h("p", { class: "muted" }, unforeseen(one) ?? "What is expected of it is said when it is known: once its inputs are looked up."));
     else told.replaceChildren(line);
   }
 }
