@@ -69,6 +69,23 @@ fn a_trace_for_perfetto_is_one_by_its_own_judge() {
     assert!(seen.processes.values().any(|name| name.starts_with("Maschine \"ü\" \\ 流")), "{seen:?}");
 }
 
+/// `SLACKLINE_SCALE=k` has k times as many tasks; 100 is 400,000.
+#[test]
+fn a_large_trace_is_one_too() {
+    let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
+    let dir = scratch("export-large");
+    let workload = dir.join("day.jsonl");
+    let maps = format!("maps={}", 3_800 * scale);
+    let jobs = format!("jobs={}", 240 * scale);
+    done(&["generate", "facebook-day", "--set", &maps, "--set", &jobs, "--output", text(&workload)]);
+    let schedule = simulated(&dir, "fifo.jsonl", text(&workload), &["--policy", "fifo", "--jitter", "0.2"]);
+    let seen = validate(&exported(text(&workload), &schedule, &["--format", "perfetto"])).unwrap();
+    // With a jitter each task is a slice of its own.
+    let slices = ["map", "reduce"].iter().filter_map(|phase| seen.complete.get(*phase)).sum::<usize>();
+    assert!(slices as u64 >= 3_800 * scale, "{slices}");
+    assert_eq!(seen.spans as u64, 240 * scale);
+}
+
 /// A line without what separates it from the next one, and without the number of a flow: that of a recurrence differs where
 /// flows are read one by one.
 fn without_id(line: &str) -> String {
