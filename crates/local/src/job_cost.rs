@@ -34,10 +34,15 @@ impl JobName {
         Self { flow: recurring(flow).to_owned(), job: job.to_owned() }
     }
 
-    /// What the job of an owner goes by in a history that several have together: `OWNER/FLOW`.
+    /// The flow as it is shown, with its owner if it has one: `OWNER/FLOW`.
+    pub fn flow_shown(&self) -> String {
+        self.flow.replace('\t', "/")
+    }
+
+    /// What the job of an owner goes by in a history that several have together: the owner, a tab, which no name has, and the flow.
     #[must_use]
     pub fn of_owner(&self, owner: &str) -> Self {
-        Self { flow: format!("{owner}/{}", self.flow), job: self.job.clone() }
+        Self { flow: format!("{owner}\t{}", self.flow), job: self.job.clone() }
     }
 }
 
@@ -187,7 +192,7 @@ pub fn records(jobs: &JobHistory) -> History {
     for (name, cost) in jobs {
         for kind in [PhaseKind::Map, PhaseKind::Reduce] {
             for (group, record) in cost.records(kind) {
-                let phase = PhaseName { flow: name.flow.clone(), job: name.job.clone(), kind };
+                let phase = PhaseName { flow: name.flow_shown(), job: name.job.clone(), kind };
                 history.insert(phase, group, record);
             }
         }

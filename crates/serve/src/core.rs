@@ -375,7 +375,7 @@ impl Held {
                     // Whoever asked may be gone.
                     let _ = answer.send(answered);
                 }
-                if !all.is_empty() && self.store.is_grown() {
+                if !all.is_empty() && self.store.is_grown(self.desk.least_records()) {
                     let replaced = self.store.replace(&self.desk.records());
                     self.desk.set_trouble(Trouble::Compaction, replaced.err().map(|error| error.to_string()));
                 }

@@ -29,6 +29,8 @@ pub struct Store {
     log: Log,
     path: PathBuf,
     bytes: u64,
+    /// How many records it has.
+    records: usize,
     /// How large it was when it was written anew.
     fresh: u64,
 }
@@ -49,8 +51,8 @@ impl Store {
         let texts = log.texts()?;
         let bytes = texts.iter().map(|text| text.len() as u64).sum();
         let records = texts.iter().map(|text| serde_json::from_slice(text).map_err(|e| log.unreadable(&e)));
-        let records = records.collect::<Result<_, _>>()?;
-        Ok((Self { log, path, bytes, fresh: SMALL }, records))
+        let records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        Ok((Self { log, path, bytes, records: records.len(), fresh: SMALL }, records))
     }
 
     /// Appends records; they are on disk when this returns.
@@ -64,12 +66,15 @@ impl Store {
         let texts = texts(records);
         self.log.append(texts.iter().map(Vec::as_slice))?;
         self.bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        self.records += texts.len();
         Ok(())
     }
 
-    /// Whether most of the log is likely to be no longer needed.
-    pub fn is_grown(&self) -> bool {
-        self.bytes > self.fresh.max(SMALL).saturating_mul(GROWN)
+    /// Whether most of the log is likely to be no longer needed, of which so many records are at least. To write it anew takes time in which
+    /// nobody is answered, and a queue that only grows needs all of it.
+    pub fn is_grown(&self, needed: usize) -> bool {
+        let is_larger = self.bytes > self.fresh.max(SMALL).saturating_mul(GROWN);
+        is_larger && self.records / 2 > needed
     }
 
     /// Writes the log anew, with these records instead of those there are. A process that dies meanwhile leaves the one or the
@@ -89,6 +94,7 @@ impl Store {
         log.move_to(&beside, &self.path)?;
         self.log = log;
         self.bytes = texts.iter().map(|text| text.len() as u64).sum();
+        self.records = texts.len();
         self.fresh = self.bytes;
         Ok(())
     }
@@ -124,11 +130,11 @@ mod tests {
         }
         let (mut store, records) = Store::open(&state).unwrap();
         assert_eq!(records, [vec![Record::Began(7)], some(3)].concat());
-        assert!(!store.is_grown());
+        assert!(!store.is_grown(0));
         store.append(&some(400_000)).unwrap();
-        assert!(store.is_grown());
+        assert!(store.is_grown(1) && !store.is_grown(300_000), "most of it may be needed");
         store.replace(&[Record::Began(7)]).unwrap();
-        assert!(!store.is_grown());
+        assert!(!store.is_grown(0));
         store.append(&some(1)).unwrap();
         // A log that was begun and not finished is nothing.
         std::fs::write(state.join("service.next"), "slackline service 1\nhalf").unwrap();

@@ -20,7 +20,7 @@ const DOUBTED: u64 = 2 * crate::SECOND;
 /// How long a program may take that looks somebody up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The users of this machine, who are looked up again after a while: a number may become somebody else's. What is looked up by
+/// The users of this machine. Names are looked up once each, what processes of theirs have again after a while. What is looked up by
 /// programs takes up to ten seconds, and nobody who is known waits for it meanwhile.
 #[derive(Debug, Default)]
 pub struct Users {
@@ -51,12 +51,6 @@ impl<K, V> Default for Known<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Known<K, V> {
-    /// What was found out last of somebody, however long ago.
-    fn last(&self, key: &K) -> Option<V> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(key).and_then(|(_, found)| found.clone().ok())
-    }
-
     /// What is known of somebody, for so many microseconds; the rest is looked up.
     fn of(&self, key: &K, believed: u64, look_up: impl FnOnce() -> Result<V, NoUser>) -> Result<V, NoUser> {
         let now = clock::unix_micros();
@@ -102,15 +96,9 @@ impl Users {
     /// The same of one who can be looked up.
     ///
     /// # Errors
-    /// Why they cannot be now, and have not been before.
+    /// Why they cannot be now.
     pub fn known_name(&self, uid: u32) -> Result<String, String> {
-        // Somebody who works here is not locked out while names cannot be looked up.
-        let before = self.names.last(&uid);
-        let look_up = || match (look_up(uid), before) {
-            (Err(NoUser::Unasked(_)), Some(before)) => Ok(before),
-            (found, _) => found,
-        };
-        self.names.of(&uid, BELIEVED, look_up).map_err(|error| error.to_string())
+        self.names.of(&uid, u64::MAX, || look_up(uid)).map_err(|error| error.to_string())
     }
 }
 
@@ -293,13 +281,6 @@ mod tests {
         assert_eq!(known.of(&1, BELIEVED, || slow("one")), Err(unasked()), "for a while");
         known.0.lock().unwrap().get_mut(&1).unwrap().0 = 0;
         assert_eq!(known.of(&1, BELIEVED, || slow("one")), slow("one"));
-        known.0.lock().unwrap().get_mut(&1).unwrap().0 = 0;
-        assert_eq!(known.last(&1), Some("one".to_owned()));
-        assert_eq!(
-            known.of(&1, BELIEVED, || slow("another")),
-            slow("another"),
-            "the number is somebody else's now"
-        );
     }
 
     #[test]

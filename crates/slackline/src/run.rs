@@ -353,7 +353,7 @@ impl Opener<'_> {
         let past = recalled(request, self.store, &draft)?;
         let source = imported.source;
         let placed = |faults: Vec<Fault>| {
-            let is_away = faults.iter().all(|fault| fault.may_pass);
+            let is_away = !faults.is_empty() && faults.iter().all(|fault| fault.may_pass);
             let error = source.error(faults.into_iter().map(|f| (f.path, f.problem)).collect());
             if is_away { RunError::Away(error) } else { error.into() }
         };

@@ -87,7 +87,8 @@ impl de::Error for Error {
 
     fn missing_field(field: &'static str) -> Self {
         // Whoever writes their first document does not know what is meant.
-        let hint = if field == "slackline" { ", expected the version of the format: slackline = 1" } else { "" };
+        let hint =
+            if field == "slackline" { ", expected the version of the format: slackline = 1" } else { "" };
         Self::new(format!("missing field `{field}`{hint}"))
     }
 }

@@ -166,7 +166,7 @@ fn rows(runs: &[PastRun]) -> impl Iterator<Item = Row<'_>> {
 }
 
 fn words(run: &PastRun, name: &JobName) -> [String; 5] {
-    [started(run), run.note.workload.clone(), run.note.policy.clone(), name.flow.clone(), name.job.clone()]
+    [started(run), run.note.workload.clone(), run.note.policy.clone(), name.flow_shown(), name.job.clone()]
 }
 
 /// A line a job of each run.

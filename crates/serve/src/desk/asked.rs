@@ -273,10 +273,11 @@ impl Desk {
         if let Some(problem) = checked.passed {
             return refused(RefusalKind::Invalid, problem);
         }
-        self.has_room(now, &who.name)?;
+        self.may_ask(now, &who.name)?;
         if submit.schedule.is_some() {
             return self.recurs(now, who, (submit, name), out);
         }
+        self.has_place(&who.name)?;
         if let Some(first) = self.series.get(&name).and_then(|series| series.front()).copied()
             && let Some(owner) = self.wanted(first).map(|wanted| wanted.user.clone())
             && !who.may_change(&owner)
@@ -312,9 +313,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Whether somebody may submit one more.
-    fn has_room(&mut self, now: Moment, user: &str) -> Result<(), Refusal> {
-        self.has_place(user)?;
+    /// Whether somebody may submit something now.
+    fn may_ask(&mut self, now: Moment, user: &str) -> Result<(), Refusal> {
         let limits = &self.facts.limits;
         let times = self.rates.entry(user.to_owned()).or_default();
         while times.front().is_some_and(|&at| at + 60 * SECOND <= now) {
@@ -494,7 +494,6 @@ impl Desk {
     ) -> Result<Answer, Refusal> {
         self.own(who, number)?;
         self.known(number, flow.as_deref())?;
-        out.records.push(Record::Held { number, flow: flow.clone(), held });
         let message = match self.entries.get(&number) {
             Some(entry) if !held => let_go(number, flow.as_deref(), entry),
             _ => {
@@ -502,12 +501,29 @@ impl Desk {
                 format!("{what} is held: what runs of it goes on to its end, and nothing more starts")
             }
         };
-        self.set_held(number, flow, held);
+        for (flow, held) in self.holds(number, flow, held) {
+            out.records.push(Record::Held { number, flow: flow.clone(), held });
+            self.set_held(number, flow, held);
+        }
         self.sort_in(number);
         self.stand_all(number, out);
         let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
         self.event(out, now, told);
         Ok(Answer::Done(message))
+    }
+
+    /// What is held and let go, one after the other. One flow of several that are held together is let go by holding each of the others:
+    /// which there are is not known any more when that is read again.
+    fn holds(&self, number: u64, flow: Option<String>, held: bool) -> Vec<(Option<String>, bool)> {
+        let whole = self.entries.get(&number).filter(|entry| entry.held && !held);
+        match (whole.and_then(|entry| entry.live.as_ref()), &flow) {
+            (Some(live), Some(flow)) => {
+                let others = live.flows.iter().filter(|here| here.flow != *flow && !here.state.is_over());
+                let others = others.map(|here| (Some(here.flow.clone()), true));
+                std::iter::once((None, false)).chain(others).collect()
+            }
+            _ => vec![(flow, held)],
+        }
     }
 
     pub(super) fn set_held(&mut self, number: u64, flow: Option<String>, held: bool) {
@@ -519,14 +535,7 @@ impl Desk {
                 entry.held_flows.clear();
             }
             (Some(flow), true) => drop(entry.held_flows.insert(flow)),
-            (Some(flow), false) => {
-                // One of several that are held together.
-                if std::mem::take(&mut entry.held) {
-                    let flows = entry.live.iter().flat_map(|live| &live.flows).map(|here| here.flow.clone());
-                    entry.held_flows = flows.collect();
-                }
-                entry.held_flows.remove(&flow);
-            }
+            (Some(flow), false) => drop(entry.held_flows.remove(&flow)),
         }
     }
 

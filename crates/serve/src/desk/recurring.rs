@@ -94,7 +94,7 @@ impl Desk {
         if found >= most {
             let message =
                 format!("found {found} flows of {} that recur already, expected fewer than {most}", who.name);
-            return Err(Refusal { kind: RefusalKind::TooMany(60), message });
+            return Err(Refusal { kind: RefusalKind::Conflict, message });
         }
         let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
         let recurring = Recurring {
@@ -173,22 +173,37 @@ impl Desk {
             times.drain(..left_out);
         }
         for at in times {
-            let Some(again) = self.recurring.get(name) else { return };
-            let user = &again.recurring.user;
-            match self.has_place(user).map_err(|full| full.message).and_then(|()| again.at(at)) {
+            let is_submitted = match self.wanted_at(name, at) {
                 Ok(wanted) => {
                     let waits = wanted.submit.when_inputs || !wanted.submit.when.is_empty();
-                    self.accept(now, (wanted, waits), out);
+                    self.accept(now, (wanted, waits), out).number.is_some()
                 }
                 // Too many wait, or it cannot be filled any more.
                 Err(problem) => {
                     out.records.push(Record::LeftOut { recurrence: name.to_owned(), until: at });
                     let message = format!("{name} is left out: {problem}");
                     self.event(out, now, Told { kind: "skipped", number: None, flow: None, message });
+                    false
                 }
-            }
+            };
+            self.handled(name, at, is_submitted);
         }
-        self.handled(name, last, true);
+        self.handled(name, last, false);
+    }
+
+    /// What is submitted at a time of what recurs.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn wanted_at(&self, name: &str, at: Moment) -> Result<Wanted, String> {
+        let again = self.recurring.get(name).ok_or("it recurs no more")?;
+        // What it replaces makes room.
+        let replaces =
+            again.recurring.submit.overlap == api::Overlap::Replace && self.series.contains_key(name);
+        if !replaces {
+            self.has_place(&again.recurring.user).map_err(|full| full.message)?;
+        }
+        again.at(at)
     }
 
     /// When what a submission is the last time of comes the next time, as far as that is known: not of what is paused, and not of what

@@ -114,6 +114,11 @@ impl Desk {
         self.ended.push(ended);
     }
 
+    /// How many records [`Self::records`] gives at least.
+    pub fn least_records(&self) -> usize {
+        self.recurring.len() + self.ended.len() + self.entries.len() + self.alerts.len()
+    }
+
     /// As few records as give this state again.
     pub fn records(&self) -> Vec<Record> {
         let mut records = vec![Record::Began(self.began)];

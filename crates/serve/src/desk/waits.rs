@@ -115,13 +115,14 @@ impl Desk {
         if !missing.is_empty() {
             return Some(without(&missing));
         }
-        if !here.has_more_to_start() {
-            return None;
-        }
-        if !self.machines.is_empty() && self.machines.iter().all(|machine| !machine.up) {
-            return Some("no machine is there".to_owned());
-        }
-        self.why_quota(&entry.wanted.user)
+        let is_nowhere = !self.machines.is_empty() && self.machines.iter().all(|machine| !machine.up);
+        let why = if is_nowhere {
+            Some("no machine is there".to_owned())
+        } else {
+            self.why_quota(&entry.wanted.user)
+        };
+        // All jobs are looked at for that, so it comes last.
+        why.filter(|_| here.has_more_to_start())
     }
 }
 

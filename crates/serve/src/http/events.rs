@@ -107,7 +107,7 @@ impl Listener {
             () = tokio::time::sleep(self.house.bounds.heartbeat) => None,
             _ = self.stopped.wait_for(|stopped| *stopped) => return None,
         };
-        if self.is_shut_out() {
+        if self.is_shut_out().await {
             return None;
         }
         let Some(event) = event else { return Some(Bytes::from_static(b":\n\n")) };
@@ -128,12 +128,14 @@ impl Listener {
 
 impl Listener {
     /// Whether their token is not known any more. It is asked at most once in a second: its file is on a disk.
-    fn is_shut_out(&mut self) -> bool {
-        let Some(credential) = self.credential.as_ref().filter(|_| self.asked.elapsed() >= ASKED) else {
+    async fn is_shut_out(&mut self) -> bool {
+        let Some(credential) = self.credential.clone().filter(|_| self.asked.elapsed() >= ASKED) else {
             return false;
         };
         self.asked = Instant::now();
-        guard::known_token(&self.house, credential).is_err()
+        let house = self.house.clone();
+        let asked = tokio::task::spawn_blocking(move || guard::is_unknown(&house, &credential));
+        asked.await.unwrap_or(false)
     }
 }
 

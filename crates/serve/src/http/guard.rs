@@ -151,12 +151,10 @@ fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
 ///
 /// # Errors
 /// It is none, or not known, or tokens cannot be read now.
-pub(super) fn known_token(house: &House, said: &HeaderValue) -> Answered<Token> {
-    let said = said.to_str().unwrap_or_default();
-    let token = said.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let token = token.map(|(_, token)| token.trim()).filter(|token| !token.is_empty());
+fn known_token(house: &House, said: &HeaderValue) -> Answered<Token> {
     let wrong = |message: &str| Refused::new(StatusCode::UNAUTHORIZED, message);
-    let token = token.ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
+    let token =
+        token_in(said).ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
     match house.tokens.known(token) {
         Ok(Some(token)) => Ok(token),
         Ok(None) => Err(wrong("authorization: found a token that is not known")),
@@ -165,6 +163,18 @@ pub(super) fn known_token(house: &House, said: &HeaderValue) -> Answered<Token> 
             Err(unavailable("the service cannot read its tokens"))
         }
     }
+}
+
+/// Whether a token that was known is not any more. Where tokens cannot be read now it is not said that it is gone.
+pub(super) fn is_unknown(house: &House, said: &HeaderValue) -> bool {
+    token_in(said).is_none_or(|token| matches!(house.tokens.known(token), Ok(None)))
+}
+
+/// The token of a header `authorization`.
+fn token_in(said: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = said.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Refuses what a browser asks for a page of somebody else: a page whose name was made to lead to this machine's own address, which

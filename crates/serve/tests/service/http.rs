@@ -315,10 +315,14 @@ pub(super) fn events(dir: &Path) {
     });
     heard.recv().unwrap();
     Tokens::new(world.service.front().place().tokens()).remove(Role::Look.name()).unwrap();
-    while !listening.is_finished() {
+    for _ in 0..3_000 {
+        if listening.is_finished() {
+            break;
+        }
         let _: Done = operator.post("/api/v1/drain", None::<&()>).unwrap();
         slackline_local::clock::pause(Duration::from_millis(20));
     }
+    assert!(listening.is_finished(), "the stream goes on");
     listening.join().unwrap().unwrap();
     world.end();
 }

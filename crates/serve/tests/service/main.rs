@@ -177,7 +177,7 @@ fn several(dir: &Path) {
     // What jobs took is remembered as that of whoever submitted them.
     let known = HistoryStore::existing(&dir.join("state/past.history")).latest().unwrap();
     let flows: Vec<&str> = known.keys().map(|name| name.flow.as_str()).collect();
-    assert_eq!(flows, ["anna/a", "anna/b", "anna/c"]);
+    assert_eq!(flows, ["anna\ta", "anna\tb", "anna\tc"]);
 }
 
 fn held(dir: &Path) {

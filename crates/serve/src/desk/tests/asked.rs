@@ -42,6 +42,29 @@ fn what_is_let_go_is_named_and_what_was_not_held_is_said() {
     assert_eq!(hold(None, false), "1 is let go");
 }
 
+/// Which flows there are is not written down.
+#[test]
+fn one_flow_is_let_go_of_several_and_the_others_stay_held_over_restarts() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    let flows = [("f", 1, None), ("g", 1, None), ("h", 1, None)];
+    world.open(number, &flows);
+    let hold = |flow: Option<&str>, held: bool| Ask::Hold { number, flow: flow.map(str::to_owned), held };
+    world.ask(&anna(), hold(None, true)).unwrap();
+    world.ask(&anna(), hold(Some("g"), false)).unwrap();
+    let held = |world: &mut World| {
+        let Answer::Submission(one) = world.ask(&anna(), Ask::Show(number)).unwrap() else { panic!() };
+        let held = one.flows.iter().filter(|flow| flow.state == api::FlowState::Held);
+        held.map(|flow| flow.flow.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(held(&mut world), ["f", "h"]);
+    for again in [World::restart, World::compact] {
+        again(&mut world);
+        world.open(number, &flows);
+        assert_eq!(held(&mut world), ["f", "h"]);
+    }
+}
+
 /// Times that are made up for come together; what becomes of them says the overlap.
 #[test]
 fn of_times_that_are_made_up_for_the_first_runs_all_do_or_the_last() {
