@@ -250,7 +250,8 @@ impl Threads {
             let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
             let _ = failed.send(Message::Happened("alert_failed", message));
         };
-        spawn("hooks", Box::new(move || hooks.work(&to_alert, &failed)))?;
+        let over = is_over.clone();
+        spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
 
         let ports = Ports {
             desk: Arc::new(heard(&messages)),

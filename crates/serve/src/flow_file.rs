@@ -1,13 +1,17 @@
 //! Flow files as they are submitted: whether they can be read, what they are called, when they should be done, and which files they
 //! wait for.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use slackline::run::set_deadlines;
-use slackline::trace::{ImportOptions, Importers, Parameters, read_workload};
+use slackline::run::{When, set_deadlines};
+use slackline::trace::{
+    ImportOptions, Imported, Importers, Parameters, SourceMap, TraceError, read_workload,
+};
 use slackline_local::clock;
-use slackline_model::Draft;
-use slackline_model::draft::FlowDraft;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
+use slackline_model::{Draft, Instance};
 
 use crate::api::Submit;
 use crate::desk::Checked;
@@ -46,16 +50,25 @@ pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
 /// # Errors
 /// What is wrong with it, with its lines.
 pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
-    read(submit, since).map(|(draft, _)| draft)
+    read(submit, since).map(|read| read.draft)
 }
 
-/// The same, and what is said of deadlines of the submission that had passed then, which count as if they were then.
-fn read(submit: &Submit, since: Moment) -> Result<(Draft, Option<String>), String> {
+/// A flow file that was read.
+struct Read {
+    draft: Draft,
+    /// Where its parts stand.
+    source: SourceMap,
+    /// What is said of deadlines of the submission that had passed then, which count as if they were then.
+    passed: Option<String>,
+}
+
+/// The same, with what else is known of it.
+fn read(submit: &Submit, since: Moment) -> Result<Read, String> {
     let start = clock::local(since);
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
     let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
-    let mut draft = read.map_err(|error| error.to_string())?.draft;
+    let Imported { mut draft, source, .. } = read.map_err(|error| error.to_string())?;
     draft.start.get_or_insert(start);
     let deadlines = deadlines(submit.deadlines.iter())?;
     let late = set_deadlines(&deadlines, &mut draft).map_err(|error| error.to_string())?;
@@ -63,7 +76,7 @@ fn read(submit: &Submit, since: Moment) -> Result<(Draft, Option<String>), Strin
         let (flow, when) = (&deadline.flow, &deadline.when);
         format!("deadlines: {flow}: found {when}, which has passed, expected a time to come")
     });
-    Ok((draft, passed))
+    Ok(Read { draft, source, passed })
 }
 
 /// The flows of a file, those that recur in it one by one.
@@ -89,7 +102,7 @@ fn first(draft: &Draft, since: Moment) -> Option<Moment> {
 pub fn check(submit: &Submit, now: Moment) -> Result<Checked, String> {
     let name = file_of(submit);
     // Conversions of times are filled when it is submitted again; here they stand for themselves.
-    let (draft, passed) = read(submit, now)?;
+    let Read { draft, source, passed } = read(submit, now)?;
     if draft.flows.is_empty() {
         return Err(format!("{name}: found no flows, expected at least one"));
     }
@@ -100,12 +113,62 @@ pub fn check(submit: &Submit, now: Moment) -> Result<Checked, String> {
             flow.id, job.id
         ));
     }
+    unrunnable(&draft, &source)?;
+    if submit.schedule.is_some() {
+        recurs_in_time(submit)?;
+    }
     if submit.directory.as_deref().is_some_and(|directory| !Path::new(directory).is_absolute()) {
         let found = submit.directory.as_deref().unwrap_or_default();
         return Err(format!("directory: found {found}, expected an absolute path"));
     }
     let waits_for_files = submit.when_inputs || !submit.when.is_empty();
     Ok(Checked { name: usual_name(submit), waits_for_files, due: first(&draft, now), passed })
+}
+
+/// What would be wrong with a flow file whatever its inputs turn out to be: jobs that wait for what there is not, or for one another.
+fn unrunnable(draft: &Draft, source: &SourceMap) -> Result<(), String> {
+    let mut stands_in = draft.clone();
+    // As many slots as there can be, and a task for each job: how many it has its inputs say.
+    stands_in.machines = vec![MachineDraft {
+        name: "any".to_owned(),
+        count: 1,
+        speed: 1.0,
+        slots: Slots::Universal(1 << 20),
+        rack: None,
+    }];
+    let mut problems = Vec::new();
+    for (f, flow) in stands_in.flows.iter_mut().enumerate() {
+        if let Some(repeat) = &mut flow.repeat {
+            repeat.times = repeat.times.min(2);
+        }
+        let ids: BTreeSet<String> = flow.jobs.iter().map(|job| job.id.clone()).collect();
+        for (j, job) in flow.jobs.iter_mut().enumerate() {
+            for input in job.run.iter().flat_map(RunDraft::own_inputs).filter(|&input| !ids.contains(input)) {
+                let found =
+                    format!("found @{input}, expected @JOB of the same flow, or @FLOW/JOB of another");
+                problems.push((format!("flows[{f}].jobs[{j}].run.inputs"), found));
+            }
+            if job.map.is_none() && job.reduce.is_none() {
+                job.map = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
+            }
+        }
+    }
+    if problems.is_empty() {
+        let Err(invalid) = Instance::new(&stands_in) else { return Ok(()) };
+        return Err(TraceError::from_invalid(&invalid, source).to_string());
+    }
+    Err(source.error(problems).to_string())
+}
+
+/// Refuses deadlines at one time for something that comes at many.
+fn recurs_in_time(submit: &Submit) -> Result<(), String> {
+    let is_once = |when: &str| matches!(When::parse_option(when), Ok(When::Moment(_) | When::Local(_)));
+    match submit.deadlines.iter().find(|(_, when)| is_once(when)) {
+        None => Ok(()),
+        Some((flow, when)) => Err(format!(
+            "deadlines: {flow}: found {when} for something that recurs, expected a duration such as 2h, or a time of day such as 06:00"
+        )),
+    }
 }
 
 /// What a submission is called where nothing is said: as its file, with the values of parameters that are set.
@@ -152,6 +215,7 @@ mod tests {
 
     use super::*;
     use crate::SECOND;
+    use crate::api::{CatchUp, Schedule};
 
     const FLOW: &str = r#"
 slackline = 1
@@ -229,5 +293,54 @@ jobs = [
         std::fs::create_dir_all(dir.path().join("in/none")).unwrap();
         std::fs::write(dir.path().join("in/none/x.txt"), "x").unwrap();
         assert_eq!((missing(&patterns), missing(&[])), (None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_run_whatever_its_inputs_are_is_refused_with_its_place() {
+        let of = |jobs: &str| {
+            let document = format!("slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n{jobs}\n]\n");
+            let submit = Submit { document, file: Some("z.toml".into()), ..Submit::default() };
+            check(&submit, 0).map(drop)
+        };
+        let job = |id: &str, more: &str, inputs: &str| {
+            format!(
+                "{{ id = '{id}', {more} run = {{ mapper = 'cat', inputs = ['{inputs}'], output = 'o-{id}' }} }},\n"
+            )
+        };
+        assert_eq!(of(&(job("a", "", "in") + &job("b", "after = ['a'],", "@a"))), Ok(()));
+        let wrong = [
+            (
+                job("a", "after = ['x'],", "in"),
+                "z.toml:5:22: flows[0].jobs[0].after[0]: found \"x\", expected the id of a job of the same flow",
+            ),
+            (job("a", "after = ['a'],", "in"), "found a cycle: a comes after itself"),
+            (
+                job("a", "", "@first.w"),
+                "found @first.w, expected @JOB of the same flow, or @FLOW/JOB of another",
+            ),
+        ];
+        for (jobs, expected) in wrong {
+            let problem = of(&jobs).unwrap_err();
+            assert!(problem.starts_with("z.toml:5:") && problem.contains(expected), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_recurs_has_no_deadline_at_one_time() {
+        let schedule = Schedule { cron: "0 3 * * *".into(), zone: None, catch_up: CatchUp::Last };
+        let deadline = |when: &str| {
+            let deadlines = [("f".to_owned(), when.to_owned())].into();
+            let submit = Submit { deadlines, schedule: Some(schedule.clone()), ..submit() };
+            check(&submit, 0).map(drop)
+        };
+        for good in ["2h", "06:00", "300"] {
+            assert_eq!(deadline(good), Ok(()), "{good}");
+        }
+        for wrong in ["2026-11-25T19:00", "2026-11-25T19:00Z"] {
+            assert!(
+                deadline(wrong).unwrap_err().contains("for something that recurs, expected a duration"),
+                "{wrong}"
+            );
+        }
     }
 }

@@ -2,8 +2,10 @@
 //! none of them worked is an event.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::Receiver;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use slackline_local::clock;
@@ -47,43 +49,70 @@ impl Hooks {
         self.command.is_none() && self.address.is_none()
     }
 
-    /// Tells alerts as they come, until none do any more; `failed` is told of those that could not be told.
-    pub fn work(&self, alerts: &Receiver<Alert>, failed: &dyn Fn(&Alert, String)) {
+    /// Tells alerts as they come, until none do any more, or the service is over: what then takes longer than [`GRACE`] is given up.
+    /// `failed` is told of those that could not be told.
+    pub fn work(&self, alerts: &Receiver<Alert>, is_over: &AtomicBool, failed: &dyn Fn(&Alert, String)) {
+        let mut patience = Patience { is_over, left: GRACE };
         while let Ok(alert) = alerts.recv() {
-            self.tell(&alert, &|problem| failed(&alert, problem));
+            self.tell(&alert, &mut patience, &|problem| failed(&alert, problem));
         }
     }
 
-    fn tell(&self, alert: &Alert, failed: &dyn Fn(String)) {
+    fn tell(&self, alert: &Alert, patience: &mut Patience<'_>, failed: &dyn Fn(String)) {
         let text = serde_json::to_string(alert).expect("invariant: an alert can be written as JSON");
         if let Some(command) = &self.command
-            && let Err(problem) = tried(|| run(command, alert, &text))
+            && let Err(problem) = patience.tried(|patience| run(command, alert, &text, patience))
         {
             failed(format!("the command for alerts: {problem}"));
         }
         if let Some(address) = &self.address
-            && let Err(problem) = tried(|| send(address, &text))
+            && let Err(problem) = patience.tried(|patience| send(address, &text, patience))
         {
             failed(format!("{address}: {problem}"));
         }
     }
 }
 
-/// Tries something until it works, a few times.
-fn tried(mut what: impl FnMut() -> Result<(), String>) -> Result<(), String> {
-    let mut pause = PAUSE;
-    for _ in 1..TRIES {
-        if what().is_ok() {
-            return Ok(());
+/// For how long something may still be waited for: as long as it takes, and for a moment in all once the service is over.
+struct Patience<'a> {
+    is_over: &'a AtomicBool,
+    left: Duration,
+}
+
+impl Patience<'_> {
+    /// Waits for a moment, if there is time left.
+    fn wait(&mut self, step: Duration) -> bool {
+        if self.is_over.load(Ordering::SeqCst) {
+            if self.left.is_zero() {
+                return false;
+            }
+            self.left = self.left.saturating_sub(step);
         }
-        clock::pause(pause);
-        pause *= 2;
+        clock::pause(step);
+        true
     }
-    what()
+
+    /// Tries something until it works, a few times, or once where the service is over.
+    fn tried(&mut self, mut what: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        let mut pause = PAUSE;
+        for _ in 1..TRIES {
+            let tried = what(self);
+            if tried.is_ok() || self.is_over.load(Ordering::SeqCst) {
+                return tried;
+            }
+            for _ in 0..pause.as_millis() / STEP.as_millis() {
+                if !self.wait(STEP) {
+                    return tried;
+                }
+            }
+            pause *= 2;
+        }
+        what(self)
+    }
 }
 
 /// Runs a command, and waits for it.
-fn run(command: &str, alert: &Alert, text: &str) -> Result<(), String> {
+fn run(command: &str, alert: &Alert, text: &str, patience: &mut Patience<'_>) -> Result<(), String> {
     let said = |error: std::io::Error| error.to_string();
     let mut child = Command::new("sh")
         .args(["-c", command])
@@ -96,6 +125,8 @@ fn run(command: &str, alert: &Alert, text: &str) -> Result<(), String> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // What it starts ends with it.
+        .process_group(0)
         .spawn()
         .map_err(said)?;
     if let Some(mut input) = child.stdin.take() {
@@ -106,20 +137,48 @@ fn run(command: &str, alert: &Alert, text: &str) -> Result<(), String> {
         match child.try_wait().map_err(said)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(status.to_string()),
-            None => clock::pause(STEP),
+            None if patience.wait(STEP) => {}
+            None => {
+                end(&mut child);
+                return Err("the service ended meanwhile".to_owned());
+            }
         }
     }
-    // It may have ended just now.
-    let _ = child.kill();
-    let _ = child.wait();
+    end(&mut child);
     Err(format!("found no end after {} s", PATIENCE.as_secs()))
 }
+
+/// Ends a command and all that it has started. It may have ended just now.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+/// How long alerts may still take, all together, once the service is over.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether a command has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Sends a message.
-fn send(address: &str, text: &str) -> Result<(), String> {
+/// Sends a message, as long as there is patience for the answer.
+fn send(address: &str, text: &str, patience: &mut Patience<'_>) -> Result<(), String> {
+    let (tell, told) = channel();
+    let (address, text) = (address.to_owned(), text.to_owned());
+    let sender = std::thread::Builder::new().name("alert".to_owned());
+    sender.spawn(move || tell.send(posted(&address, &text))).map_err(|error| error.to_string())?;
+    loop {
+        match told.recv_timeout(STEP) {
+            Ok(sent) => return sent,
+            Err(RecvTimeoutError::Timeout) if patience.wait(STEP) => {}
+            Err(_) => return Err("the service ended meanwhile".to_owned()),
+        }
+    }
+}
+
+/// Sends a message, and waits for the answer.
+fn posted(address: &str, text: &str) -> Result<(), String> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(true)
@@ -168,11 +227,39 @@ mod tests {
         let (sender, alerts) = channel();
         sender.send(alert()).unwrap();
         drop(sender);
-        hooks.work(&alerts, &|_, problem| panic!("{problem}"));
+        hooks.work(&alerts, &AtomicBool::new(false), &|_, problem| panic!("{problem}"));
         let heard = std::fs::read_to_string(&file).unwrap();
         let (line, json) = heard.split_once('\n').unwrap();
         assert_eq!(line, "late 3 night/f anna it is \"late\"");
         assert_eq!(serde_json::from_str::<Alert>(json).unwrap(), alert());
+    }
+
+    #[test]
+    fn nobody_waits_for_alerts_once_the_service_is_over_and_nothing_of_a_command_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let hooks = Hooks {
+            command: Some(format!("sleep 1000 & echo $! >> {}; wait", file.display())),
+            address: None,
+        };
+        let (sender, alerts) = channel();
+        for _ in 0..20 {
+            sender.send(alert()).unwrap();
+        }
+        drop(sender);
+        let failed = std::cell::Cell::new(0);
+        hooks.work(&alerts, &AtomicBool::new(true), &|_, problem| {
+            assert_eq!(problem, "the command for alerts: the service ended meanwhile");
+            failed.set(failed.get() + 1);
+        });
+        assert_eq!(failed.get(), 20);
+        let pids = std::fs::read_to_string(&file).unwrap();
+        assert!(pids.lines().count() >= 1);
+        for pid in pids.lines() {
+            // It is gone, or waits for somebody to hear of its end.
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+        }
     }
 
     #[test]
@@ -191,7 +278,9 @@ mod tests {
     fn nobody_at_an_address_is_said() {
         // A port that nobody listens at: it was had and given back.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let problem = send(&format!("http://127.0.0.1:{port}/"), "{}").unwrap_err();
+        let is_over = AtomicBool::new(false);
+        let mut patience = Patience { is_over: &is_over, left: GRACE };
+        let problem = send(&format!("http://127.0.0.1:{port}/"), "{}", &mut patience).unwrap_err();
         assert!(!problem.is_empty());
     }
 }

@@ -19,6 +19,18 @@ use crate::front::Front;
 use crate::run_files::act_as_owner;
 use crate::who::Who;
 
+/// A run with the deadlines that count now: its journal has those that it was opened with.
+fn due_as_now(mut look: Look, shown: &Submission) -> Look {
+    let started = look.head.started;
+    for flow in look.head.workload.flows.iter_mut().filter(|flow| flow.repeat.is_none()) {
+        if let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow.id) {
+            let seconds = |at| crate::moment(at).saturating_sub(started) as f64 / SECOND as f64;
+            flow.deadline = seen.deadline.map(seconds);
+        }
+    }
+    look
+}
+
 /// As many submissions are looked at beside the one that is explained: those that began last.
 const BESIDE: usize = 200;
 
@@ -157,13 +169,13 @@ impl Front {
                 && other.ended.is_none_or(|ended| ended >= shown.submitted)
                 && until.is_none_or(|until| other.submitted <= until)
         };
-        let mut looks = vec![(shown.number.to_string(), own)];
+        let mut looks = vec![(shown.number.to_string(), due_as_now(own, shown))];
         for other in all.iter().filter(was_there).take(BESIDE) {
             // Of submissions of one name the last has the directory.
             if names.insert(other.name.clone())
                 && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
-                looks.push((other.number.to_string(), look));
+                looks.push((other.number.to_string(), due_as_now(look, other)));
             }
         }
         Ok(looks)

@@ -263,6 +263,7 @@ impl Desk {
                 return refused(RefusalKind::Invalid, format!("key: found {found} bytes, expected 1 to 200"));
             }
             if let Some(&number) = self.keys.get(&(who.name.clone(), key.clone())) {
+                self.is_same(number, &name, &submit)?;
                 let message = format!("{name} was submitted as {number} already");
                 let number = Some(number);
                 let accepted = Accepted { number, name, message, next: None, prediction: None };
@@ -291,6 +292,28 @@ impl Desk {
         let (user, due, run_as) = (who.name.clone(), checked.due, who.runs_as.uid());
         let wanted = Wanted { submit, name, user, since: now, recurrence: None, run_as, due };
         Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
+    }
+
+    /// Refuses something else that is sent under the key of a submission. Of one that is over its name alone is remembered.
+    fn is_same(&self, number: u64, name: &str, submit: &api::Submit) -> Result<(), Refusal> {
+        let found = match (self.wanted(number), self.ended.find(number)) {
+            (Some(before), _) if before.name == name => {
+                let of = |submit: &api::Submit| {
+                    (submit.document.clone(), submit.parameters.clone(), submit.deadlines.clone())
+                };
+                if of(&before.submit) == of(submit) {
+                    return Ok(());
+                }
+                format!("another document, or other values or deadlines, than those of {number}")
+            }
+            (Some(before), _) => format!("{name:?} with the key of {number}, which is {}", before.name),
+            (None, Some(ended)) if ended.name != name => {
+                format!("{name:?} with the key of {number}, which is {}", ended.name)
+            }
+            (None, _) => return Ok(()),
+        };
+        let message = format!("key: found {found}, expected the same again, or a key of its own");
+        Err(Refusal { kind: RefusalKind::Conflict, message })
     }
 
     /// Whether one more submission of somebody may wait.

@@ -53,7 +53,7 @@ impl Desk {
             None
         } else if self.is_draining {
             Some(Behind::Drain)
-        } else if self.queue.live_of(user) >= limits.live_by_user {
+        } else if limits.live_by_user < limits.live && self.queue.live_of(user) >= limits.live_by_user {
             // Those of others that end are of no use to it.
             Some(Behind::LiveOf(user))
         } else {

@@ -205,6 +205,8 @@ fn held(dir: &Path) {
     let deadline =
         shown.flows[0].deadline.unwrap().as_microsecond() - shown.flows[0].release.as_microsecond();
     assert_eq!(deadline, 3_600_000_000);
+    let told = service.front().explain(&anna(), a, None, None).unwrap();
+    assert!(!told.text.contains("no deadline"), "it was given one since: {}", told.text);
     assert_eq!(service.front().timeline(0).attempts.len(), 6, "nothing was done twice");
     let c = submit(&service, flow(dir, "c", "sleep 300", 2));
     until(&service, c, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));

@@ -7,6 +7,7 @@ use slackline_policy::Admission;
 
 use crate::offered_load::{self, Load, Tally};
 use crate::report::number::{Unit, comes_twice, counted, instant, number};
+use crate::words::grouped;
 
 /// `nightly.toml: 8 flows, 14 jobs, 310 tasks on 8 machines (16 map and 8 reduce slots)`.
 pub fn headline(name: &str, instance: &Instance) -> String {
@@ -43,7 +44,8 @@ fn tasks_text(tasks: u64, cut: u64, uncut: f64) -> String {
 /// `8 machines (16 map and 8 reduce slots)`, with the speeds where they are not all 1.
 pub fn cluster(instance: &Instance) -> String {
     let cluster = instance.cluster();
-    let lanes = cluster.lanes().iter().map(|&lane| format!("{} {}", cluster.slots(lane), lane.name()));
+    let slots = |lane| grouped(f64::from(cluster.slots(lane)), 0);
+    let lanes = cluster.lanes().iter().map(|&lane| format!("{} {}", slots(lane), lane.name()));
     let total: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
     let lanes = lanes.collect::<Vec<_>>().join(" and ");
     let slots = if total == 1 { "slot" } else { "slots" };
