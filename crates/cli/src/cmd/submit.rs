@@ -53,8 +53,8 @@ is. What is answered is on disk there. With --schedule it recurs: its five field
 and day of week; a time that clocks leave out when they are put forward comes as much later, and one that \
 there is twice counts once.
 
-With --wait-for-prediction and --if-late reject it is waited for the prediction, for five minutes at most, and not where \
-none can come: it is held, the service drains, or files are missing. What it waits for is said.
+With --wait-for-prediction and --if-late reject it is waited for the prediction, for five minutes at most and through restarts \
+of the service, and not where none can come: it is held, the service drains, or files are missing. What it waits for is said.
 
 Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused, \
 3 submitted, but nothing was predicted: it stays in the queue, or on its way.")]
@@ -156,6 +156,7 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
     Ok(match over {
         Some(State::Done) => Answer::Yes,
         Some(_) => Answer::No,
+        None if awaited.prediction.as_ref().is_some_and(|prediction| args.rejects(prediction)) => Answer::No,
         None if awaited.waits.is_some() => Answer::Code(UNDECIDED),
         None if accepted.number.is_none() && accepted.next.is_none() => Answer::No,
         None => Answer::Yes,
@@ -185,6 +186,11 @@ impl Submit {
         self.wait_for_prediction || self.if_late == IfLate::Reject
     }
 
+    /// Whether what is predicted so is rejected.
+    fn rejects(&self, prediction: &Prediction) -> bool {
+        self.if_late == IfLate::Reject && prediction.is_late()
+    }
+
     /// Waits until a submission is over, through restarts of the service, or until it is predicted or known that it will not be. Whatever
     /// it waits for itself is said.
     fn awaited(&self, client: &mut Client, number: u64, said: &mut Said<'_>) -> anyhow::Result<Awaited> {
@@ -196,33 +202,38 @@ impl Submit {
                 format!("/api/v1/submissions/{number}{}", query(&[("wait", Some(&format!("{step}")))]));
             let reason = match client.get::<Submission>(&path) {
                 Ok(shown) => {
-                    if self.looks() && awaited.prediction.is_none() {
+                    let is_over = shown.state.is_over();
+                    if self.is_news(awaited.prediction.as_ref(), &shown) {
                         awaited.prediction.clone_from(&shown.prediction);
                         said.predicted(awaited.prediction.as_ref())?;
                     }
-                    let is_over = shown.state.is_over();
-                    let reason =
-                        if is_over { None } else { self.reason(client, &shown, watches.seconds(0))? };
+                    let reason = if is_over { None } else { reason(client, &shown, watches.seconds(0))? };
                     awaited.shown = Some(shown);
                     if is_over {
                         return Ok(awaited);
                     }
                     reason
                 }
-                Err(error @ (ClientError::Unreachable(..) | ClientError::Broken(..))) => {
+                // It may be about to be started again.
+                Err(error) if is_away(&error) => {
                     clock::pause(Duration::from_secs(1));
-                    Some(Reason { words: error.to_string(), stays: true })
+                    Some(Reason { words: error.to_string(), stays: false })
                 }
                 Err(error) => return Err(error.into()),
             };
             // What is late is rejected in a moment.
-            let is_rejected = self.if_late == IfLate::Reject
-                && awaited.prediction.as_ref().is_some_and(Prediction::is_late);
-            if !self.wait && awaited.prediction.is_some() && !is_rejected {
+            let is_rejected = awaited.prediction.as_ref().is_some_and(|prediction| self.rejects(prediction));
+            let is_predicted = awaited.prediction.is_some();
+            if !self.wait && is_predicted && !is_rejected {
+                return Ok(awaited);
+            }
+            if !self.wait && is_late && is_rejected {
+                let time = duration(WAIT);
+                out::talk(format_args!("{number}: it is to be rejected, and was not within {time}"));
                 return Ok(awaited);
             }
             if let Some(Reason { words, stays }) = reason {
-                if !self.wait && stays {
+                if !self.wait && !is_predicted && (stays || is_late) {
                     return Ok(Awaited { waits: Some(words), ..awaited });
                 }
                 if words != told && (stays || watches.seconds(0) > SOON) {
@@ -238,36 +249,23 @@ impl Submit {
             let is_told = !self.looks() || awaited.prediction.is_some();
             // Each look at what has not begun reads its file.
             let most = if is_told || is_late { STEP_LONG } else { STEP_MOST };
-            step = if has_begun && is_told { WAIT } else { (step * 1.5).clamp(STEP_LEAST, most) };
+            step = if has_begun && is_told && !is_rejected {
+                WAIT
+            } else {
+                (step * 1.5).clamp(STEP_LEAST, most)
+            };
         }
     }
 
-    /// Why a submission waits, so many seconds after it was submitted.
-    fn reason(
-        &self,
-        client: &mut Client,
-        shown: &Submission,
-        seconds: f64,
-    ) -> anyhow::Result<Option<Reason>> {
-        let stays = |words: String| Ok(Some(Reason { words, stays: true }));
-        if shown.held {
-            return stays(format!("it is held (slackline unhold {})", shown.number));
+    /// Whether what is predicted now is to be told: nothing was before, or what was to be rejected is let in after all. What is over
+    /// says what was predicted first.
+    fn is_news(&self, before: Option<&Prediction>, shown: &Submission) -> bool {
+        let is_let_in = |now: &Prediction| !shown.state.is_over() && !self.rejects(now);
+        match (before, &shown.prediction) {
+            (None, Some(_)) => self.looks(),
+            (Some(before), Some(now)) => self.rejects(before) && is_let_in(now),
+            (_, None) => false,
         }
-        if shown.state != State::Queued {
-            return Ok(None);
-        }
-        let service: Service = match client.get("/api/v1/service") {
-            // That it has gone is found by the next look.
-            Err(ClientError::Unreachable(..) | ClientError::Broken(..)) => return Ok(None),
-            service => service?,
-        };
-        if service.draining {
-            return stays("nothing new begins (slackline drain --undo)".to_owned());
-        }
-        let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
-        // When files come nobody knows, but those that are there are found within some seconds.
-        let waits_for_files = self.when_inputs || !self.when.is_empty();
-        Ok(Some(Reason { words, stays: waits_for_files && seconds > FILES }))
     }
 
     /// Says where times of something that recurs cannot be told apart.
@@ -280,6 +278,42 @@ impl Submit {
             );
         }
     }
+}
+
+/// Why a submission waits, so many seconds after it was submitted.
+fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Result<Option<Reason>> {
+    let stays = |words: String| Ok(Some(Reason { words, stays: true }));
+    if shown.held {
+        return stays(format!("it is held (slackline unhold {})", shown.number));
+    }
+    if shown.state != State::Queued {
+        return Ok(None);
+    }
+    let service: Service = match client.get("/api/v1/service") {
+        // That it has gone is found by the next look.
+        Err(error) if is_away(&error) => return Ok(None),
+        service => service?,
+    };
+    if service.draining {
+        return stays("nothing new begins (slackline drain --undo)".to_owned());
+    }
+    let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
+    // When files come nobody knows, but those that are there are found within some seconds.
+    let stays = is_of_files(&words) && seconds > FILES;
+    Ok(Some(Reason { words, stays }))
+}
+
+/// Whether the reason that the service gives names a file that is missing.
+fn is_of_files(why: &str) -> bool {
+    why.starts_with("waits for ") && why.ends_with(", which is not there")
+}
+
+/// Whether the service did not answer, or is about to end: the next one goes on with all that it has acknowledged.
+fn is_away(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::Unreachable(..) | ClientError::Broken(..) | ClientError::Refused { status: 503, .. }
+    )
 }
 
 /// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a file.
@@ -467,4 +501,95 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
         }]);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+
+    use clap::Parser;
+    use serde_json::Value;
+    use slackline_serve::client::Server;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: Submit,
+    }
+
+    /// A submission as the service shows it, whose flow is predicted to keep its deadline or not.
+    fn shown(state: &str, holds: Option<bool>) -> Value {
+        let at = "2026-03-01T06:00:00Z";
+        let mut shown = json!({
+            "number": 1, "name": "f", "user": "anna", "submitted": at, "state": state, "held": false, "priority": 0, "flows": [],
+        });
+        if let Some(holds) = holds {
+            let flow = json!({ "flow": "f", "completion": at, "deadline": at, "holds": holds });
+            shown["prediction"] = json!({ "made": at, "flows": [flow], "makes_late": [], "remedies": [] });
+        }
+        shown
+    }
+
+    /// What is awaited of a service that answers so, a connection an answer; the connection breaks where it has none.
+    fn awaited(test: &str, flags: &[&str], answers: Vec<Option<Value>>) -> Awaited {
+        // Paths of sockets are short.
+        let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let service = std::thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let asked = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).count();
+                assert!(asked > 0, "a request");
+                let Some(answer) = answer else { continue };
+                let (head, text) = ("HTTP/1.1 200 OK\r\nconnection: close\r\n", answer.to_string());
+                write!(stream, "{head}content-length: {}\r\n\r\n{text}", text.len()).unwrap();
+            }
+        });
+        let line = ["submit", "flow.toml", "--quiet"].iter().chain(flags);
+        let args = Line::try_parse_from(line).ok().unwrap().submit;
+        let mut client = Client::new(Server::parse(&socket.display().to_string()).unwrap()).unwrap();
+        let mut said = Said { args: &args, text: String::new() };
+        let awaited = args.awaited(&mut client, 1, &mut said).unwrap();
+        service.join().unwrap();
+        std::fs::remove_file(&socket).unwrap();
+        awaited
+    }
+
+    #[test]
+    fn it_is_waited_for_a_prediction_through_a_restart_of_the_service() {
+        let seen = awaited(
+            "submit-restart",
+            &["--wait-for-prediction"],
+            vec![None, Some(shown("queued", None)), None, Some(shown("live", Some(true)))],
+        );
+        assert!(seen.waits.is_none() && seen.prediction.is_some());
+    }
+
+    #[test]
+    fn what_is_late_is_seen_to_be_rejected_through_a_restart_of_the_service() {
+        let late = || Some(shown("live", Some(false)));
+        let awaited = |end| awaited("submit-late", &["--if-late", "reject"], vec![late(), None, Some(end)]);
+        let seen = awaited(shown("rejected", Some(false)));
+        assert!(seen.waits.is_none() && seen.shown.unwrap().state == State::Rejected);
+        // The next service may expect something else.
+        let seen = awaited(shown("live", Some(true)));
+        assert!(seen.waits.is_none() && !seen.prediction.unwrap().is_late());
+    }
+
+    #[test]
+    fn files_are_the_reason_only_where_one_is_named() {
+        assert!(is_of_files("waits for no/such/*, which is not there"));
+        for why in [
+            "waits for 3, which has the same name",
+            "2 submissions are live, as many as may be at a time (--live)",
+            "waits for files",
+        ] {
+            assert!(!is_of_files(why), "{why}");
+        }
+    }
 }
