@@ -201,7 +201,9 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let rights = args.rights(setup.engine.name())?;
     rights.prepare(&place).map_err(anyhow::Error::msg)?;
     out::warn_if(shared(place.root()).filter(|_| !rights.are_of_root()));
-    let service = args.started(&setup, &rights)?;
+    let Some(service) = args.started(&setup, &rights, &stop)? else {
+        return Ok(stopped());
+    };
     let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     let boxes = args
         .watch
@@ -217,13 +219,19 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
         clock::pause(PAUSE);
     }
     tell_the_manager("STOPPING=1");
-    drop(boxes);
+    // One that is about to end answers nobody any more, whatever its drop boxes still wait for.
     server.stop();
+    drop(boxes);
     if let Err(problem) = service.stop() {
         bail!("the service could not go on: {problem}");
     }
+    Ok(stopped())
+}
+
+/// What is said and answered where it was stopped from outside.
+fn stopped() -> Answer {
     out::talk("stopped; the same command goes on with what is not done");
-    Ok(Answer::Yes)
+    Answer::Yes
 }
 
 fn announce(args: &Serve, place: &Place, server: &Server) {
@@ -266,18 +274,22 @@ impl Serve {
         })
     }
 
-    /// Starts the service. One that was told to end just now has a while to do so; one that goes on answering is not about to.
-    fn started(&self, setup: &Setup, rights: &Rights) -> anyhow::Result<Service> {
+    /// Starts the service; none if this is stopped before it could. One that was told to end just now has a while to do so; one that goes
+    /// on answering is not about to.
+    fn started(&self, setup: &Setup, rights: &Rights, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
         let socket = self.socket.clone().unwrap_or_else(|| setup.place.socket());
         let mut answers = 0;
         for k in 1.. {
             // Each try looks for a second.
             match Service::start_with(setup, rights) {
+                Err(StartError::Log(LogError::Busy { .. })) if stop.load(Ordering::SeqCst) => {
+                    return Ok(None);
+                }
                 Err(StartError::Log(LogError::Busy { .. })) if k < TRIES && answers < 2 => {}
                 Err(StartError::Log(error @ LogError::Busy { .. })) => {
                     return Err(error).context("another service is at work there, and does not end");
                 }
-                started => return Ok(started?),
+                started => return Ok(Some(started?)),
             }
             if k == 1 {
                 let state = setup.place.root().display();

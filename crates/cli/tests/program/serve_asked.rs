@@ -169,8 +169,19 @@ fn a_service_waits_for_the_one_before_to_end() {
     let said = place.dir.join("said");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).expect("a file"));
     let child = command.spawn().expect("the program starts");
-    let has_said = |words: &str| fs::read_to_string(&said).is_ok_and(|said| said.contains(words));
-    until("it says what it waits for", || has_said("another service is at work there; waiting"));
+    let waits = |child: std::process::Child| {
+        let has_said = || fs::read_to_string(&said).is_ok_and(|said| said.contains("at work there; waiting"));
+        until("it says what it waits for", has_said);
+        child
+    };
+    let child = waits(child);
+    // It can be stopped meanwhile.
+    crate::processes::signal("TERM", child.id());
+    assert_eq!(ended(child).code, Some(0));
+    let told = fs::read_to_string(&said).expect("what it said");
+    assert!(told.ends_with("stopped; the same command goes on with what is not done\n"), "{told}");
+    command.stderr(File::create(&said).expect("a file"));
+    let child = waits(command.spawn().expect("the program starts"));
     drop(log);
     until("the service answers", || place.ask(&["queue"]).code == Some(0));
     crate::processes::signal("TERM", child.id());
