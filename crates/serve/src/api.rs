@@ -525,7 +525,7 @@ pub struct Service {
     pub draining: bool,
     /// How good predictions have been.
     pub calibration: Calibration,
-    /// What went wrong with the service itself, if anything does: a full disk, say.
+    /// What went wrong with the service itself, if anything does: a full disk, say; else with a directory that it watches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }

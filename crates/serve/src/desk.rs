@@ -243,8 +243,6 @@ pub enum Trouble {
     History,
     /// Something recurs no more whose zone this machine does not know.
     Zone,
-    /// Files of a directory, of that inode, that is watched cannot be moved away.
-    Watch(u64),
 }
 
 /// What is at work, over time.

@@ -24,7 +24,7 @@ use slackline_local::run_as::{RunAs, act};
 
 use crate::api::Submit;
 use crate::core::Message;
-use crate::desk::{Answer, Refusal, RefusalKind, Trouble};
+use crate::desk::{Answer, Refusal, RefusalKind};
 use crate::front::Front;
 use crate::http::Say;
 use crate::run_files::refuse_shared;
@@ -82,9 +82,8 @@ impl DropBox {
                 named(std::io::Error::new(error.kind(), problem))
             })?;
         }
-        let inode = fs::metadata(&dir).map_err(named)?.ino();
         let (told, later) = (BTreeMap::new(), BTreeMap::new());
-        let look = Looking { dir, inode, owner, front, say, told, later, trouble: None };
+        let look = Looking { dir, owner, front, say, told, later, trouble: None };
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         let thread =
@@ -146,7 +145,6 @@ struct Later {
 
 struct Looking {
     dir: PathBuf,
-    inode: u64,
     /// Whose the directory is, and of which group, where files run as their owner.
     owner: Option<(u32, u32)>,
     front: Front,
@@ -229,9 +227,9 @@ impl Looking {
         if trouble == self.trouble {
             return;
         }
-        // The service may be about to end.
-        let _ = self.front.questions.send(Message::Trouble(Trouble::Watch(self.inode), trouble.clone()));
+        self.front.events().set_trouble(&self.dir, trouble.clone());
         if let Some(trouble) = trouble.clone() {
+            // The service may be about to end.
             let _ = self.front.questions.send(Message::Happened("service", trouble));
         }
         self.trouble = trouble;
