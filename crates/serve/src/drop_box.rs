@@ -1,7 +1,8 @@
 //! Directories whose files are submitted as they appear.
 //!
 //! A file is moved once it is dealt with, so that what is in the directory is what is to be done. That it is submitted once, even if
-//! the service ends between the two, is seen to by a word made of its name and content.
+//! the service ends between the two, is seen to by a word made of its name and content, for as long as the submission is remembered.
+//! One that cannot be moved is known by its inode and time while the service runs, so that nothing but the move is tried again.
 //!
 //! Where root has started the service a file runs as its owner, and that has to be somebody who has put it there: a directory
 //! counts to which nobody may write but its owner and root, and in it files of its owner, or any in one of root's. Everything there
@@ -82,8 +83,7 @@ impl DropBox {
                 named(std::io::Error::new(error.kind(), problem))
             })?;
         }
-        let (told, later) = (BTreeMap::new(), BTreeMap::new());
-        let look = Looking { dir, owner, front, say, told, later, trouble: None };
+        let look = Looking::new(dir, owner, front, say);
         let stop = Arc::new(AtomicBool::new(false));
         let flag = stop.clone();
         let thread =
@@ -124,7 +124,7 @@ enum Stays {
     /// It cannot be read or submitted now.
     Now(String),
     /// It is dealt with, and cannot be moved away.
-    Unmoved(String),
+    Unmoved(String, Dealt),
 }
 
 impl From<String> for Stays {
@@ -133,7 +133,38 @@ impl From<String> for Stays {
     }
 }
 
-/// A file that could not be dealt with, and is left alone for a while.
+/// Which file is meant by a name: another one, or one that was written again, is dealt with anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    device: u64,
+    inode: u64,
+    modified: (i64, i64),
+}
+
+impl Mark {
+    fn of(file: &fs::Metadata) -> Self {
+        Self { device: file.dev(), inode: file.ino(), modified: (file.mtime(), file.mtime_nsec()) }
+    }
+}
+
+/// A file that is dealt with, and where it goes.
+#[derive(Clone)]
+struct Dealt {
+    mark: Mark,
+    way: Way,
+}
+
+/// Where a file goes that is dealt with.
+#[derive(Clone)]
+enum Way {
+    /// It is submitted; its name there.
+    Submitted(String),
+    /// It is refused: its name, and why.
+    Refused(String, String),
+}
+
+/// A file that could not be dealt with or moved away, and is left alone for a while.
+#[derive(Default)]
 struct Later {
     /// How often it could not.
     tries: u32,
@@ -141,6 +172,8 @@ struct Later {
     looks: u32,
     /// What is said, if it could not be moved away.
     unmoved: Option<String>,
+    /// What it was dealt with as.
+    dealt: Option<Dealt>,
 }
 
 struct Looking {
@@ -158,6 +191,10 @@ struct Looking {
 }
 
 impl Looking {
+    fn new(dir: PathBuf, owner: Option<(u32, u32)>, front: Front, say: Say) -> Self {
+        Self { dir, owner, front, say, told: BTreeMap::new(), later: BTreeMap::new(), trouble: None }
+    }
+
     fn work(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::SeqCst) {
             self.look(stop);
@@ -211,14 +248,18 @@ impl Looking {
 
     /// A file stays where it is: that is said once, and the more often it is so, the longer it is left alone.
     fn leave(&mut self, file: &Path, stays: Stays) {
-        let (problem, unmoved) = match stays {
-            Stays::Now(problem) => (problem, None),
-            Stays::Unmoved(problem) => (problem.clone(), Some(format!("{}: {problem}", file.display()))),
+        let before = self.later.remove(file).unwrap_or_default();
+        let (problem, unmoved, dealt) = match stays {
+            // It may be the same one again when it can be read.
+            Stays::Now(problem) => (problem, None, before.dealt),
+            Stays::Unmoved(problem, dealt) => {
+                let unmoved = format!("{}: {problem}", file.display());
+                (problem, Some(unmoved), Some(dealt))
+            }
         };
         self.tell(file, &problem);
-        let tries = self.later.get(file).map_or(0, |later| later.tries);
-        let looks = (1 << tries.min(LONGEST)) - 1;
-        self.later.insert(file.to_owned(), Later { tries: tries + 1, looks, unmoved });
+        let looks = (1 << before.tries.min(LONGEST)) - 1;
+        self.later.insert(file.to_owned(), Later { tries: before.tries + 1, looks, unmoved, dealt });
     }
 
     /// Has the service say that files cannot be moved away, or that they can again.
@@ -243,7 +284,7 @@ impl Looking {
         }
     }
 
-    /// Deals with a file, if it has settled.
+    /// Deals with a file, if it has settled, and moves it away.
     ///
     /// # Errors
     /// Why it stays where it is.
@@ -254,7 +295,7 @@ impl Looking {
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
             Mode::empty(),
         );
-        let mut opened = fs::File::from(opened.map_err(|error| error.to_string())?);
+        let opened = fs::File::from(opened.map_err(|error| error.to_string())?);
         let metadata = opened.metadata().map_err(|error| error.to_string())?;
         let written =
             Duration::new(u64::try_from(metadata.mtime()).unwrap_or(0), metadata.mtime_nsec() as u32);
@@ -263,24 +304,38 @@ impl Looking {
         if !metadata.is_file() || age.is_some_and(|age| age < SETTLED) {
             return Ok(());
         }
+        let mark = Mark::of(&metadata);
+        let before = self.later.get(file).and_then(|later| later.dealt.as_ref());
+        let way = match before.filter(|before| before.mark == mark) {
+            Some(before) => before.way.clone(),
+            None => self.deal(file, &opened, &metadata)?,
+        };
+        self.moved(file, &way).map_err(|problem| Stays::Unmoved(problem, Dealt { mark, way }))
+    }
+
+    /// Submits a file, or refuses it, which is said.
+    ///
+    /// # Errors
+    /// It cannot be read or submitted now.
+    fn deal(&self, file: &Path, opened: &fs::File, metadata: &fs::Metadata) -> Result<Way, String> {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let refused = |why: String| {
+            (self.say)(&format!("{}: refused: {why}", file.display()));
+            Ok(Way::Refused(name.clone(), why))
+        };
         let too_large = || format!("{name}: found more than {} MiB, expected a flow file", LARGEST >> 20);
         if metadata.len() > LARGEST {
-            return self.refuse(file, &name, &too_large());
+            return refused(too_large());
         }
         // It may have grown since.
         let mut bytes = Vec::new();
-        opened.by_ref().take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         if bytes.len() as u64 > LARGEST {
-            return self.refuse(file, &name, &too_large());
+            return refused(too_large());
         }
         let key = key(&name, &bytes, metadata.mtime());
         let Ok(document) = String::from_utf8(bytes) else {
-            return self.refuse(
-                file,
-                &name,
-                &format!("{name}: found bytes that are not UTF-8, expected a text"),
-            );
+            return refused(format!("{name}: found bytes that are not UTF-8, expected a text"));
         };
         let directory = Some(self.dir.display().to_string());
         let submit =
@@ -289,11 +344,8 @@ impl Looking {
         let uid = metadata.uid();
         let of_others = |(owner, _)| owner != 0 && owner != uid || metadata.nlink() > 1;
         if self.owner.is_some_and(of_others) {
-            return self.refuse(
-                file,
-                &name,
-                "found a file of somebody else, or one with several names, expected the owner's",
-            );
+            let why = "found a file of somebody else, or one with several names, expected the owner's";
+            return refused(why.to_owned());
         }
         let rights = self.front.rights();
         // Users are looked up by programs, which are this process's.
@@ -309,31 +361,30 @@ impl Looking {
         match asked {
             Ok(Answer::Accepted(accepted)) => {
                 let number = accepted.number.map_or_else(String::new, |number| format!("{number}-"));
-                self.moved(file, SUBMITTED, &format!("{number}{name}"))
+                Ok(Way::Submitted(format!("{number}{name}")))
             }
-            Ok(_) => Err("found another answer, expected that it is submitted".to_owned().into()),
+            Ok(_) => Err("found another answer, expected that it is submitted".to_owned()),
             Err(Refusal { kind: RefusalKind::TooMany(_) | RefusalKind::Unavailable, message }) => {
-                Err(message.into())
+                Err(message)
             }
-            Err(Refusal { message, .. }) => self.refuse(file, &name, &message),
+            Err(Refusal { message, .. }) => refused(message),
         }
     }
 
-    fn refuse(&self, file: &Path, name: &str, why: &str) -> Result<(), Stays> {
-        if !self.later.contains_key(file) {
-            (self.say)(&format!("{}: refused: {why}", file.display()));
-        }
-        let beside = self.dir.join(REFUSED).join(format!("{name}.why"));
-        fs::write(&beside, format!("{why}\n"))
-            .map_err(|error| Stays::Unmoved(format!("is refused, and {}: {error}", beside.display())))?;
-        self.moved(file, REFUSED, name)
-    }
-
-    fn moved(&self, file: &Path, place: &str, name: &str) -> Result<(), Stays> {
+    /// Moves a file to where it goes.
+    fn moved(&self, file: &Path, way: &Way) -> Result<(), String> {
+        let (place, name) = match way {
+            Way::Submitted(name) => (SUBMITTED, name),
+            Way::Refused(name, why) => {
+                let beside = self.dir.join(REFUSED).join(format!("{name}.why"));
+                fs::write(&beside, format!("{why}\n"))
+                    .map_err(|error| format!("is refused, and {}: {error}", beside.display()))?;
+                (REFUSED, name)
+            }
+        };
         let to = self.dir.join(place).join(name);
-        fs::rename(file, &to).map_err(|error| {
-            Stays::Unmoved(format!("is {place}, and cannot be moved to {}: {error}", to.display()))
-        })
+        fs::rename(file, &to)
+            .map_err(|error| format!("is {place}, and cannot be moved to {}: {error}", to.display()))
     }
 }
 
@@ -379,4 +430,137 @@ fn key(name: &str, content: &[u8], modified: i64) -> String {
         let _ = write!(word, "{byte:02x}");
         word
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, mpsc};
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::api::Accepted;
+    use crate::front::{Events, Timings};
+    use crate::place::Place;
+    use crate::rights::Rights;
+    use crate::watch::Lately;
+
+    const FLOW: &str = "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', run = { command = 'true', output = 'out' } }]\n";
+
+    /// A directory that is looked at when a test says so, and a service that answers each submission by how many came before.
+    struct World {
+        dir: tempfile::TempDir,
+        looking: Looking,
+        said: Arc<Mutex<Vec<String>>>,
+        submitted: Arc<Mutex<usize>>,
+    }
+
+    impl World {
+        fn new(answers: impl Fn(usize) -> Result<Answer, Refusal> + Send + 'static) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for place in [SUBMITTED, REFUSED] {
+                fs::create_dir(dir.path().join(place)).unwrap();
+            }
+            let (questions, asked) = mpsc::channel();
+            let submitted = Arc::new(Mutex::new(0));
+            let counted = submitted.clone();
+            // It ends when nobody asks any more.
+            std::thread::spawn(move || {
+                for message in asked {
+                    let Message::Question(question) = message else { continue };
+                    let mut counted = counted.lock().unwrap();
+                    let _ = question.answer.send(answers(*counted));
+                    *counted += 1;
+                }
+            });
+            let front = Front {
+                questions,
+                events: Events::default(),
+                lately: Lately::default(),
+                timings: Timings::default(),
+                place: Place::new(dir.path().join("state")),
+                rights: Rights::default(),
+                clock: clock::unix_micros,
+            };
+            let said: Arc<Mutex<Vec<String>>> = Arc::default();
+            let told = said.clone();
+            let say: Say = Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()));
+            let looking = Looking::new(dir.path().to_owned(), None, front, say);
+            Self { dir, looking, said, submitted }
+        }
+
+        /// Drops a file that has been there for a while, at a second of its own.
+        fn drop_file(&self, name: &str, at: u64) {
+            let path = self.dir.path().join(name);
+            fs::write(&path, FLOW).unwrap();
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(at)).unwrap();
+        }
+
+        fn look(&mut self, times: usize) {
+            (0..times).for_each(|_| self.looking.look(&AtomicBool::new(false)));
+        }
+
+        /// A file instead of a directory is where nothing can be moved to.
+        fn block(&self, place: &str) {
+            fs::remove_dir_all(self.dir.path().join(place)).unwrap();
+            fs::write(self.dir.path().join(place), "in the way").unwrap();
+        }
+
+        fn unblock(&self, place: &str) {
+            fs::remove_file(self.dir.path().join(place)).unwrap();
+            fs::create_dir(self.dir.path().join(place)).unwrap();
+        }
+
+        fn trouble(&self) -> Option<String> {
+            self.looking.front.events().trouble()
+        }
+
+        fn said(&self, words: &str) -> usize {
+            self.said.lock().unwrap().iter().filter(|line| line.contains(words)).count()
+        }
+    }
+
+    fn accepted(number: usize) -> Answer {
+        let (number, name) = (Some(number as u64 + 1), "f".to_owned());
+        let message = "submitted".to_owned();
+        Answer::Accepted(Box::new(Accepted { number, name, message, next: None, prediction: None }))
+    }
+
+    #[test]
+    fn what_cannot_be_moved_is_submitted_once_whatever_the_service_remembers() {
+        let mut world = World::new(|before| Ok(accepted(before)));
+        world.block(SUBMITTED);
+        world.drop_file("f.toml", 1_000_000_000);
+        world.look(20);
+        assert_eq!(*world.submitted.lock().unwrap(), 1);
+        assert_eq!(world.said("is submitted, and cannot be moved"), 1);
+        assert!(world.trouble().unwrap().contains("f.toml: is submitted, and cannot be moved"));
+        // Another file of that name is another one.
+        world.drop_file("f.toml", 1_000_000_009);
+        world.look(64);
+        assert_eq!(*world.submitted.lock().unwrap(), 2);
+        world.unblock(SUBMITTED);
+        world.look(64);
+        assert!(world.dir.path().join("submitted/2-f.toml").exists());
+        assert_eq!((*world.submitted.lock().unwrap(), world.trouble()), (2, None));
+    }
+
+    #[test]
+    fn what_is_refused_after_it_had_to_wait_says_why_and_once() {
+        let refusal = |kind, message: &str| Err(Refusal { kind, message: message.to_owned() });
+        let mut world = World::new(move |before| match before {
+            0 => refusal(RefusalKind::TooMany(60), "too many"),
+            _ => refusal(RefusalKind::Invalid, "no good"),
+        });
+        world.block(REFUSED);
+        world.drop_file("f.toml", 1_000_000_000);
+        world.look(20);
+        assert_eq!((world.said("too many"), world.said("refused: no good")), (1, 1));
+        assert_eq!(*world.submitted.lock().unwrap(), 2);
+        world.unblock(REFUSED);
+        world.look(64);
+        let why = fs::read_to_string(world.dir.path().join("refused/f.toml.why")).unwrap();
+        assert_eq!((why.as_str(), world.said("refused: no good")), ("no good\n", 1));
+        assert_eq!(*world.submitted.lock().unwrap(), 2);
+    }
 }
