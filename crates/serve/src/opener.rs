@@ -265,10 +265,8 @@ fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
 
 /// The outputs of other flows that a flow reads, by flow and job.
 fn reads(flow: &FlowDraft) -> Vec<(String, String)> {
-    let inputs = flow.jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
-    let named = inputs.filter_map(|input| input.strip_prefix('@')?.rsplit_once('/'));
     let mut reads: Vec<(String, String)> = Vec::new();
-    for (other, job) in named.filter(|(other, _)| *other != flow.id) {
+    for (other, job) in flow.foreign_inputs().filter(|(other, _)| *other != flow.id) {
         let read = (other.to_owned(), job.to_owned());
         if !reads.contains(&read) {
             reads.push(read);
