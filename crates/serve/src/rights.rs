@@ -11,7 +11,7 @@ use slackline_local::RunAs;
 use crate::place::Place;
 use crate::record::Wanted;
 use crate::run_files::refuse_shared;
-use crate::users::{NoUser, Users};
+use crate::users::{NoUser, Users, group};
 use crate::who::RunsAs;
 
 /// As whom flows run.
@@ -163,25 +163,45 @@ impl Rights {
 }
 
 /// Who could put something else in the place of a directory of this process's user: the first directory on the way to it, or it itself, to
-/// which others may write, and what that means. Groups of which nobody else need be a member are not looked at.
+/// which others may write, and what that means. The group of this user alone, which has their number or name, is not looked at.
 pub fn shared(directory: &Path) -> Option<String> {
-    let (uid, gid) = (own(), rustix::process::getgid().as_raw());
+    let uid = own();
     directory.ancestors().enumerate().find_map(|(k, above)| {
         let found = fs::metadata(above).ok()?;
         // In a directory such as /tmp files of others cannot be replaced.
         let is_kept = k > 0 && found.mode() & 0o1000 != 0;
-        let by_others = found.mode() & 0o002 != 0 || found.mode() & 0o020 != 0 && found.gid() != gid;
-        let who = match found.uid() {
-            owner if owner != uid && owner != 0 => format!("user {owner}"),
-            _ if by_others && !is_kept => "others".to_owned(),
+        let by_others = || {
+            let mode = found.mode();
+            mode & 0o002 != 0 || mode & 0o020 != 0 && !is_own_group(found.gid(), uid)
+        };
+        let at = above.display();
+        let (who, advice) = match found.uid() {
+            // Whoever it is of may write there again, whatever is forbidden now.
+            owner if owner != uid && owner != 0 => {
+                (format!("user {owner}"), "--state says another place".to_owned())
+            }
+            // That of root is not this user's to change.
+            owner if !is_kept && by_others() => {
+                let advice = if owner == uid || uid == 0 {
+                    format!("`chmod go-w {at}` forbids it, or --state says another place")
+                } else {
+                    "--state says another place".to_owned()
+                };
+                ("others".to_owned(), advice)
+            }
             _ => return None,
         };
+        let directory = directory.display();
         Some(format!(
-            "{}: {who} may write to {}, and could so have the service run what they like; chmod go-w, or another --state",
-            directory.display(),
-            above.display()
+            "{directory}: {who} may write to {at}, and could so have the service run what they like; {advice}"
         ))
     })
+}
+
+/// Whether a group is that of a user alone, as systems make one with each user: by its number, or by its name. A user's first group may
+/// be everybody's.
+fn is_own_group(gid: u32, uid: u32) -> bool {
+    gid == uid || group(&Users::default().name(uid)) == Ok(gid)
 }
 
 /// The number of the user of this process.
@@ -261,6 +281,9 @@ mod tests {
         let dir = fs::canonicalize(dir.path()).unwrap();
         let (above, state) = (dir.join("above"), dir.join("above/state"));
         fs::create_dir_all(&state).unwrap();
+        // What lies above is not this test's.
+        let shared =
+            |path: &Path| shared(path).filter(|told| told.contains(&format!("write to {}", dir.display())));
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         set(&above, 0o755);
         set(&state, 0o755);
@@ -268,11 +291,37 @@ mod tests {
         set(&above, 0o777);
         let told = shared(&state).unwrap();
         assert!(told.contains(&format!("others may write to {}, and", above.display())), "{told}");
+        assert!(told.contains(&format!("`chmod go-w {}`", above.display())), "{told}");
         // Only its own files can somebody replace there.
         set(&above, 0o1777);
         assert_eq!(shared(&state), None);
         set(&state, 0o1777);
         assert!(shared(&state).unwrap().contains(&format!("write to {}, and", state.display())));
+    }
+
+    #[test]
+    fn a_group_is_a_users_own_by_its_number_or_name() {
+        assert!(is_own_group(54_321, 54_321));
+        assert!(is_own_group(0, 0));
+        // The first group of users may be everybody's.
+        assert!(!is_own_group(0, 54_321));
+        assert!(!is_own_group(100, 54_321));
+    }
+
+    #[test]
+    fn where_a_directory_is_of_somebody_else_another_place_is_the_advice() {
+        if own() != 0 {
+            eprintln!("SKIPPED: not root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
+        let told = shared(dir.path()).unwrap();
+        assert!(
+            told.contains("user 54321 may write") && told.ends_with("--state says another place"),
+            "{told}"
+        );
+        assert!(!told.contains("chmod"), "{told}");
     }
 
     #[test]
