@@ -257,7 +257,7 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     let row = format!("\n3,later,{},queued,", later["user"].as_str().expect("a user"));
     let queue = place.done(&["queue", "--format", "csv"]);
     assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,\n")), "{queue}");
-    assert!(place.done(&["queue"]).contains("queued: the service drains: nothing new begins"));
+    assert!(place.done(&["queue"]).contains("queued: the service drains"));
     assert!(place.done(&["status", "3"]).contains("when it is done is predicted once it begins"));
     place.done(&["drain", "--undo"]);
     service.kill().expect("it can be killed");
