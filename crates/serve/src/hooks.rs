@@ -49,7 +49,7 @@ impl Hooks {
         self.command.is_none() && self.address.is_none()
     }
 
-    /// Tells alerts as they come, until none do any more, or the service is over: what then takes longer than [`GRACE`] is given up.
+    /// Tells alerts as they come, until none do any more, or the service is over: what then takes more than two seconds is given up.
     /// `failed` is told of those that could not be told.
     pub fn work(&self, alerts: &Receiver<Alert>, is_over: &AtomicBool, failed: &dyn Fn(&Alert, String)) {
         let mut patience = Patience { is_over, left: GRACE };
