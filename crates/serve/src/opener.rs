@@ -186,7 +186,8 @@ impl Opener {
         // All that is read and written from here on is the user's.
         let _acting = act(user).map_err(|problem| EngineError::File {
             path: self.place.root().display().to_string(),
-            problem,
+            // That is for whoever runs the service to mend, and no fault of the flow.
+            problem: std::io::Error::other(problem),
         })?;
         let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
@@ -214,7 +215,11 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 /// Whether it may be different the next time, without anybody doing something about the flow file.
 fn is_passing(error: &RunError) -> bool {
     match error {
-        RunError::Away(_) | RunError::File { .. } | RunError::Engine(EngineError::File { .. }) => true,
+        RunError::Away(_) | RunError::File { .. } => true,
+        // What its user may not do is for somebody to mend.
+        RunError::Engine(EngineError::File { problem, .. }) => {
+            !matches!(problem.kind(), ErrorKind::PermissionDenied | ErrorKind::NotADirectory)
+        }
         RunError::Engine(EngineError::Log(error)) | RunError::History(error) => match error {
             // What stands there is no file, or is larger than any that was written there.
             LogError::File { problem, .. } => {
@@ -318,4 +323,19 @@ fn done(session: &dyn Session) -> BTreeMap<(u32, bool), u64> {
         *done.entry((id.job, id.phase == PhaseKind::Map)).or_default() += 1;
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_has_to_mend_is_not_tried_again() {
+        let file = |kind: ErrorKind| {
+            let (path, problem) = ("out".to_owned(), kind.into());
+            is_passing(&RunError::Engine(EngineError::File { path, problem }))
+        };
+        assert!(file(ErrorKind::StorageFull) && file(ErrorKind::Other));
+        assert!(!file(ErrorKind::PermissionDenied) && !file(ErrorKind::NotADirectory));
+    }
 }
