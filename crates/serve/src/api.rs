@@ -219,6 +219,9 @@ pub struct Submission {
     /// The recurrence that it is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurrence: Option<Occurrence>,
+    /// The file that is why it has not begun: nothing is there of that name or pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
     /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,

@@ -299,13 +299,8 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
     }
     let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
     // When files come nobody knows, but those that are there are found within some seconds.
-    let stays = is_of_files(&words) && seconds > FILES;
+    let stays = shown.missing.is_some() && seconds > FILES;
     Ok(Some(Reason { words, stays }))
-}
-
-/// Whether the reason that the service gives names a file that is missing.
-fn is_of_files(why: &str) -> bool {
-    why.starts_with("waits for ") && why.ends_with(", which is not there")
 }
 
 /// Whether the service did not answer, or is about to end: the next one goes on with all that it has acknowledged.
@@ -579,17 +574,5 @@ mod tests {
         // The next service may expect something else.
         let seen = awaited(shown("live", Some(true)));
         assert!(seen.waits.is_none() && !seen.prediction.unwrap().is_late());
-    }
-
-    #[test]
-    fn files_are_the_reason_only_where_one_is_named() {
-        assert!(is_of_files("waits for no/such/*, which is not there"));
-        for why in [
-            "waits for 3, which has the same name",
-            "2 submissions are live, as many as may be at a time (--live)",
-            "waits for files",
-        ] {
-            assert!(!is_of_files(why), "{why}");
-        }
     }
 }

@@ -296,21 +296,20 @@ impl Desk {
 
     /// Refuses something else that is sent under the key of a submission. Of one that is over its name alone is remembered.
     fn is_same(&self, number: u64, name: &str, submit: &api::Submit) -> Result<(), Refusal> {
-        let found = match (self.wanted(number), self.ended.find(number)) {
-            (Some(before), _) if before.name == name => {
-                let of = |submit: &api::Submit| {
-                    (submit.document.clone(), submit.parameters.clone(), submit.deadlines.clone())
-                };
-                if of(&before.submit) == of(submit) {
-                    return Ok(());
-                }
-                format!("another document, or other values or deadlines, than those of {number}")
-            }
-            (Some(before), _) => format!("{name:?} with the key of {number}, which is {}", before.name),
-            (None, Some(ended)) if ended.name != name => {
-                format!("{name:?} with the key of {number}, which is {}", ended.name)
-            }
-            (None, _) => return Ok(()),
+        let of_before = self.wanted(number);
+        let known = of_before.map(|before| &before.name);
+        let known = known.or_else(|| self.ended.find(number).map(|ended| &ended.name));
+        let is_other = |before: &api::Submit| {
+            before.document != submit.document
+                || before.parameters != submit.parameters
+                || before.deadlines != submit.deadlines
+        };
+        let found = if let Some(known) = known.filter(|&known| known != name) {
+            format!("{name:?} with the key of {number}, which is {known}")
+        } else if of_before.is_some_and(|before| is_other(&before.submit)) {
+            format!("another document, or other values or deadlines, than those of {number}")
+        } else {
+            return Ok(());
         };
         let message = format!("key: found {found}, expected the same again, or a key of its own");
         Err(Refusal { kind: RefusalKind::Conflict, message })

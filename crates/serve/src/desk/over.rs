@@ -87,6 +87,7 @@ pub(super) fn listed(one: &Submission) -> Submission {
         occurrence: one.occurrence.clone(),
         prediction: None,
         unpredicted: None,
+        missing: None,
         key: one.key.clone(),
         ..*one
     }
@@ -121,6 +122,7 @@ mod tests {
             ended: None,
             prediction: None,
             unpredicted: None,
+            missing: None,
             key: None,
         }
     }

@@ -349,11 +349,16 @@ fn what_waits_for_files_begins_when_they_are_there() {
     world.pass(minutes(1));
     let why = "waits for /in/a*, which is not there";
     assert_eq!((world.state(number), world.why(number)), (State::Queued, Some(why.to_owned())));
+    assert_eq!(world.show(number).missing.as_deref(), Some("/in/a*"));
+    // Behind another of its name files are not the reason.
+    let behind = world.submit_waiting(&anna(), submit("night"));
+    assert_eq!(world.show(behind).missing, None);
+    world.ask(&anna(), Ask::Cancel { number: behind, flow: None }).unwrap();
     let told = world.told.iter().filter(|event| event.kind == "waits");
     assert_eq!(told.map(|event| event.message.as_str()).collect::<Vec<_>>(), [why], "it is told once");
     world.files = true;
     world.pass(5 * SECOND);
-    assert_eq!(world.state(number), State::Opening);
+    assert_eq!((world.state(number), world.show(number).missing), (State::Opening, None));
 }
 
 fn nightly(catch_up: CatchUp) -> api::Submit {
@@ -537,13 +542,33 @@ fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
     let first = world.submit(&anna(), keyed("a"));
     assert_eq!(world.submit(&anna(), keyed("a")), first);
     assert_eq!(world.submit(&operator(), keyed("b")), first + 1, "everybody has words of their own");
+    let refused = |world: &mut World, sent: api::Submit| {
+        let name = sent.document.clone();
+        let refused = world.ask(&anna(), Ask::Submit(Box::new(sent), checked(&name))).unwrap_err();
+        assert_eq!(refused.kind, RefusalKind::Conflict);
+        refused.message
+    };
+    let expected = format!(
+        "key: found \"b\" with the key of {first}, which is a, expected the same again, or a key of its own"
+    );
+    assert_eq!(refused(&mut world, keyed("b")), expected);
+    world.play = false;
+    let live = world.submit(&anna(), api::Submit { key: Some("k2".into()), ..submit("live") });
+    let other = api::Submit { key: Some("k2".into()), name: Some("live".into()), ..submit("other") };
+    let problem = refused(&mut world, other);
+    let expected = format!(
+        "found another document, or other values or deadlines, than those of {live}, expected the same"
+    );
+    assert!(problem.contains(&expected), "{problem}");
+    world.ask(&anna(), Ask::Cancel { number: live, flow: None }).unwrap();
+    world.play = true;
     world.restart();
     assert_eq!(world.submit(&anna(), keyed("a")), first);
     world.compact();
     assert_eq!(world.submit(&anna(), keyed("a")), first);
     // What is forgotten is not known again.
     world.pass(minutes(120));
-    assert_eq!(world.submit(&anna(), keyed("a")), first + 2);
+    assert_eq!(world.submit(&anna(), keyed("a")), first + 3);
     let long = api::Submit { key: Some("k".repeat(201)), ..submit("a") };
     let answer = world.ask(&anna(), Ask::Submit(Box::new(long), checked("a")));
     assert_eq!(answer.unwrap_err().message, "key: found 201 bytes, expected 1 to 200");

@@ -60,6 +60,7 @@ impl Desk {
             ended: None,
             prediction: prediction.clone().filter(|_| is_whole),
             unpredicted: None,
+            missing: None,
             key: wanted.submit.key.clone().filter(|_| wanted.recurrence.is_none()),
         }
     }
@@ -68,6 +69,7 @@ impl Desk {
     fn shown_among(&self, (number, entry): (u64, &Entry), now: Moment, is_whole: bool) -> api::Submission {
         let mut shown = Self::shown(number, entry, now, is_whole);
         shown.why = self.why(entry);
+        shown.missing = self.missing(number, entry).cloned();
         if is_whole {
             shown.unpredicted = self.unpredicted(entry);
         }

@@ -46,6 +46,13 @@ impl Desk {
         })
     }
 
+    /// The file that is why a submission has not begun, where that is so and it is known which.
+    pub(super) fn missing<'a>(&self, number: u64, entry: &'a Entry) -> Option<&'a String> {
+        let first = self.series.get(&entry.wanted.name).and_then(|series| series.front());
+        let waits = entry.state == State::Queued && !entry.held && !entry.has_files;
+        entry.missing.as_ref().filter(|_| waits && entry.not_before == 0 && first == Some(&number))
+    }
+
     /// What a submission is behind for which nothing of its own is why it waits.
     fn behind<'a>(&self, entry: &'a Entry) -> Option<Behind<'a>> {
         let (limits, user) = (&self.facts.limits, entry.wanted.user.as_str());

@@ -53,6 +53,12 @@ fn behind_the_limit_of_its_user_that_is_said() {
     );
     world.restart();
     assert_eq!(world.why(second), why);
+    // Where one user may have all that may be live, that is not the bound to be raised.
+    let mut world = World::new(Limits { live: 1, live_by_user: 1, ..Limits::default() });
+    world.submit(&anna(), submit("a"));
+    let second = world.submit(&anna(), submit("b"));
+    let why = Some("1 submission is live, as many as may be at a time (--live)".to_owned());
+    assert_eq!(world.why(second), why);
 }
 
 #[test]
