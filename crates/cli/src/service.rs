@@ -122,8 +122,11 @@ pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
 }
 
 fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
-    let between =
-        flow.predicted_between.map(|[least, most]| format!("{} to {}", clock(least, now), clock(most, now)));
+    let between = match flow.predicted_between {
+        Some([least, most]) => format!("{} to {}", clock(least, now), clock(most, now)),
+        None if flow.guess => "a guess".to_owned(),
+        None => String::new(),
+    };
     shown::Flow {
         name: name(one, flow),
         of: one.name.clone(),
@@ -134,7 +137,7 @@ fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
         failed: flow.failed_attempts,
         deadline: clock_if(flow.deadline, now),
         completion: clock_if(flow.completion.or(flow.predicted), now),
-        between: between.unwrap_or_default(),
+        between,
         verdict: verdict(flow, now),
         mood: mood(flow, now),
         jobs: flow.jobs.iter().map(shown_job).collect(),

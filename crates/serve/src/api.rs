@@ -314,6 +314,9 @@ pub struct Flow {
     /// Between which times eight of ten courses end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_between: Option<[Timestamp; 2]>,
+    /// Whether that is a guess, as it is not known how long its tasks take.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guess: bool,
     /// Whether it was late, or is expected to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<bool>,
@@ -388,10 +391,12 @@ pub struct FlowPrediction {
     pub flow: String,
     /// When it is going to be done.
     pub completion: Timestamp,
-    /// Between which times eight of ten courses end it; none where nothing is known of how long its tasks take, so that its
-    /// completion is a guess.
+    /// Between which times eight of ten courses end it; none of a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Timestamp; 2]>,
+    /// Whether its completion is a guess, as it is not known how long its tasks take.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guess: bool,
     /// Its deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd};
+use slackline_local::clock;
 
+use crate::Moment;
 use crate::core::Message;
 use crate::desk::{Heard, Trouble};
 use crate::opener::Past;
 use crate::run_files::act_as_owner;
 
-/// The history is written at most so often.
+/// The history is written at most so often, and no later than that after something came that it was not told.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// A history that is larger loses its earliest runs, bytes.
@@ -27,6 +29,8 @@ pub(crate) struct Closer {
     past: Past,
     /// What the history was not told yet.
     untold: Vec<PastRun>,
+    /// When the first of that came.
+    untold_since: Moment,
     /// What goes wrong with the service itself is told to.
     tell: Box<dyn Fn(Message) + Send>,
 }
@@ -34,18 +38,32 @@ pub(crate) struct Closer {
 impl Closer {
     /// One that tells a history.
     pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
-        Self { store, past, untold: Vec::new(), tell: Box::new(tell) }
+        Self { store, past, untold: Vec::new(), untold_since: 0, tell: Box::new(tell) }
     }
 
     /// Closes what comes back, until nothing does any more.
     pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(Heard)) {
         loop {
-            match returned.recv_timeout(EVERY) {
+            let mut left = self.left();
+            if left.is_zero() {
+                self.remember();
+                left = EVERY;
+            }
+            match returned.recv_timeout(left) {
                 Ok(returned) => tell(self.close(*returned)),
-                Err(RecvTimeoutError::Timeout) => self.remember(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.remember(),
             }
         }
+    }
+
+    /// For how long the history need not be written; what comes meanwhile does not put it off.
+    fn left(&self) -> Duration {
+        if self.untold.is_empty() {
+            return EVERY;
+        }
+        let waited = clock::unix_micros().saturating_sub(self.untold_since);
+        EVERY.saturating_sub(Duration::from_micros(waited))
     }
 
     fn close(&mut self, returned: Returned) -> Heard {
@@ -56,6 +74,9 @@ impl Closer {
             Err(error) => Some(error.to_string()),
         };
         if let Some(run) = run {
+            if self.untold.is_empty() {
+                self.untold_since = clock::unix_micros();
+            }
             self.untold.push(run.to_remember());
             if self.untold.len() >= 100 {
                 self.remember();
@@ -90,6 +111,7 @@ impl Closer {
             }
             // It is told with what comes next.
             Err(error) => {
+                self.untold_since = clock::unix_micros();
                 let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
                 self.untold.drain(..too_many);
                 (self.tell)(Message::Trouble(Trouble::History, Some(error.to_string())));

@@ -225,6 +225,8 @@ pub struct Desk {
     next_look: Moment,
     next_purge: Moment,
     next_outlook: Moment,
+    /// Why something could not be simulated the last time that was so: it is told once.
+    unforeseen: Option<String>,
     /// Whether a look ahead is being made.
     is_predicting: bool,
     wanting: Wanting,
@@ -286,6 +288,7 @@ impl Desk {
             next_look: 0,
             next_purge: 0,
             next_outlook: 0,
+            unforeseen: None,
             is_predicting: false,
             wanting: Wanting::new(),
             machines: Vec::new(),

@@ -155,20 +155,26 @@ impl Predictor {
         let begun = clock::unix_micros();
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
-        let (with, kept) = ahead.resolved().unwrap_or_default();
+        let (with, kept, unknown) = match ahead.resolved() {
+            Ok((with, kept)) => (with, kept, None),
+            Err(problem) => (Completions::new(), Kept::default(), Some(problem)),
+        };
         // What is different from what is expected is so by itself, and not because a search went another way.
         let ahead = ahead.keeping(&kept);
         let mut flows = self.expected(&with);
-        self.spread((time, number), &kept, &mut flows);
+        let spread = self.spread((time, number), &kept, &mut flows);
         let of = number.map(|number| self.meaning(number, &ahead, &with));
-        Outlooked { took: clock::unix_micros().saturating_sub(begun), flows, of }
+        let took = clock::unix_micros().saturating_sub(begun);
+        Outlooked { took, flows, of, problem: unknown.or(spread.err()) }
     }
 
     /// What is expected of flows, without a spread.
     fn expected(&self, with: &Completions) -> BTreeMap<(u64, String), Expected> {
+        let guesses = self.outlook.guesses();
         let one = |(name, &at): (&String, &f64)| {
             let (number, flow) = split(name)?;
-            let expected = Expected { completion: self.at(at), between: None, chance: None };
+            let is_guess = guesses.contains(name);
+            let expected = Expected { completion: self.at(at), between: None, is_guess, chance: None };
             Some(((number, flow.to_owned()), expected))
         };
         with.iter().filter_map(one).collect()
@@ -179,27 +185,32 @@ impl Predictor {
     }
 
     /// Simulates the courses that things may take, on all processors.
+    ///
+    /// # Errors
+    /// Why one cannot be simulated: then there is no spread.
     fn spread(
         &self,
         (now, freed): (Time, Option<u64>),
         kept: &Kept,
         flows: &mut BTreeMap<(u64, String), Expected>,
-    ) {
+    ) -> Result<(), String> {
         let course = |k: usize| {
             let course = self.outlook.course(now, freed, k).under(self.by.clone());
-            course.keeping(kept).completions().ok_or(())
+            course.keeping(kept).completions()
         };
-        let Ok(simulated) = parallel::map(Outlook::COURSES, parallel::processors(), course) else { return };
+        let simulated = parallel::map(Outlook::COURSES, parallel::processors(), course)?;
         let mut courses: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (name, &at) in simulated.iter().flatten() {
             courses.entry(name).or_default().push(at);
         }
-        // Of what is a guess there is no spread, and no chance: what others show says nothing of it.
-        let guesses = self.outlook.guesses();
-        for (name, mut ends) in courses.into_iter().filter(|(name, _)| !guesses.contains(*name)) {
+        for (name, mut ends) in courses {
             let Some((number, flow)) = split(name) else { continue };
             let deadline = self.deadline(number, flow);
             let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
+            if expected.is_guess {
+                // What others show says nothing of it.
+                continue;
+            }
             ends.sort_by(f64::total_cmp);
             let outside = ends.len() / 10;
             let [least, most] = [ends[outside], ends[ends.len() - 1 - outside]].map(|at| self.at(at));
@@ -210,6 +221,7 @@ impl Predictor {
                 100.0 * holds as f64 / ends.len() as f64
             });
         }
+        Ok(())
     }
 
     /// What a submission means for the others, and what would make its deadlines hold.
@@ -248,13 +260,13 @@ impl Predictor {
         (name, flow, at, deadline): (&str, &str, f64, Moment),
     ) -> Vec<Remedy> {
         let holds = |ahead: &Ahead| {
-            let ends = ahead.completions()?;
+            let ends = ahead.completions().ok()?;
             Some(self.at(*ends.get(name)?) <= deadline)
         };
         let flow = flow.to_owned();
         let mut remedies = vec![Remedy::Deadline { flow: flow.clone(), deadline: timestamp(self.at(at)) }];
         let alone = ahead.without(|other| split(other).is_none_or(|(of, _)| of != number));
-        let done_alone = alone.completions().and_then(|ends| ends.get(name).copied());
+        let done_alone = alone.completions().ok().and_then(|ends| ends.get(name).copied());
         if let Some(done_alone) = done_alone.filter(|&at| self.at(at) > deadline) {
             remedies.push(Remedy::Nothing { flow: flow.clone(), alone: timestamp(self.at(done_alone)) });
         } else if let Some(numbers) = self.held(number, ahead, &holds) {

@@ -88,6 +88,9 @@ pub struct Said {
     /// Between which moments eight of ten courses end it; none of a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[Moment; 2]>,
+    /// Whether that is a guess; earlier versions, which say nothing of it, gave all others an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guess: Option<bool>,
     /// When that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Moment>,
@@ -125,6 +128,13 @@ pub struct Scores {
     pub guess_error: f64,
 }
 
+impl Said {
+    /// Whether it was a guess, as it was not known how long the tasks of the flow take.
+    pub fn is_guess(&self) -> bool {
+        self.guess.unwrap_or(self.between.is_none())
+    }
+}
+
 impl Scores {
     /// As flows grow old they count less, so that some two thousand of them make the figures.
     const KEPT: f64 = 0.999;
@@ -133,11 +143,13 @@ impl Scores {
     pub fn add(&mut self, said: Said, (submitted, deadline): (Moment, Option<Moment>), done: Moment) {
         let took = (done.saturating_sub(submitted) as f64).max(1.0);
         let later = (done as f64 - said.completion as f64) / took;
-        let Some([least, most]) = said.between else {
+        if said.is_guess() {
             self.guesses = self.guesses * Self::KEPT + 1.0;
             self.guess_error = self.guess_error * Self::KEPT + later.abs();
             return;
-        };
+        }
+        // Without an interval the courses could not be simulated, which is told where it happens.
+        let Some([least, most]) = said.between else { return };
         let Self { flows, intervals, inside, error, bias, deadlines, right, .. } = self;
         for sum in [&mut *flows, intervals, inside, error, bias, deadlines, right] {
             *sum *= Self::KEPT;

@@ -204,12 +204,13 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let Some(service) = args.started(&setup, &rights, &stop)? else {
         return Ok(stopped());
     };
-    let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     let boxes = args
         .watch
         .iter()
         .map(|dir| DropBox::open(dir, service.front().clone(), Arc::new(|line: &str| out::warn(line))));
+    // Who is answered may rely on it that directories are watched.
     let boxes: Vec<DropBox> = boxes.collect::<Result<_, _>>()?;
+    let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     announce(args, &place, &server);
     if rights.are_of_root() {
         out::talk("root has started it: each flow runs as the user who has submitted it");

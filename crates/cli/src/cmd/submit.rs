@@ -455,10 +455,13 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
     let clock = |at: Timestamp| service::clock(at, now);
     let mut text = String::new();
     for flow in &prediction.flows {
-        let guess = || " (a guess: how long its tasks take is not known yet)".to_owned();
-        let between = flow.between.map_or_else(guess, |[least, most]| {
-            format!(" (eight times in ten between {} and {})", clock(least), clock(most))
-        });
+        let between = match flow.between {
+            Some([least, most]) => {
+                format!(" (eight times in ten between {} and {})", clock(least), clock(most))
+            }
+            None if flow.guess => " (a guess: how long its tasks take is not known yet)".to_owned(),
+            None => String::new(),
+        };
         let holds = match (flow.deadline, flow.holds) {
             (Some(deadline), Some(true)) => format!("; the deadline {} holds", clock(deadline)),
             (Some(deadline), Some(false)) => format!("; the deadline {} does not hold", clock(deadline)),

@@ -173,6 +173,8 @@ pub struct Outlooked {
     pub flows: BTreeMap<(u64, String), Expected>,
     /// What one submission means for the others, if that was asked.
     pub of: Option<Meaning>,
+    /// Why something of that is not known, if it should be.
+    pub problem: Option<String>,
 }
 
 /// What is expected of a flow.
@@ -182,6 +184,8 @@ pub struct Expected {
     pub completion: Moment,
     /// Between which moments eight of ten courses end it; none of a guess.
     pub between: Option<[Moment; 2]>,
+    /// Whether that is a guess, as it is not known how long its tasks take.
+    pub is_guess: bool,
     /// In how many courses of a hundred its deadline holds, if it has one and this is no guess.
     pub chance: Option<f64>,
 }
@@ -356,6 +360,7 @@ impl Entry {
             flow: flow.clone(),
             completion: timestamp(said.completion),
             between: said.between.map(|between| between.map(timestamp)),
+            guess: said.is_guess(),
             deadline: said.deadline.map(timestamp),
             holds: said.deadline.map(|deadline| said.completion <= deadline),
             chance: said.chance,
@@ -724,7 +729,16 @@ impl Desk {
     }
 
     fn predicted(&mut self, now: Moment, outlook: Outlooked, out: &mut Out) {
-        let Outlooked { took, flows, of } = outlook;
+        let Outlooked { took, flows, of, problem } = outlook;
+        if let Some(problem) = problem.filter(|problem| self.unforeseen.as_ref() != Some(problem)) {
+            self.unforeseen = Some(problem.clone());
+            self.tell_of_service(
+                now,
+                "unpredicted",
+                format!("what is to come cannot be simulated: {problem}"),
+                out,
+            );
+        }
         self.is_predicting = false;
         self.next_outlook = now + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
         let about = of.as_ref().map(|of| of.number);
@@ -811,11 +825,13 @@ impl Desk {
     fn prediction(&self, now: Moment, number: u64) -> Option<Prediction> {
         let live = self.entries.get(&number)?.live.as_ref()?;
         let flow = |here: &Here| {
-            let Expected { completion, between, chance } = here.expected.filter(|_| !here.state.is_over())?;
+            let Expected { completion, between, is_guess, chance } =
+                here.expected.filter(|_| !here.state.is_over())?;
             Some(api::FlowPrediction {
                 flow: here.flow.clone(),
                 completion: timestamp(completion),
                 between: between.map(|between| between.map(timestamp)),
+                guess: is_guess,
                 deadline: here.deadline.map(timestamp),
                 holds: here.deadline.map(|deadline| completion <= deadline),
                 chance,
@@ -836,6 +852,7 @@ impl Desk {
             let said = Said {
                 completion: crate::moment(flow.completion),
                 between: flow.between.map(|between| between.map(crate::moment)),
+                guess: Some(flow.guess),
                 made: Some(now),
                 deadline: flow.deadline.map(crate::moment),
                 chance: flow.chance,

@@ -264,6 +264,17 @@ fn guesses_are_counted_apart_from_predictions() {
     let calibration = world.service().calibration;
     assert_eq!((calibration.flows, calibration.inside, calibration.guesses), (1, 1.0, 1));
     assert!((calibration.error - 1.0 / 11.0).abs() < 1e-6, "{calibration:?}");
+    // Where courses could not be simulated nothing is said of an interval, which makes no guess of what is predicted.
+    world.unspread = true;
+    done(&mut world, "unspread", false, 11);
+    assert_eq!(world.service().calibration, calibration);
+    let unpredicted: Vec<&str> = world
+        .told
+        .iter()
+        .filter(|told| told.kind == "unpredicted")
+        .map(|told| told.message.as_str())
+        .collect();
+    assert_eq!(unpredicted, ["what is to come cannot be simulated: it is made so"], "once");
     world.restart();
     assert_eq!(world.service().calibration, calibration);
     world.compact();

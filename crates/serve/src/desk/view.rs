@@ -29,6 +29,7 @@ impl Here {
             predicted_between: expected
                 .and_then(|expected| expected.between)
                 .map(|between| between.map(timestamp)),
+            guess: expected.is_some_and(|expected| expected.is_guess),
             late: self.is_late(now),
             cause: self.cause.clone(),
             why: None,

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Mutex, PoisonError};
 
 use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
-use slackline_model::draft::{PhaseDraft, TasksDraft};
+use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, recurring};
 use slackline_model::profile::Between;
 use slackline_model::schedule::FlowRow;
@@ -277,6 +277,7 @@ impl Forecast {
     pub(super) fn ahead(&self, durations: &Draft, now: Time) -> Draft {
         let mut draft = remaining(durations, &self.done);
         draft.flows.retain(|flow| !self.failed.contains(&flow.id));
+        draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs).for_each(in_whole_micros);
         let behind = self.behind();
         for flow in &mut draft.flows {
             let behind = behind.get(flow.id.as_str()).copied().unwrap_or(0.0);
@@ -409,6 +410,17 @@ impl Forecast {
             expected += done.tasks * each.iter().sum::<f64>() / each.len().max(1) as f64;
         }
         if expected > 0.0 { took / expected } else { 1.0 }
+    }
+}
+
+/// Tasks of a job take whole microseconds, as those of all workloads do: of short ones a part is too much to be rounded away unsaid.
+fn in_whole_micros(job: &mut JobDraft) {
+    for phase in [&mut job.map, &mut job.reduce].into_iter().flatten() {
+        if let TasksDraft::Each(seconds) = &mut phase.tasks {
+            for seconds in seconds {
+                *seconds = Span::from_seconds_nearest(*seconds).seconds();
+            }
+        }
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) struct World {
     pub(super) hold_predictions: bool,
     /// Whether what is expected is a guess.
     pub(super) guesses: bool,
+    /// Whether its courses cannot be simulated.
+    pub(super) unspread: bool,
     /// The flow that whatever is asked about makes late, and of which submission.
     pub(super) makes_late: Option<(u64, &'static str)>,
     pub(super) files: bool,
@@ -94,6 +96,7 @@ impl World {
             predicting: Vec::new(),
             hold_predictions: false,
             guesses: false,
+            unspread: false,
             makes_late: None,
             files: false,
             due: None,
@@ -180,13 +183,16 @@ impl World {
                 for flow in self.show(one).flows.iter().filter(|flow| !flow.state.is_over()) {
                     let key = (one, flow.flow.clone());
                     let completion = START + self.expected.get(&key).copied().unwrap_or(minutes(5));
-                    let between = (!self.guesses).then(|| [completion - minutes(2), completion + minutes(2)]);
-                    flows.insert(key, Expected { completion, between, chance: None });
+                    let is_guess = self.guesses;
+                    let between = (!is_guess && !self.unspread)
+                        .then(|| [completion - minutes(2), completion + minutes(2)]);
+                    flows.insert(key, Expected { completion, between, is_guess, chance: None });
                 }
             }
             let makes_late: Vec<_> = self.makes_late.map(late).into_iter().collect();
+            let problem = self.unspread.then(|| "it is made so".to_owned());
             let of = number.map(|number| Meaning { number, makes_late, remedies: Vec::new() });
-            self.hear(Heard::Predicted(Outlooked { took: 1_000, flows, of }));
+            self.hear(Heard::Predicted(Outlooked { took: 1_000, flows, of, problem }));
         }
     }
 

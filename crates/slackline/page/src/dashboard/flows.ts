@@ -54,7 +54,7 @@ export class Flows {
 
   private between({ flow, predicted, state }: Row): string {
     if (predicted !== null && predicted < this.store.now && !["done", "failed", "cancelled"].includes(state)) return "has passed, is not done";
-    if (!flow?.predicted_between) return "";
+    if (!flow?.predicted_between) return flow?.guess ? "a guess" : "";
     const [from, to] = flow.predicted_between.map((at) => this.time(millis(at)));
     return from === to ? "" : `${from} – ${to}`;
   }

@@ -25,7 +25,7 @@ export function foretold(prediction: Prediction, now: number, isOver = false): H
 
 function expected(flow: FlowPrediction, now: number, isOver: boolean): (Node | string)[] {
   const done = millis(flow.completion), at = (text: string) => clock(millis(text), now);
-  const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : "";
+  const between = flow.between && at(flow.between[0]) !== at(flow.between[1]) ? `, in eight of ten courses between ${at(flow.between[0])} and ${at(flow.between[1])}` : flow.guess ? ", which is a guess: how long its tasks take is not known yet" : "";
   const is = isOver ? "was" : "is", when = isOver ? "" : ` (${done < now ? "which has passed" : away(done, now)})`;
   const fate: Fate = flow.holds === undefined ? "free" : flow.holds ? "met" : "likely";
   const chance = flow.chance === undefined ? "" : ` (in ${percent(flow.chance / 100)} of courses)`;

@@ -64,35 +64,41 @@ impl Order {
 }
 
 impl Ahead {
-    /// When the flows are going to be done; `None` where the policy is a program, or cannot be simulated.
-    pub fn completions(&self) -> Option<Completions> {
+    /// When the flows are going to be done.
+    ///
+    /// # Errors
+    /// Why that cannot be simulated: the policy is a program, or cannot go on.
+    pub fn completions(&self) -> Result<Completions, String> {
         self.resolved().map(|(completions, _)| completions)
     }
 
     /// The same, and what the policy has come to.
-    pub fn resolved(&self) -> Option<(Completions, Kept)> {
+    ///
+    /// # Errors
+    /// As [`Self::completions`].
+    pub fn resolved(&self) -> Result<(Completions, Kept), String> {
         if self.draft.flows.is_empty() {
-            return Some((Completions::new(), self.kept.clone()));
+            return Ok((Completions::new(), self.kept.clone()));
         }
         if self.policy.is_program() {
-            return None;
+            return Err(format!("{} is a program, which is not asked of what may come", self.policy.spec()));
         }
-        let instance = Instance::new(&self.draft).ok()?;
+        let instance = Instance::new(&self.draft).map_err(|invalid| invalid.to_string())?;
         if let Some(order) = &self.kept.0 {
             let completions = self.ends(&instance, &mut order.policy(&instance))?;
-            return Some((completions, self.kept.clone()));
+            return Ok((completions, self.kept.clone()));
         }
         if self.policy.foresees() {
             let mut noting = Noting::new(Auto::new(instance.objective(), self.policy.settings()));
             let completions = self.ends(&instance, &mut noting)?;
             let order = Order::of(noting.resolve(), &instance);
-            return Some((completions, Kept(Some(Arc::new(order)))));
+            return Ok((completions, Kept(Some(Arc::new(order)))));
         }
         let mut policy = self.policy.build(instance.cluster(), &instance.objective());
-        Some((self.ends(&instance, policy.as_mut())?, Kept::default()))
+        Ok((self.ends(&instance, policy.as_mut())?, Kept::default()))
     }
 
-    fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Option<Completions> {
+    fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Result<Completions, String> {
         let quota = |flow| {
             let (owner, most) = self.quotas.get(&instance.flow(flow).id)?;
             Some((owner.as_str(), *most))
@@ -102,7 +108,7 @@ impl Ahead {
         let named = |(flow, end): (FlowId, Option<Time>)| {
             Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
         };
-        Some(ends.into_iter_enumerated().filter_map(named).collect())
+        Ok(ends.into_iter_enumerated().filter_map(named).collect())
     }
 
     /// The same where the policy keeps to what it has come to.

@@ -11,21 +11,23 @@ use slackline_sim::{Options, Sim};
 
 use super::rations::{Rationed, Rations};
 
-/// When each flow of an instance is done; `None` of one that never is, and of all of them where the policy cannot go on.
-/// O(log) an instant, batch and decision.
+/// When each flow of an instance is done; `None` of one that never is. O(log) an instant, batch and decision.
+///
+/// # Errors
+/// Why the policy cannot go on.
 pub(super) fn ends(
     instance: &Instance,
     policy: &mut dyn Policy,
     slowstart: f64,
     rations: &Rations,
-) -> Option<TiVec<FlowId, Option<Time>>> {
+) -> Result<TiVec<FlowId, Option<Time>>, String> {
     let mut engine = Rationed::new(Sim::new(instance, Options::exact()), rations);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
     let config = Config::plain().with_slowstart(slowstart);
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);
     while driver.step() {}
     let failure = driver.close().failure;
-    failure.is_none().then_some(ends.0)
+    failure.map_or(Ok(ends.0), Err)
 }
 
 /// When flows are done, by their places in the document.

@@ -131,6 +131,19 @@ fn a_flow_is_guessed_until_every_job_that_is_left_has_a_finished_task() {
     assert!(ends.iter().all(|end| (21.0..=24.0).contains(end)), "{ends:?}");
 }
 
+/// A third of a millisecond times 0.8 is no whole number of microseconds, and was refused as it is rounded by more than a thousandth.
+#[test]
+fn tasks_of_less_than_a_millisecond_are_looked_ahead_at() {
+    let flow = workload("f", &[(&[0.000_383; 3], &[0.000_477])]);
+    let policy = Registry::standard().parse("fifo").unwrap();
+    let known = PhaseKind::ALL.map(|kind| PhaseName { flow: "f".into(), job: "j0".into(), kind });
+    let mut outlook = outlook("fifo", 4, 0.0, Vec::new());
+    let followed = Followed { known: known.into(), ..Followed::of(&flow, &policy) };
+    outlook.track(1, followed, 0.0, BTreeMap::new());
+    let ends = courses(&outlook, Time::ZERO);
+    assert!(ends.iter().all(|end| (0.000_6..=0.001_1).contains(end)), "{ends:?}");
+}
+
 #[test]
 fn a_flow_whose_jobs_ran_before_is_no_guess_and_its_times_differ() {
     let flow = workload("f", &[(&[10.0], &[10.0])]);
