@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use slackline::PolicySpec;
 use slackline::parallel;
 use slackline::resident::Standing;
-use slackline::run::{Ahead, Completions, Followed, Kept, Outlook};
+use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 use slackline_local::clock;
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
@@ -155,15 +155,19 @@ impl Predictor {
         let begun = clock::unix_micros();
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
-        let (with, kept, unknown) = match ahead.resolved() {
+        // A search for an order has one processor to itself; courses are drawn on another.
+        let (courses, resolved) = parallel::both(|| self.courses(time, number), || ahead.resolved());
+        let (with, kept, unknown) = match resolved {
             Ok((with, kept)) => (with, kept, None),
             Err(problem) => (Completions::new(), Kept::default(), Some(problem)),
         };
         // What is different from what is expected is so by itself, and not because a search went another way.
         let ahead = ahead.keeping(&kept);
         let mut flows = self.expected(&with);
-        let spread = self.spread((time, number), &kept, &mut flows);
-        let of = number.map(|number| self.meaning(number, &ahead, &with));
+        let (of, spread) = parallel::both(
+            || number.map(|number| self.meaning(number, &ahead, &with)),
+            || courses.and_then(|courses| self.spread(&courses, &kept, &mut flows)),
+        );
         let took = clock::unix_micros().saturating_sub(begun);
         Outlooked { took, flows, of, problem: unknown.or(spread.err()) }
     }
@@ -184,21 +188,27 @@ impl Predictor {
         self.runs.get(&number)?.deadlines.get(flow).copied()
     }
 
-    /// Simulates the courses that things may take, on all processors.
+    /// The courses that things may take.
+    ///
+    /// # Errors
+    /// Why one cannot be simulated.
+    fn courses(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
+        let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
+        (0..Outlook::COURSES).map(drawn).collect()
+    }
+
+    /// Simulates courses, on all processors.
     ///
     /// # Errors
     /// Why one cannot be simulated: then there is no spread.
     fn spread(
         &self,
-        (now, freed): (Time, Option<u64>),
+        courses: &[Checked],
         kept: &Kept,
         flows: &mut BTreeMap<(u64, String), Expected>,
     ) -> Result<(), String> {
-        let course = |k: usize| {
-            let course = self.outlook.course(now, freed, k).under(self.by.clone());
-            course.keeping(kept).completions()
-        };
-        let simulated = parallel::map(Outlook::COURSES, parallel::processors(), course)?;
+        let simulated =
+            parallel::map(courses.len(), parallel::processors(), |k| courses[k].completions(kept))?;
         let mut courses: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for (name, &at) in simulated.iter().flatten() {
             courses.entry(name).or_default().push(at);

@@ -49,9 +49,26 @@ pub fn map<T: Send, E: Send>(
     results.into_iter().filter_map(|slot| slot.into_inner().expect(HELD)).collect()
 }
 
+/// Two pieces of work at the same time: the first on a thread of its own.
+///
+/// # Panics
+/// If one of them does.
+pub fn both<A: Send, B>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::map;
+    use super::{both, map};
+
+    #[test]
+    fn two_pieces_are_answered_by_the_first_and_the_second() {
+        assert_eq!(both(|| 1, || "two"), (1, "two"));
+    }
 
     #[test]
     fn results_come_in_order_and_errors_end_the_work() {

@@ -57,7 +57,7 @@ pub use forecast::{Forecast, Prospect};
 pub use hooks::{HookCommands, Hooks};
 pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
-pub use outlook::{Ahead, Completions, Followed, Kept, Outlook};
+pub use outlook::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};

@@ -24,7 +24,7 @@ mod rations;
 mod tests;
 
 use ahead::Quotas;
-pub use ahead::{Ahead, Completions, Kept};
+pub use ahead::{Ahead, Checked, Completions, Kept};
 
 /// What is believed of the flows of several runs.
 pub struct Outlook {

@@ -31,6 +31,24 @@ pub struct Ahead {
     pub(super) kept: Kept,
 }
 
+/// What is left of all flows, ready to be simulated.
+#[derive(Debug)]
+pub struct Checked {
+    ahead: Ahead,
+    instance: Option<Instance>,
+}
+
+impl Checked {
+    /// When the flows are going to be done where the policy keeps to what it has come to.
+    ///
+    /// # Errors
+    /// As [`Ahead::completions`].
+    pub fn completions(&self, kept: &Kept) -> Result<Completions, String> {
+        let Some(instance) = &self.instance else { return Ok(Completions::new()) };
+        self.ahead.resolved_on(instance, kept).map(|(completions, _)| completions)
+    }
+}
+
 /// What a policy has come to in a look ahead, for looks at the same flows where something else is different; nothing of policies that
 /// come to nothing that could be kept.
 #[derive(Clone, Debug, Default)]
@@ -77,25 +95,44 @@ impl Ahead {
     /// # Errors
     /// As [`Self::completions`].
     pub fn resolved(&self) -> Result<(Completions, Kept), String> {
+        match self.instance()? {
+            Some(instance) => self.resolved_on(&instance, &self.kept),
+            None => Ok((Completions::new(), self.kept.clone())),
+        }
+    }
+
+    /// The same, checked, so that it only has to be simulated: what of it need not wait for what the policy comes to in another look.
+    ///
+    /// # Errors
+    /// As [`Self::completions`].
+    pub fn checked(self) -> Result<Checked, String> {
+        Ok(Checked { instance: self.instance()?, ahead: self })
+    }
+
+    /// What is left; none if nothing is.
+    fn instance(&self) -> Result<Option<Instance>, String> {
         if self.draft.flows.is_empty() {
-            return Ok((Completions::new(), self.kept.clone()));
+            return Ok(None);
         }
         if self.policy.is_program() {
             return Err(format!("{} is a program, which is not asked of what may come", self.policy.spec()));
         }
-        let instance = Instance::new(&self.draft).map_err(|invalid| invalid.to_string())?;
-        if let Some(order) = &self.kept.0 {
-            let completions = self.ends(&instance, &mut order.policy(&instance))?;
-            return Ok((completions, self.kept.clone()));
+        Instance::new(&self.draft).map(Some).map_err(|invalid| invalid.to_string())
+    }
+
+    fn resolved_on(&self, instance: &Instance, kept: &Kept) -> Result<(Completions, Kept), String> {
+        if let Some(order) = &kept.0 {
+            let completions = self.ends(instance, &mut order.policy(instance))?;
+            return Ok((completions, kept.clone()));
         }
         if self.policy.foresees() {
             let mut noting = Noting::new(Auto::new(instance.objective(), self.policy.settings()));
-            let completions = self.ends(&instance, &mut noting)?;
-            let order = Order::of(noting.resolve(), &instance);
+            let completions = self.ends(instance, &mut noting)?;
+            let order = Order::of(noting.resolve(), instance);
             return Ok((completions, Kept(Some(Arc::new(order)))));
         }
         let mut policy = self.policy.build(instance.cluster(), &instance.objective());
-        Ok((self.ends(&instance, policy.as_mut())?, Kept::default()))
+        Ok((self.ends(instance, policy.as_mut())?, Kept::default()))
     }
 
     fn ends(&self, instance: &Instance, policy: &mut dyn Policy) -> Result<Completions, String> {
