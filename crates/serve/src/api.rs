@@ -228,7 +228,7 @@ pub struct Submission {
     /// What is expected of it, as it was said last; of one that is over, as it was said first. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
-    /// Why nothing is predicted of it, if it has not begun. Left out in lists.
+    /// Why nothing is predicted of it, if that is so. Left out in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpredicted: Option<String>,
     /// The word of whoever sent it.

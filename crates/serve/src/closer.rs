@@ -51,7 +51,7 @@ impl Closer {
             }
             match returned.recv_timeout(left) {
                 Ok(returned) => tell(self.close(*returned)),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.remember(),
                 Err(RecvTimeoutError::Disconnected) => return self.remember(),
             }
         }
@@ -146,8 +146,11 @@ mod tests {
             jobs: JobHistory::new(),
             counts: slackline_local::history::CountsOfJobs::new(),
         };
+        assert_eq!(closer.left(), EVERY, "nothing is to be told");
         closer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();
+        assert!(closer.left().is_zero(), "what came long ago is not put off by what comes");
         closer.remember();
+        assert!(!closer.left().is_zero(), "what cannot be told is tried later");
         assert!(matches!(troubles.try_recv(), Ok(Message::Trouble(Trouble::History, Some(_)))));
         assert_eq!((closer.untold.len(), closer.untold[0].started), (UNTOLD_MAX, 5), "the latest are kept");
     }

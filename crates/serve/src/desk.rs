@@ -33,7 +33,7 @@ use crate::{Moment, SECOND, timestamp};
 pub use asked::{Answer, Ask, Checked, Refusal, RefusalKind};
 pub use live::{Expected, FlowFacts, Heard, JobFacts, Meaning, Opened, Outlooked, Seen};
 
-use live::{Live, Wanting};
+use live::{Live, Unforeseen, Wanting};
 use over::Over;
 use queue::Queue;
 use recurring::Again;
@@ -225,8 +225,8 @@ pub struct Desk {
     next_look: Moment,
     next_purge: Moment,
     next_outlook: Moment,
-    /// Why something could not be simulated the last time that was so: it is told once.
-    unforeseen: Option<String>,
+    /// Why something could not be simulated in the last look ahead.
+    unforeseen: Option<Unforeseen>,
     /// Whether a look ahead is being made.
     is_predicting: bool,
     wanting: Wanting,

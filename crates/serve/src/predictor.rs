@@ -157,9 +157,14 @@ impl Predictor {
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
         // A search for an order has one processor to itself; courses are drawn on another.
         let (courses, resolved) = parallel::both(|| self.courses(time, number), || ahead.resolved());
-        let (with, kept, unknown) = match resolved {
-            Ok((with, kept)) => (with, kept, None),
-            Err(problem) => (Completions::new(), Kept::default(), Some(problem)),
+        let (with, kept) = match resolved {
+            Ok(resolved) => resolved,
+            Err(problem) => {
+                let of =
+                    number.map(|number| Meaning { number, makes_late: Vec::new(), remedies: Vec::new() });
+                let took = clock::unix_micros().saturating_sub(begun);
+                return Outlooked { took, flows: BTreeMap::new(), of, problem: Some(problem) };
+            }
         };
         // What is different from what is expected is so by itself, and not because a search went another way.
         let ahead = ahead.keeping(&kept);
@@ -169,7 +174,7 @@ impl Predictor {
             || courses.and_then(|courses| self.spread(&courses, &kept, &mut flows)),
         );
         let took = clock::unix_micros().saturating_sub(begun);
-        Outlooked { took, flows, of, problem: unknown.or(spread.err()) }
+        Outlooked { took, flows, of, problem: spread.err() }
     }
 
     /// What is expected of flows, without a spread.
@@ -221,9 +226,7 @@ impl Predictor {
                 // What others show says nothing of it.
                 continue;
             }
-            ends.sort_by(f64::total_cmp);
-            let outside = ends.len() / 10;
-            let [least, most] = [ends[outside], ends[ends.len() - 1 - outside]].map(|at| self.at(at));
+            let [least, most] = Outlook::likely(&mut ends).map(|at| self.at(at));
             // What is expected is never outside of what is likely.
             expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
             expected.chance = deadline.map(|deadline| {

@@ -25,7 +25,7 @@ Examples:
   slackline queue --all --user anna
   slackline queue --in failed,rejected --format csv
 
-A row a flow; a submission that has not begun has one of its own. `slackline status NUMBER` shows all of one.")]
+A row a flow; a submission that has not begun has one of its own. A time after ~ is a guess: how long the tasks take is not known yet. `slackline status NUMBER` shows all of one.")]
 pub(crate) struct Queue {
     /// Those that are over as well, as far as they are remembered
     #[arg(long)]
@@ -204,7 +204,11 @@ fn flows_table(rows: &[Row<'_>], said: &[String], now: Timestamp) -> Table {
         words("user", &|(one, _)| one.user.clone()).rank(3),
         words("submitted", &|(one, _)| service::clock(one.submitted, now)).rank(4),
         words("deadline", &|row| service::clock_if(due(row), now)),
-        of_flow("predicted", &|flow| service::clock_if(flow.predicted, now)).rank(1),
+        of_flow("predicted", &|flow| {
+            let mark = if flow.guess { "~" } else { "" };
+            flow.predicted.map_or_else(String::new, |at| format!("{mark}{}", service::clock(at, now)))
+        })
+        .rank(1),
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
         of_flow("at work", &|flow| flow.running.to_string()).rank(5),

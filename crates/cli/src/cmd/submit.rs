@@ -286,6 +286,11 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
     if shown.held {
         return stays(format!("it is held (slackline unhold {})", shown.number));
     }
+    if shown.state == State::Live
+        && let Some(words) = &shown.unpredicted
+    {
+        return stays(words.clone());
+    }
     if shown.state != State::Queued {
         return Ok(None);
     }

@@ -177,6 +177,13 @@ pub struct Outlooked {
     pub problem: Option<String>,
 }
 
+/// Why a look ahead could not be simulated, and whether nothing of it could, or only what it might be besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unforeseen {
+    problem: String,
+    is_all: bool,
+}
+
 /// What is expected of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
@@ -657,7 +664,7 @@ impl Desk {
         let reason = entry.cancelled.values().flatten().next().cloned();
         let (state, why) = match (is(FlowState::Failed), is(FlowState::Cancelled)) {
             (true, _) => (State::Failed, why),
-            (false, true) if reason.as_deref() == Some(REJECTED) => (State::Rejected, reason),
+            (false, true) if reason.as_deref().is_some_and(is_rejection) => (State::Rejected, reason),
             (false, true) => (State::Cancelled, reason),
             _ => (State::Done, None),
         };
@@ -730,15 +737,8 @@ impl Desk {
 
     fn predicted(&mut self, now: Moment, outlook: Outlooked, out: &mut Out) {
         let Outlooked { took, flows, of, problem } = outlook;
-        if let Some(problem) = problem.filter(|problem| self.unforeseen.as_ref() != Some(problem)) {
-            self.unforeseen = Some(problem.clone());
-            self.tell_of_service(
-                now,
-                "unpredicted",
-                format!("what is to come cannot be simulated: {problem}"),
-                out,
-            );
-        }
+        let unforeseen = problem.map(|problem| Unforeseen { problem, is_all: flows.is_empty() });
+        self.tell_unforeseen(now, unforeseen, out);
         self.is_predicting = false;
         self.next_outlook = now + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
         let about = of.as_ref().map(|of| of.number);
@@ -755,6 +755,11 @@ impl Desk {
             }
         }
         let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
+        if let Some(problem) = self.unforeseen() {
+            let why = format!("{UNFORESEEN}{problem}");
+            live.into_iter().for_each(|number| self.decide_unforeseen(now, number, &why, out));
+            return self.next_prediction(out);
+        }
         for number in live {
             let meaning = of.clone().filter(|of| of.number == number);
             let is_new = self.entries[&number].prediction.is_none();
@@ -765,6 +770,22 @@ impl Desk {
             }
         }
         self.next_prediction(out);
+    }
+
+    /// What could not be simulated in the last look is told, once.
+    fn tell_unforeseen(&mut self, now: Moment, unforeseen: Option<Unforeseen>, out: &mut Out) {
+        if let Some(Unforeseen { problem, .. }) =
+            unforeseen.as_ref().filter(|it| self.unforeseen.as_ref() != Some(it))
+        {
+            let message = format!("what is to come cannot be simulated: {problem}");
+            self.tell_of_service(now, "unpredicted", message, out);
+        }
+        self.unforeseen = unforeseen;
+    }
+
+    /// Why the last look ahead said nothing at all, if that is so.
+    pub(super) fn unforeseen(&self) -> Option<&str> {
+        self.unforeseen.as_ref().filter(|it| it.is_all).map(|it| it.problem.as_str())
     }
 
     /// The submissions whose flows are scheduled.
@@ -865,7 +886,7 @@ impl Desk {
         let (is_late, message) = (prediction.is_late(), words(&prediction));
         entry.prediction = Some(prediction);
         self.event(out, now, Told { kind: "predicted", number: Some(number), flow: None, message });
-        self.decide(now, number, is_late, out);
+        self.decide(now, number, is_late.then(|| REJECTED.to_owned()), out);
     }
 
     /// What is known of a submission is brought up to date; what it means for the others stays as it was said.
@@ -878,14 +899,17 @@ impl Desk {
         entry.prediction = Some(prediction);
     }
 
-    /// A submission that is not to run late is let in, or is not.
-    fn decide(&mut self, now: Moment, number: u64, is_late: bool, out: &mut Out) {
-        let Some(entry) = self.entries.get_mut(&number) else { return };
-        if !entry.is_on_trial() {
-            return;
-        }
-        if is_late {
-            let why = Some(REJECTED.to_owned());
+    /// A submission that is not to run late is let in where it has no deadlines, of which nothing can be said.
+    fn decide_unforeseen(&mut self, now: Moment, number: u64, why: &str, out: &mut Out) {
+        let flows = self.entries.get(&number).and_then(|entry| entry.live.as_ref()).map(|live| &live.flows);
+        let has_deadlines = flows.into_iter().flatten().any(|here| here.deadline.is_some());
+        self.decide(now, number, has_deadlines.then(|| why.to_owned()), out);
+    }
+
+    /// A submission that is not to run late is let in, or is not, and why.
+    fn decide(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Out) {
+        let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.is_on_trial()) else { return };
+        if why.is_some() {
             out.records.push(Record::Cancelled { number, flow: None, why: why.clone() });
             return self.cancel_all(now, (number, why), out);
         }
@@ -936,8 +960,14 @@ impl Desk {
     }
 }
 
-/// Why a submission was not begun.
+/// Why a submission was not begun that is not to run late.
 const REJECTED: &str = "a deadline is not expected to hold";
+const UNFORESEEN: &str = "whether its deadlines hold cannot be simulated: ";
+
+/// Whether that is why a submission was cancelled.
+fn is_rejection(reason: &str) -> bool {
+    reason == REJECTED || reason.starts_with(UNFORESEEN)
+}
 
 /// Submissions that wait to be predicted.
 pub(super) type Wanting = VecDeque<u64>;

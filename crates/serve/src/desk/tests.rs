@@ -203,6 +203,24 @@ fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_start
 }
 
 #[test]
+fn what_is_not_to_run_late_is_rejected_where_that_cannot_be_simulated() {
+    let mut world = World::new(Limits::default());
+    world.unforeseen = true;
+    let strict = |name: &str| api::Submit { if_late: IfLate::Reject, ..submit(name) };
+    let [due, free] = ["due", "free"].map(|name| world.submit(&anna(), strict(name)));
+    world.open(due, &[("f", 1, Some(minutes(10)))]);
+    world.open(free, &[("f", 1, None)]);
+    assert_eq!(world.flow(due, "f").state, FlowState::Cancelled);
+    world.back(due);
+    assert_eq!(world.state(due), State::Rejected);
+    let why = world.show(due).why;
+    assert_eq!(why.as_deref(), Some("whether its deadlines hold cannot be simulated: it is made so"));
+    assert!(!world.standings[&(free, "f".to_owned())].held, "what has no deadline is let in");
+    let unpredicted = world.show(free).unpredicted;
+    assert_eq!(unpredicted.as_deref(), Some("what is to come cannot be simulated: it is made so"));
+}
+
+#[test]
 fn each_cause_is_told_once_and_what_is_said_is_scored() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));

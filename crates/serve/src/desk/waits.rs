@@ -68,11 +68,14 @@ impl Desk {
         }
     }
 
-    /// Why nothing is predicted of a submission that has not begun: how many tasks it has is known once its inputs are looked up,
+    /// Why nothing is predicted of a submission: what could not be simulated, or that it has not begun. How many tasks it has is known once its inputs are looked up,
     /// and when it begins, where others have to end first, depends on what is submitted and changed meanwhile.
     pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
         if !entry.state.has_not_begun() {
-            return None;
+            let waits =
+                entry.state == State::Live && entry.prediction.is_none() && entry.cancelled.is_empty();
+            let problem = self.unforeseen().filter(|_| waits);
+            return problem.map(|problem| format!("what is to come cannot be simulated: {problem}"));
         }
         let once = "when it is done is predicted once it begins";
         let user = match self.behind(entry) {

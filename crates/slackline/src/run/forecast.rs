@@ -19,7 +19,7 @@ use super::sink::count;
 use crate::policy_spec::PolicySpec;
 
 mod courses;
-pub(super) use courses::COURSES;
+pub(super) use courses::{COURSES, likely};
 #[cfg(test)]
 mod tests;
 

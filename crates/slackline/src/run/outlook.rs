@@ -13,7 +13,7 @@ use slackline_model::history::PhaseName;
 use slackline_model::{Draft, History, Objective, Time};
 
 use super::Run;
-use super::forecast::{COURSES, Forecast};
+use super::forecast::{COURSES, Forecast, likely};
 use super::policy::Setting;
 use crate::policy_spec::PolicySpec;
 
@@ -95,6 +95,11 @@ impl Tracked {
 impl Outlook {
     /// In how many courses it is looked at what may come.
     pub const COURSES: usize = COURSES as usize;
+
+    /// Between which of several ends, at least one, eight of ten lie; they are sorted.
+    pub fn likely(ends: &mut [f64]) -> [f64; 2] {
+        likely(ends)
+    }
 
     /// What is believed where nothing runs yet, under a policy on these machines.
     pub fn new(

@@ -65,6 +65,8 @@ pub(super) struct World {
     pub(super) guesses: bool,
     /// Whether its courses cannot be simulated.
     pub(super) unspread: bool,
+    /// Whether nothing can be.
+    pub(super) unforeseen: bool,
     /// The flow that whatever is asked about makes late, and of which submission.
     pub(super) makes_late: Option<(u64, &'static str)>,
     pub(super) files: bool,
@@ -97,6 +99,7 @@ impl World {
             hold_predictions: false,
             guesses: false,
             unspread: false,
+            unforeseen: false,
             makes_late: None,
             files: false,
             due: None,
@@ -190,7 +193,10 @@ impl World {
                 }
             }
             let makes_late: Vec<_> = self.makes_late.map(late).into_iter().collect();
-            let problem = self.unspread.then(|| "it is made so".to_owned());
+            if self.unforeseen {
+                flows.clear();
+            }
+            let problem = (self.unspread || self.unforeseen).then(|| "it is made so".to_owned());
             let of = number.map(|number| Meaning { number, makes_late, remedies: Vec::new() });
             self.hear(Heard::Predicted(Outlooked { took: 1_000, flows, of, problem }));
         }

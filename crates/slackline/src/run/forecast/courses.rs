@@ -10,8 +10,7 @@ use slackline_model::{Draft, PhaseKind, Seed, Time};
 
 use super::{Forecast, OVERDUE, completions, count};
 
-/// In how many courses a run is simulated for the spread of what is predicted. Between the second and the last but one of fifteen lie three
-/// further ones in four (order statistics: 12/16); of twenty, without two on each side, it would be 15/21, for a third more time.
+/// In how many courses a run is simulated for the spread of what is predicted: a look ahead at a hundred flows has time for no more.
 pub(in crate::run) const COURSES: u64 = 15;
 
 /// By how much a phase is off what is believed of it whose job ran before or has a finished task, and one of which neither is so. That is
@@ -46,12 +45,7 @@ impl Forecast {
                 courses.entry(flow).or_default().push(at);
             }
         }
-        let between = |mut ends: Vec<f64>| {
-            ends.sort_by(f64::total_cmp);
-            let outside = ends.len() / 10;
-            [ends[outside], ends[ends.len() - 1 - outside]]
-        };
-        courses.into_iter().map(|(flow, ends)| (flow, between(ends))).collect()
+        courses.into_iter().map(|(flow, mut ends)| (flow, likely(&mut ends))).collect()
     }
 
     /// A course that the run may take: the workload with durations that are drawn.
@@ -114,6 +108,18 @@ impl Forecast {
         }
         ratios
     }
+}
+
+/// Between which of several ends, at least one, eight of ten lie: their tenth and ninetieth percentiles, linear between two of them. They
+/// are sorted. O(n log n)
+pub(in crate::run) fn likely(ends: &mut [f64]) -> [f64; 2] {
+    ends.sort_by(f64::total_cmp);
+    let last = ends.len() - 1;
+    [0.1, 0.9].map(|part| {
+        let place = part * last as f64;
+        let (below, above) = (ends[place as usize], ends[(place as usize + 1).min(last)]);
+        below + (above - below) * place.fract()
+    })
 }
 
 /// One of several numbers, all as likely.

@@ -139,3 +139,11 @@ fn the_spread_is_that_of_what_tasks_of_a_phase_took() {
     forecast.draft.flows[0].jobs[1].map = Some(many);
     assert!(forecast.spread(at(3.0)).is_empty());
 }
+
+#[test]
+fn eight_of_ten_ends_lie_between_those_that_are_said() {
+    assert_eq!(likely(&mut [7.0]), [7.0, 7.0]);
+    assert_eq!(likely(&mut [2.0, 0.0, 1.0]), [0.2, 1.8]);
+    let mut ends: Vec<f64> = (0..11).rev().map(f64::from).collect();
+    assert_eq!(likely(&mut ends), [1.0, 9.0]);
+}
