@@ -757,7 +757,9 @@ impl Desk {
         let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
         if let Some(problem) = self.unforeseen() {
             let why = format!("{UNFORESEEN}{problem}");
-            live.into_iter().for_each(|number| self.decide_unforeseen(now, number, &why, out));
+            for number in live {
+                self.decide_unforeseen(now, number, &why, out);
+            }
             return self.next_prediction(out);
         }
         for number in live {
