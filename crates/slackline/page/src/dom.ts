@@ -45,11 +45,26 @@ export function write(node: Node, text: string): void {
 
 /** A chart's numbers as a table that is made when it is opened. */
 export function asTable(title: string, make: () => HTMLElement): HTMLDetailsElement {
-  const details = h("details", { class: "as-table" }, h("summary", {}, `As a table: ${title}`));
-  details.addEventListener("toggle", () => {
-    if (details.open && details.childElementCount === 1) details.append(make());
-  });
-  return details;
+  return new LiveTable(title, make).element;
+}
+
+/** The same of a chart whose numbers change: the table is made again with the chart while it is open. */
+export class LiveTable {
+  readonly element: HTMLDetailsElement;
+  private made: HTMLElement | null = null;
+
+  constructor(title: string, private readonly make: () => HTMLElement) {
+    this.element = h("details", { class: "as-table" }, h("summary", {}, `As a table: ${title}`));
+    this.element.addEventListener("toggle", () => this.draw());
+  }
+
+  draw(): void {
+    if (!this.element.open) return;
+    const fresh = this.make();
+    // Whoever reads or scrolls it stays where they are.
+    if (this.made === null) this.element.append(this.made = fresh);
+    else if (this.made.textContent !== fresh.textContent) this.made.replaceChildren(...fresh.childNodes);
+  }
 }
 
 /** A plain table of texts. */

@@ -442,9 +442,15 @@ async function quota() {
     await ask(service, "POST", "/api/v1/submissions", { document: flowFile(name, { seconds: 600 }), name });
     while (!await isAtWork()) await new Promise((done) => setTimeout(done, 50));
   }
-  const { page, problems, close } = await open(service);
+  const { page, context, problems, close } = await open(service);
+  // A table that is opened before anything is known goes on with what comes.
+  let know, known = new Promise((done) => { know = done; });
+  await context.route("**/api/v1/timeline*", async (route) => { await known; await route.continue(); });
+  await page.reload();
   await row(page, "waits").locator(".cell-state", { hasText: "tasks hold 1 slot, as many as one user may" }).waitFor();
   await page.getByText("As a table: the latest attempts").click();
+  await page.locator("#slots caption", { hasText: "The latest 0 attempts" }).waitFor();
+  know();
   await page.locator("#slots tbody tr", { hasText: "works" }).filter({ hasText: "at work" }).waitFor();
   await row(page, "waits").click();
   await dialog(page).locator("dd", { hasText: "as many as one user may" }).waitFor();

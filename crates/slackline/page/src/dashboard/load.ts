@@ -1,6 +1,6 @@
 // What was at work and what waited over the last day.
 import { chart, legend, type Frame, type Line } from "../charts";
-import { asTable, h, plainTable } from "../dom";
+import { h, LiveTable, plainTable } from "../dom";
 import { short, timeMarks } from "../format";
 import type { LoadPoint } from "./api";
 import type { Store } from "./store";
@@ -20,6 +20,7 @@ export class LoadOverTime {
   readonly element: HTMLElement;
   private readonly first = h("div", { class: "chart" });
   private readonly second = h("div", { class: "chart" });
+  private readonly lists = [new LiveTable("at work", () => this.table([RUNNING])), new LiveTable("waiting", () => this.table(WAITING))];
   private isChosen = false;
   private readonly span = h("select", { "aria-label": "How far back the load is shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
 
@@ -27,8 +28,8 @@ export class LoadOverTime {
     this.span.addEventListener("change", () => { this.isChosen = true; this.draw(); });
     this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
       h("div", { class: "two" },
-        h("figure", {}, h("figcaption", {}, "At work"), legend([{ ...RUNNING, strong: true }]), this.first, asTable("at work", () => this.table([RUNNING]))),
-        h("figure", {}, h("figcaption", {}, "Waiting"), legend(WAITING.map((one, k) => ({ ...one, strong: k === 0 }))), this.second, asTable("waiting", () => this.table(WAITING)))));
+        h("figure", {}, h("figcaption", {}, "At work"), legend([{ ...RUNNING, strong: true }]), this.first, this.lists[0].element),
+        h("figure", {}, h("figcaption", {}, "Waiting"), legend(WAITING.map((one, k) => ({ ...one, strong: k === 0 }))), this.second, this.lists[1].element)));
   }
 
   draw(): void {
@@ -40,6 +41,7 @@ export class LoadOverTime {
     const from = to - asked;
     this.one(this.first, [RUNNING], points, from, to, this.store.service?.slots ?? 0);
     this.one(this.second, WAITING, points, from, to, 0);
+    for (const list of this.lists) list.draw();
   }
 
   /** How it is now: moments are written down while something is there, and not too often. */

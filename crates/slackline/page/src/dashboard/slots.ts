@@ -1,7 +1,7 @@
 // Which attempts held which slots lately, on a canvas.
 import { named } from "../canvas";
 import { shareColour, styled } from "../colour";
-import { asTable, dot, h, plainTable } from "../dom";
+import { dot, h, LiveTable, plainTable } from "../dom";
 import { count, duration, timeMarks } from "../format";
 import type { Say } from "../tip";
 import type { Attempt } from "./api";
@@ -24,6 +24,7 @@ export class SlotsOverTime {
   private readonly legends = h("ul", { class: "legend" });
   private readonly empty = h("p", { class: "muted" }, "No attempt was at work within this time.");
   private readonly span = h("select", { "aria-label": "How far back slots are shown" }, ...SPANS.map(([text], k) => h("option", { value: k }, text)));
+  private readonly list = new LiveTable("the latest attempts", () => this.table());
   private isChosen = false;
   private drawn: Attempt[] = [];
   private boxes: Box[] = [];
@@ -37,14 +38,15 @@ export class SlotsOverTime {
     this.canvas.addEventListener("mouseleave", (event) => this.say(event, null));
     this.canvas.addEventListener("click", (event) => { const box = this.hit(event); if (box) onOpen(box.attempt.number); });
     this.element = h("div", {}, h("div", { class: "controls" }, h("label", {}, "Of ", this.span)),
-      this.legends, h("p", { class: "muted" }, "Pale ones are at work now, those with a light edge are reduces, those crossed out came to nothing."), this.empty, h("div", { class: "slots" }, this.canvas), asTable("the latest attempts", () => this.table()));
+      this.legends, h("p", { class: "muted" }, "Pale ones are at work now, those with a light edge are reduces, those crossed out came to nothing."), this.empty, h("div", { class: "slots" }, this.canvas), this.list.element);
   }
 
   /** Draws what has changed so far that it can be seen, if it is in view; all of it if that is asked for. */
   draw(isForced = false): void {
     const box = this.element.getBoundingClientRect(), pixel = (this.to - this.from) / Math.max(1, this.canvas.clientWidth);
     const isSeen = box.bottom > 0 && box.top < innerHeight, isOld = this.store.attempts !== this.drawn || this.store.now - this.to >= pixel;
-    if (isForced || this.to === 1 || isSeen && isOld && this.store.now - this.to >= Math.min(pixel, 1_000)) this.redraw();
+    const isFirst = this.to === 1 || this.boxes.length === 0 && this.store.attempts !== this.drawn;
+    if (isForced || isFirst || isSeen && isOld && this.store.now - this.to >= Math.min(pixel, 1_000)) this.redraw();
   }
 
   private redraw(): void {
@@ -71,6 +73,7 @@ export class SlotsOverTime {
     this.grid(c, width, height, nSlots);
     this.attempts(c, width, height);
     this.legend(names);
+    this.list.draw();
   }
 
   /** Attempts within the time that is shown, with colours for the flows that held the most. */
