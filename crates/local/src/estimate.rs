@@ -10,7 +10,7 @@ use slackline_model::PhaseKind;
 use slackline_model::draft::{FlowDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::Record;
 
-use crate::job_cost::{JobHistory, JobName};
+use crate::job_cost::{JobCost, JobHistory, JobName};
 use crate::job_plan::JobPlan;
 use crate::task::{Job, Split};
 
@@ -26,16 +26,13 @@ const STARTUP: f64 = 0.02;
 
 /// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after those it reads from.
 pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
-    let mut written: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut written: BTreeMap<&str, Option<f64>> = BTreeMap::new();
     for (nth, plan) in plans.iter().enumerate() {
-        let bytes: Vec<f64> =
+        let bytes: Vec<Option<f64>> =
             plan.inputs.maps.iter().map(|splits| plan.expected(splits, &plans[..nth], &written)).collect();
-        let total: f64 = bytes.iter().sum();
+        let total: Option<f64> = bytes.iter().copied().sum();
         let took = past.get(&JobName::of(plan));
-        let share = took
-            .filter(|took| took.bytes_in > 0)
-            .map_or(1.0, |took| took.bytes_out as f64 / took.bytes_in as f64);
-        written.insert(&plan.job, total * share);
+        written.insert(&plan.job, plan.writes_about(total, took));
         let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
         let rate = match plan.work {
             Job::Program { .. } => PROGRAM_RATE,
@@ -46,8 +43,8 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
                 took.map(|took| (took.record(kind), took.bytes_in)).filter(|(record, _)| record.tasks > 0);
             match (record, phase.and_then(mean)) {
                 (Some((record, bytes)), _) => Pace::of(record, bytes),
-                (None, Some(seconds)) => Pace { fixed: seconds, a_byte: 0.0 },
-                (None, None) => Pace { fixed: STARTUP, a_byte: 1.0 / rate },
+                (None, Some(seconds)) => Pace { fixed: seconds, a_byte: 0.0, mean: seconds },
+                (None, None) => Pace { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
             }
         };
         let map = pace(job.map.as_ref(), PhaseKind::Map);
@@ -55,7 +52,7 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
         let maps = bytes.iter().map(|&b| map.seconds(b)).collect();
         job.map = Some(PhaseDraft { tasks: TasksDraft::Each(maps), ..limits(job.map.as_ref()) });
         job.reduce = (plan.reducers > 0).then(|| {
-            let each = reduce.seconds(total / f64::from(plan.reducers));
+            let each = reduce.seconds(total.map(|total| total / f64::from(plan.reducers)));
             let tasks = TasksDraft::Each(vec![each; plan.reducers as usize]);
             PhaseDraft { tasks, ..limits(job.reduce.as_ref()) }
         });
@@ -68,6 +65,8 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
 struct Pace {
     fixed: f64,
     a_byte: f64,
+    /// What it takes where nobody knows how many bytes there are.
+    mean: f64,
 }
 
 impl Pace {
@@ -75,15 +74,16 @@ impl Pace {
     fn of(record: Record, bytes: u64) -> Self {
         let mean = record.seconds / record.tasks as f64;
         if bytes == 0 {
-            return Self { fixed: mean, a_byte: 0.0 };
+            return Self { fixed: mean, a_byte: 0.0, mean };
         }
         let fixed = mean.min(STARTUP);
-        Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64 }
+        Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64, mean }
     }
 
     /// In whole microseconds, as simulated time is.
-    fn seconds(self, bytes: f64) -> f64 {
-        ((self.fixed + self.a_byte * bytes) * 1e6).round().max(1.0) / 1e6
+    fn seconds(self, bytes: Option<f64>) -> f64 {
+        let seconds = bytes.map_or(self.mean, |bytes| self.fixed + self.a_byte * bytes);
+        (seconds * 1e6).round().max(1.0) / 1e6
     }
 }
 
@@ -94,16 +94,40 @@ impl JobPlan {
         self.makes.unwrap_or_else(read)
     }
 
-    /// Bytes a map is expected to read; `earlier` jobs have not written yet what they are expected to.
-    fn expected(&self, splits: &[Split], earlier: &[JobPlan], written: &BTreeMap<&str, f64>) -> f64 {
+    /// Bytes a map is expected to read, if anybody knows; `earlier` jobs have not written yet what they are expected to.
+    fn expected(
+        &self,
+        splits: &[Split],
+        earlier: &[JobPlan],
+        written: &BTreeMap<&str, Option<f64>>,
+    ) -> Option<f64> {
         if let Some(bytes) = self.makes {
-            return bytes as f64 / self.inputs.maps.len().max(1) as f64;
+            return Some(bytes as f64 / self.inputs.maps.len().max(1) as f64);
         }
         let bytes = |split: &Split| match earlier.iter().find(|job| job.writes(&split.path)) {
-            Some(job) => written.get(job.job.as_str()).copied().unwrap_or(0.0) / f64::from(job.parts()),
-            None => on_disk(split) as f64,
+            Some(job) => {
+                written.get(job.job.as_str()).copied().flatten().map(|bytes| bytes / f64::from(job.parts()))
+            }
+            None => Some(on_disk(split) as f64),
         };
         splits.iter().map(bytes).sum()
+    }
+
+    /// Bytes the job is expected to write when it reads `total`: as many for each of them as it did. One that reads
+    /// nothing writes as many as it did in the runs before, and nobody knows how many if there were none.
+    fn writes_about(&self, total: Option<f64>, took: Option<&JobCost>) -> Option<f64> {
+        let reads =
+            total.filter(|&total| total > 0.0 || self.inputs.maps.iter().any(|splits| !splits.is_empty()));
+        match took {
+            Some(took) if took.bytes_in > 0 => {
+                reads.map(|total| total * took.bytes_out as f64 / took.bytes_in as f64)
+            }
+            Some(took) if took.maps > 0 => {
+                let runs = took.maps as f64 / f64::from(self.maps().max(1));
+                Some(took.bytes_out as f64 / runs)
+            }
+            _ => reads,
+        }
     }
 }
 
@@ -142,7 +166,6 @@ mod tests {
     use slackline_model::draft::JobDraft;
 
     use super::*;
-    use crate::job_cost::JobCost;
     use crate::job_plan::Inputs;
 
     fn plan(job: &str, reads: &[(&str, Option<u64>)], reducers: u32) -> JobPlan {
@@ -211,6 +234,45 @@ mod tests {
         assert_eq!(tasks(flow.jobs[1].map.as_ref()), [1.98, 1.98]);
         assert_eq!(tasks(flow.jobs[1].reduce.as_ref()), [1.02]);
         assert_eq!(tasks(flow.jobs[2].map.as_ref()), [STARTUP], "nothing is written, so nothing is read");
+    }
+
+    /// A job that reads nothing, and two that read what it writes.
+    fn from_nothing() -> (FlowDraft, [JobPlan; 3]) {
+        let draft = |id: &str| JobDraft { id: id.into(), ..JobDraft::default() };
+        let flow = FlowDraft::new("f", vec![draft("get"), draft("work"), draft("report")]);
+        let mut get = plan("get", &[], 0);
+        get.inputs.maps = vec![Vec::new()];
+        let work = plan("work", &[("out/get/part-00000", None)], 0);
+        (flow, [get, work, plan("report", &[("out/work/part-00000", None)], 1)])
+    }
+
+    #[test]
+    fn what_reads_the_output_of_a_job_that_reads_nothing_takes_as_long_as_before() {
+        let (mut flow, plans) = from_nothing();
+        let name = |job: &str| JobName { flow: "nightly".into(), job: job.into() };
+        let cost = |maps, seconds: u64, bytes_in, bytes_out| JobCost {
+            maps,
+            map_micros: seconds * 1_000_000,
+            bytes_in,
+            bytes_out,
+            ..JobCost::default()
+        };
+        // Two runs, in which it wrote 21 bytes each time.
+        let mut past =
+            JobHistory::from([(name("get"), cost(2, 4, 0, 42)), (name("work"), cost(2, 12, 42, 4))]);
+        fill(&mut flow, &plans, &past);
+        let maps =
+            |flow: &FlowDraft| flow.jobs.iter().flat_map(|job| tasks(job.map.as_ref())).collect::<Vec<_>>();
+        assert_eq!(maps(&flow), [2.0, 6.0, 0.02]);
+        // Where it is not known what the first one wrote, the second takes what it took.
+        past.remove(&name("get"));
+        let (mut flow, plans) = from_nothing();
+        fill(&mut flow, &plans, &past);
+        assert_eq!(maps(&flow), [0.02, 6.0, 0.02]);
+        let (mut flow, plans) = from_nothing();
+        let reduce = JobCost { reduces: 1, reduce_micros: 3_000_000, ..cost(1, 5, 2, 1) };
+        fill(&mut flow, &plans, &JobHistory::from([(name("report"), reduce)]));
+        assert_eq!((maps(&flow), tasks(flow.jobs[2].reduce.as_ref())), (vec![0.02, 0.02, 5.0], vec![3.0]));
     }
 
     #[test]

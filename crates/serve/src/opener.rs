@@ -259,7 +259,7 @@ fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
         FlowFacts {
             flow: flow.id.clone(),
             release: at(flow.release),
-            deadline: flow.deadline.map(at),
+            deadline: run.due(&flow.id),
             weight: flow.weight,
             jobs: jobs.collect(),
             reads: reads(flow),

@@ -1,6 +1,6 @@
 //! Why a flow waits, and what its attempts said: read from the journals of the runs, as they are at that moment.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -120,7 +120,7 @@ impl Front {
     pub fn logs(&self, who: &Who, number: u64, query: &LogQuery) -> Result<String, Refusal> {
         let shown = self.shown(who, number)?;
         let flow = only(&shown, query.flow.as_deref())?;
-        let look = self.look(&shown)?;
+        let look = self.look(who, &shown)?;
         let task = query.task.as_deref().map(TaskOf::parse).transpose();
         let task = task.map_err(|expected| {
             invalid(format!("task: found {:?}, {expected}", query.task.as_deref().unwrap_or_default()))
@@ -149,21 +149,34 @@ impl Front {
     }
 
     /// The run of a submission, as it is now.
-    fn look(&self, shown: &Submission) -> Result<Look, Refusal> {
-        let found = look_as_owner(&self.place.run(&shown.name)).map_err(invalid)?;
-        found.ok_or_else(|| Refusal {
-            kind: RefusalKind::Conflict,
-            message: format!("{} has not begun, so that nothing is known of it", shown.number),
-        })
+    ///
+    /// # Errors
+    /// It has not begun; a later one of its name has, which has the state directory since.
+    fn look(&self, who: &Who, shown: &Submission) -> Result<Look, Refusal> {
+        let refused = |message| Refusal { kind: RefusalKind::Conflict, message };
+        let number = shown.number;
+        let has_begun = shown.flows.iter().any(|flow| flow.tasks > 0);
+        let found =
+            if has_begun { look_as_owner(&self.place.run(&shown.name)).map_err(invalid)? } else { None };
+        let found = found
+            .ok_or_else(|| refused(format!("{number} has not begun, so that nothing is known of it")))?;
+        let name = Some(shown.name.clone());
+        let list = Ask::List { states: Vec::new(), name, user: None, most: 4 * BESIDE, before: None };
+        let Answer::Submissions(all) = self.ask_and_wait(who.clone(), list)? else { return Ok(found) };
+        match latest(&all).get(shown.name.as_str()) {
+            Some(&later) if later > number => Err(refused(format!(
+                "of {number} it is not kept any more what its attempts did: {later}, which has the same name, has begun since"
+            ))),
+            _ => Ok(found),
+        }
     }
 
     /// The runs that were there while a submission was, that one first.
     fn looks(&self, who: &Who, shown: &Submission) -> Result<Vec<(String, Look)>, Refusal> {
-        let own = self.look(shown)?;
+        let own = self.look(who, shown)?;
         let list = Ask::List { states: Vec::new(), name: None, user: None, most: 4 * BESIDE, before: None };
         let Answer::Submissions(all) = self.ask_and_wait(who.clone(), list)? else { return Ok(Vec::new()) };
-        let mut names = BTreeSet::from([shown.name.clone()]);
-        let until = shown.ended;
+        let (latest, until) = (latest(&all), shown.ended);
         let was_there = |other: &&Submission| {
             !other.flows.is_empty()
                 && other.ended.is_none_or(|ended| ended >= shown.submitted)
@@ -172,7 +185,8 @@ impl Front {
         let mut looks = vec![(shown.number.to_string(), due_as_now(own, shown))];
         for other in all.iter().filter(was_there).take(BESIDE) {
             // Of submissions of one name the last has the directory.
-            if names.insert(other.name.clone())
+            if other.number != shown.number
+                && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
                 looks.push((other.number.to_string(), due_as_now(look, other)));
@@ -228,6 +242,21 @@ impl Front {
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
         Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
     }
+}
+
+/// Whether something of it could be at work: before its inputs are looked up no tasks are known.
+fn has_begun(one: &Submission) -> bool {
+    one.flows.iter().any(|flow| flow.tasks > 0)
+}
+
+/// The last one of each name that has begun: it has the state directory.
+fn latest(all: &[Submission]) -> BTreeMap<&str, u64> {
+    let mut latest = BTreeMap::new();
+    for one in all.iter().filter(|one| has_begun(one)) {
+        let number = latest.entry(one.name.as_str()).or_insert(one.number);
+        *number = one.number.max(*number);
+    }
+    latest
 }
 
 /// What is said of logs, which is no more than so many bytes, however many attempts there are.

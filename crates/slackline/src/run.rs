@@ -89,21 +89,26 @@ const SECOND: u64 = 1_000_000;
 /// A run without its session, which an engine has that stays.
 pub struct Lent {
     request: Request,
+    due: Due,
     store: Option<HistoryStore>,
     setting: policy::Setting,
 }
 
+/// When flows should be done that have a deadline, microseconds since 1970.
+type Due = BTreeMap<String, u64>;
+
 impl Lent {
     /// The run, whole again.
     pub fn back(self, session: Box<dyn Session>) -> Run {
-        let Self { request, store, setting } = self;
-        Run { request, session, store, setting }
+        let Self { request, due, store, setting } = self;
+        Run { request, due, session, store, setting }
     }
 }
 
 /// A run that was begun, or found and resumed.
 pub struct Run {
     request: Request,
+    due: Due,
     session: Box<dyn Session>,
     store: Option<HistoryStore>,
     setting: policy::Setting,
@@ -119,7 +124,7 @@ impl Run {
     pub fn open(backend: &dyn Backend, request: Request, sink: &mut dyn Sink) -> Result<Self, RunError> {
         let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
         let opener = Opener { backend, request: &request, store: store.as_ref() };
-        let session = opener.session(sink)?;
+        let (session, due) = opener.session(sink)?;
         for obstacle in session.obstacles() {
             if let Some(job) = session::jobs(session.workload()).nth(obstacle.job) {
                 let (flow, job, problem) = (job.flow, job.job, obstacle.problem.as_str());
@@ -130,7 +135,7 @@ impl Run {
             sink.note(&Note::Memory(memory));
         }
         let setting = request.setting(backend);
-        Ok(Self { request, session, store, setting })
+        Ok(Self { request, due, session, store, setting })
     }
 
     /// What would become of each job, and how the run would go; nothing is written.
@@ -180,8 +185,8 @@ impl Run {
 
     /// Its session, for an engine that stays ([`crate::resident`]), and what makes it whole again.
     pub fn lend(self) -> (Box<dyn Session>, Lent) {
-        let Self { request, session, store, setting } = self;
-        (session, Lent { request, store, setting })
+        let Self { request, due, session, store, setting } = self;
+        (session, Lent { request, due, store, setting })
     }
 
     /// What is known of the phases that are left: what this run has seen of them, then what earlier runs took.
@@ -198,6 +203,12 @@ impl Run {
     /// What it was asked to do.
     pub fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// When a flow should be done by what was asked for now, microseconds since 1970; nothing of one without a deadline. A run
+    /// in which nothing is to be done is the last one, whose own workload has the deadlines of then.
+    pub fn due(&self, flow: &str) -> Option<u64> {
+        self.due.get(flow).copied()
     }
 
     /// The run, as its engine has it.
@@ -265,8 +276,14 @@ struct Ready {
 
 impl Opener<'_> {
     /// The run of the state directory: what is done is kept, what was cut short is continued, the rest begins.
-    fn session(&self, sink: &mut dyn Sink) -> Result<Box<dyn Session>, RunError> {
+    fn session(&self, sink: &mut dyn Sink) -> Result<(Box<dyn Session>, Due), RunError> {
         let Ready { started, prepared, source } = self.ready(sink)?;
+        let due = |flow: &FlowDraft| {
+            let micros = (flow.deadline? * SECOND as f64).round();
+            // A deadline may have passed before the run began.
+            Some((flow.id.clone(), started.saturating_add_signed(micros as i64)))
+        };
+        let due = prepared.workload().flows.iter().filter_map(due).collect();
         let said = RefCell::new(&mut *sink);
         let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
         let opening = run::Opening { says: run::Says::new(&says), ..self.opening(started) };
@@ -285,7 +302,7 @@ impl Opener<'_> {
             sink.note(&Note::Resumed(recovered));
         }
         session.verdicts().iter().for_each(|verdict| sink.note(&Note::Job(verdict)));
-        Ok(session)
+        Ok((session, due))
     }
 
     fn opening(&self, started: u64) -> run::Opening<'_> {

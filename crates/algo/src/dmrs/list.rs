@@ -245,13 +245,14 @@ impl List {
     pub fn new(slots: [Vec<Slot>; 2]) -> Self {
         let lane = |slots: Vec<Slot>| {
             let mut classes: Vec<(f64, Vec<Free>)> = Vec::new();
-            for slot in slots {
-                let at =
-                    classes.binary_search_by(|class| class.0.total_cmp(&slot.speed)).unwrap_or_else(|at| {
-                        classes.insert(at, (slot.speed, Vec::new()));
-                        at
-                    });
-                classes[at].1.push(Free::new(slot.free, slot.number));
+            // Most slots are as fast as the one before them.
+            for alike in slots.chunk_by(|a, b| a.speed == b.speed) {
+                let speed = alike[0].speed;
+                let at = classes.binary_search_by(|class| class.0.total_cmp(&speed)).unwrap_or_else(|at| {
+                    classes.insert(at, (speed, Vec::new()));
+                    at
+                });
+                classes[at].1.extend(alike.iter().map(|slot| Free::new(slot.free, slot.number)));
             }
             classes.into_iter().map(|(speed, free)| Class::new(speed, free)).collect()
         };

@@ -80,16 +80,6 @@ fn late(due: Time, now: Time) -> Time {
     if due >= now { due } else { now + now.since(due) }
 }
 
-/// Two sorted lists as one.
-fn merged<'a, T: Ord>(a: &'a [T], b: &'a [T]) -> impl Iterator<Item = &'a T> {
-    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
-    std::iter::from_fn(move || match (a.peek(), b.peek()) {
-        (Some(x), Some(y)) if y < x => b.next(),
-        (Some(_), _) => a.next(),
-        (None, _) => b.next(),
-    })
-}
-
 /// Tasks of a phase that are believed to end at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Alike {
@@ -98,11 +88,21 @@ struct Alike {
     group: GroupId,
 }
 
+/// A slot with a task, and when it is believed to be free of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Busy {
+    due: Time,
+    slot: u32,
+    group: GroupId,
+}
+
 /// Slots with a task by when they are believed to be free of it, as far as that was not changed since they were put in
 /// order last: most are the same from one list to the next.
 #[derive(Clone, Debug, Default)]
 struct InOrder {
-    busy: Vec<(Time, u32)>,
+    busy: Vec<Busy>,
+    /// The list that is to come, kept for its memory.
+    renewed: Vec<Busy>,
     /// Slots that something changed on since, once each.
     changed: Vec<u32>,
     is_changed: Bits,
@@ -114,6 +114,29 @@ impl InOrder {
             self.is_changed.insert(slot);
             self.changed.push(slot);
         }
+    }
+
+    /// Leaves out what changed and sorts in what is to be said of that now.
+    fn renew(&mut self, due: impl FnMut(&u32) -> Option<Busy>) {
+        let Self { busy, renewed, changed, is_changed } = self;
+        let mut again: Vec<Busy> = changed.iter().filter_map(due).collect();
+        again.sort_unstable();
+        renewed.clear();
+        renewed.reserve(busy.len() + again.len());
+        let mut again = &again[..];
+        for &entry in busy.iter().filter(|entry| !is_changed.contains(entry.slot)) {
+            while let Some((first, rest)) = again.split_first()
+                && *first < entry
+            {
+                renewed.push(*first);
+                again = rest;
+            }
+            renewed.push(entry);
+        }
+        renewed.extend_from_slice(again);
+        std::mem::swap(busy, renewed);
+        changed.clear();
+        is_changed.clear();
     }
 }
 
@@ -286,15 +309,31 @@ impl Queues {
         let slots = &self.lanes[lane];
         let busy = &self.in_order[lane].busy;
         // What is idle is free now, and so is what ends now; what is overdue is free later than it is listed.
-        let overdue = busy.partition_point(|&(due, _)| due <= now);
-        let late = busy[..overdue].iter().map(|&(_, slot)| (speeds.free(&slots[slot as usize], now), slot));
-        let mut near: Vec<(Time, u32)> = self.idle[lane].iter().map(|slot| (now, slot)).chain(late).collect();
+        let overdue = busy.partition_point(|entry| entry.due <= now);
+        let idle =
+            self.idle[lane].iter().map(|slot| Busy { due: now, slot, group: slots[slot as usize].group });
+        let late = busy[..overdue].iter().map(|entry| Busy { due: late(entry.due, now), ..*entry });
+        let mut near: Vec<Busy> = idle.chain(late).collect();
         near.sort_unstable();
-        let of = |&(free, slot): &(Time, u32)| {
-            let speed = speeds.0[slots[slot as usize].group];
-            list::Slot { number: slot, speed, free }
-        };
-        merged(&near, &busy[overdue..]).map(of).collect()
+        let mut near = &near[..];
+        let of =
+            |entry: &Busy| list::Slot { number: entry.slot, speed: speeds.0[entry.group], free: entry.due };
+        let mut all = Vec::with_capacity(near.len() + busy.len() - overdue);
+        for (at, entry) in busy[overdue..].iter().enumerate() {
+            while let Some((first, rest)) = near.split_first()
+                && first < entry
+            {
+                all.push(of(first));
+                near = rest;
+            }
+            if near.is_empty() {
+                all.extend(busy[overdue + at..].iter().map(of));
+                return all;
+            }
+            all.push(of(entry));
+        }
+        all.extend(near.iter().map(of));
+        all
     }
 
     /// Sorts in what changed since the last time; all if speeds are believed to be others now.
@@ -305,19 +344,14 @@ impl Queues {
                 (0..slots.len() as u32).for_each(|slot| self.in_order[lane].change(slot));
             }
         }
-        let InOrder { busy, changed, is_changed } = &mut self.in_order[lane];
         let slots = &self.lanes[lane];
-        busy.retain(|&(_, slot)| !is_changed.contains(slot));
         let due = |&slot: &u32| {
             let info = &slots[slot as usize];
             let running = info.running.filter(|_| info.up)?;
-            Some((running.since + speeds.time(info, running.span), slot))
+            let due = running.since + speeds.time(info, running.span);
+            Some(Busy { due, slot, group: info.group })
         };
-        let mut again: Vec<(Time, u32)> = changed.iter().filter_map(due).collect();
-        again.sort_unstable();
-        *busy = merged(busy, &again).copied().collect();
-        changed.clear();
-        is_changed.clear();
+        self.in_order[lane].renew(due);
     }
 
     /// All slots in order.

@@ -765,13 +765,19 @@ impl Desk {
         for number in live {
             let meaning = of.clone().filter(|of| of.number == number);
             let is_new = self.entries[&number].prediction.is_none();
-            if about == Some(number) || is_new {
+            if about == Some(number) || is_new && self.is_foreseen(number) {
                 self.say(now, number, meaning, out);
-            } else {
+            } else if !is_new {
                 self.say_again(now, number);
             }
         }
         self.next_prediction(out);
+    }
+
+    /// Whether a look ahead had a submission: it may have begun while that was under way.
+    fn is_foreseen(&self, number: u64) -> bool {
+        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
+        live.is_some_and(|live| live.flows.iter().any(|here| here.expected.is_some()))
     }
 
     /// What could not be simulated in the last look is told, once.

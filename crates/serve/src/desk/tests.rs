@@ -221,6 +221,31 @@ fn what_is_not_to_run_late_is_rejected_where_that_cannot_be_simulated() {
 }
 
 #[test]
+fn what_begins_during_a_look_ahead_has_one_of_its_own() {
+    let mut world = World::new(Limits::default());
+    world.hold_predictions = true;
+    let first = world.submit(&anna(), submit("first"));
+    world.open(first, &[("f", 1, None)]);
+    let strict = api::Submit { if_late: IfLate::Reject, ..submit("second") };
+    let second = world.submit(&anna(), strict);
+    world.expected.insert((second, "f".into()), minutes(30));
+    world.open(second, &[("f", 1, Some(minutes(10)))]);
+    assert_eq!(std::mem::take(&mut world.predicting), [Some(first)]);
+    let expected = Expected { completion: START + minutes(5), between: None, is_guess: false, chance: None };
+    let flows = BTreeMap::from([((first, "f".to_owned()), expected)]);
+    let of = Some(Meaning { number: first, makes_late: Vec::new(), remedies: Vec::new() });
+    world.hear(Heard::Predicted(Outlooked { took: 1_000, flows, of, problem: None }));
+    assert!(world.show(first).prediction.is_some());
+    assert!(world.show(second).prediction.is_none(), "nobody has looked at it");
+    assert!(world.standings[&(second, "f".to_owned())].held, "it is not let in yet");
+    assert_eq!(world.predicting, [Some(second)]);
+    world.hold_predictions = false;
+    world.predict();
+    world.back(second);
+    assert_eq!(world.state(second), State::Rejected);
+}
+
+#[test]
 fn each_cause_is_told_once_and_what_is_said_is_scored() {
     let mut world = World::new(Limits::default());
     let number = world.submit(&anna(), submit("night"));

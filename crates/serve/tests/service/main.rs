@@ -232,6 +232,23 @@ fn quota(dir: &Path) {
     assert_eq!(told.document["why"], why);
     ask(&service, Ask::Cancel { number, flow: None }).unwrap();
     over(&service, number);
+    // What its attempts did is kept until another one of its name begins.
+    let job = LogQuery { job: "j".into(), ..LogQuery::default() };
+    service.front().logs(&anna(), number, &job).unwrap();
+    let again = submit(&service, flow(dir, "a", "true", 2));
+    assert_eq!(over(&service, again).state, State::Done);
+    let expected = format!(
+        "of {number} it is not kept any more what its attempts did: {again}, which has the same name, has begun since"
+    );
+    assert_eq!(service.front().explain(&anna(), number, None, None).unwrap_err().message, expected);
+    assert_eq!(service.front().logs(&anna(), number, &job).unwrap_err().message, expected);
+    service.front().explain(&anna(), again, None, None).unwrap();
+    // Nothing of it is to be done a second time, in time for the deadline that it has now.
+    let deadlines = [("a".to_owned(), "1h".to_owned())].into();
+    let done = submit(&service, Submit { deadlines, ..flow(dir, "a", "true", 2) });
+    let shown = over(&service, done);
+    let due = shown.flows[0].deadline.unwrap().as_microsecond() - shown.submitted.as_microsecond();
+    assert_eq!((shown.flows[0].late, due), (Some(false), 3_600_000_000), "{shown:?}");
     service.stop().unwrap();
 }
 

@@ -59,7 +59,7 @@ pub(super) struct World {
     /// When flows are expected to be done, since the start.
     pub(super) expected: BTreeMap<(u64, String), u64>,
     /// Looks ahead that were asked for.
-    predicting: Vec<Option<u64>>,
+    pub(super) predicting: Vec<Option<u64>>,
     pub(super) hold_predictions: bool,
     /// Whether what is expected is a guess.
     pub(super) guesses: bool,
