@@ -301,8 +301,10 @@ async function hostile(service) {
     await route.fulfill({ response: answer, json: { ...one, state: "live", prediction } });
   });
   await page.evaluate((hash) => { location.hash = hash; }, `#${number}`);
-  const told = await dialog(page).locator(".foretold").innerText();
-  assert.ok(told.includes(`${flow} of ${number} ${name}: by 90 s`), told);
+  // What was known before is shown until the answer comes.
+  const means = dialog(page).locator(".foretold", { hasText: `${flow} of ${number} ${name}: by 90 s` });
+  await means.waitFor();
+  const told = await means.innerText();
   const others = ["With it 1 flow of others is expected to be late", "9 slots instead", "submissions 4, 5 held", "nothing here; alone"];
   for (const words of ["is not expected to hold (in 12 % of courses)", ...others]) assert.ok(told.includes(words), `${words}: ${told}`);
   await picture(page, "foretold", false);
