@@ -147,7 +147,7 @@ function closed(page) { return dialog(page).getByRole("button", { name: "Close" 
 async function submits(service) {
   const { page, problems, close } = await open(service);
   await page.locator("[data-state=live]").waitFor();
-  assert.match(await page.locator(".heading").innerText(), /may operate/);
+  await page.locator(".heading", { hasText: "may operate" }).waitFor();
   assert.deepEqual(await serious(page), []);
 
   // What is wrong with a file is said with its line; what is filled in stays.
