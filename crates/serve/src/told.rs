@@ -155,9 +155,11 @@ impl Front {
     fn look(&self, who: &Who, shown: &Submission) -> Result<Look, Refusal> {
         let refused = |message| Refusal { kind: RefusalKind::Conflict, message };
         let number = shown.number;
-        let has_begun = shown.flows.iter().any(|flow| flow.tasks > 0);
-        let found =
-            if has_begun { look_as_owner(&self.place.run(&shown.name)).map_err(invalid)? } else { None };
+        let found = if has_begun(shown) {
+            look_as_owner(&self.place.run(&shown.name)).map_err(invalid)?
+        } else {
+            None
+        };
         let found = found
             .ok_or_else(|| refused(format!("{number} has not begun, so that nothing is known of it")))?;
         let name = Some(shown.name.clone());

@@ -96,6 +96,20 @@ struct Busy {
     group: GroupId,
 }
 
+/// Takes the entries of two sorted lists in order, of which the second is short.
+fn merge<'a>(many: impl Iterator<Item = &'a Busy>, mut few: &[Busy], mut take: impl FnMut(&Busy)) {
+    for entry in many {
+        while let Some((first, rest)) = few.split_first()
+            && first < entry
+        {
+            take(first);
+            few = rest;
+        }
+        take(entry);
+    }
+    few.iter().for_each(take);
+}
+
 /// Slots with a task by when they are believed to be free of it, as far as that was not changed since they were put in
 /// order last: most are the same from one list to the next.
 #[derive(Clone, Debug, Default)]
@@ -123,17 +137,8 @@ impl InOrder {
         again.sort_unstable();
         renewed.clear();
         renewed.reserve(busy.len() + again.len());
-        let mut again = &again[..];
-        for &entry in busy.iter().filter(|entry| !is_changed.contains(entry.slot)) {
-            while let Some((first, rest)) = again.split_first()
-                && *first < entry
-            {
-                renewed.push(*first);
-                again = rest;
-            }
-            renewed.push(entry);
-        }
-        renewed.extend_from_slice(again);
+        let stay = busy.iter().filter(|entry| !is_changed.contains(entry.slot));
+        merge(stay, &again, |entry| renewed.push(*entry));
         std::mem::swap(busy, renewed);
         changed.clear();
         is_changed.clear();
@@ -315,24 +320,10 @@ impl Queues {
         let late = busy[..overdue].iter().map(|entry| Busy { due: late(entry.due, now), ..*entry });
         let mut near: Vec<Busy> = idle.chain(late).collect();
         near.sort_unstable();
-        let mut near = &near[..];
         let of =
             |entry: &Busy| list::Slot { number: entry.slot, speed: speeds.0[entry.group], free: entry.due };
         let mut all = Vec::with_capacity(near.len() + busy.len() - overdue);
-        for (at, entry) in busy[overdue..].iter().enumerate() {
-            while let Some((first, rest)) = near.split_first()
-                && first < entry
-            {
-                all.push(of(first));
-                near = rest;
-            }
-            if near.is_empty() {
-                all.extend(busy[overdue + at..].iter().map(of));
-                return all;
-            }
-            all.push(of(entry));
-        }
-        all.extend(near.iter().map(of));
+        merge(busy[overdue..].iter(), &near, |entry| all.push(of(entry)));
         all
     }
 

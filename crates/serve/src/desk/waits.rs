@@ -68,7 +68,8 @@ impl Desk {
         }
     }
 
-    /// Why nothing is predicted of a submission: what could not be simulated, or that it has not begun. How many tasks it has is known once its inputs are looked up,
+    /// Why nothing is predicted of a submission: what could not be simulated, or that it has not begun. How many tasks it
+    /// has is known once its inputs are looked up,
     /// and when it begins, where others have to end first, depends on what is submitted and changed meanwhile.
     pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
         if !entry.state.has_not_begun() {
