@@ -76,7 +76,7 @@ impl Machines {
         view: &View<'_>,
         mut first: impl FnMut(&Ask<'_>) -> Option<PhaseId>,
     ) -> Option<Grant> {
-        let classes = view.held.classes(ask.lane);
+        let classes = view.held.classes(ask.slot_kind);
         if classes.len() < 2 {
             return first(ask).map(|phase| Grant { phase, tasks: u32::MAX });
         }
@@ -88,7 +88,7 @@ impl Machines {
         let mut skip = [ask.skip, self.declined.as_slice()].concat();
         loop {
             let phase = first(&Ask { skip: &skip, ..*ask })?;
-            let claims = &mut self.claims[ask.lane.index()];
+            let claims = &mut self.claims[ask.slot_kind.index()];
             let tasks = wanted(phase, ask, view, &Offer { classes, at, free, claims: *claims });
             if tasks > 0 {
                 return Some(Grant { phase, tasks });
@@ -103,11 +103,11 @@ impl Machines {
 /// The fastest class of which slots ask, and how many do.
 fn offered(ask: &Ask<'_>, view: &View<'_>, classes: &[SpeedClass]) -> Option<(usize, u32)> {
     if let Some(machine) = ask.machine {
-        let first = view.instance.cluster().machine_slots(ask.lane, machine)?.first;
+        let first = view.instance.cluster().machine_slots(ask.slot_kind, machine)?.first;
         let has = |class: &SpeedClass| class.slots.iter().any(|r| (r.first..r.end()).contains(&first));
         return Some((classes.iter().position(has)?, ask.slots));
     }
-    let free = |(at, class): (usize, &SpeedClass)| Some((at, view.held.free_of(ask.lane, class)));
+    let free = |(at, class): (usize, &SpeedClass)| Some((at, view.held.free_of(ask.slot_kind, class)));
     classes.iter().enumerate().filter_map(free).find(|&(_, free)| free > 0)
 }
 
@@ -139,16 +139,16 @@ fn wanted(phase: PhaseId, ask: &Ask<'_>, view: &View<'_>, offer: &Offer<'_>) -> 
     let mut sooner = 0;
     if ask.machine.is_some() {
         for class in &classes[..at] {
-            let slots = view.held.free_of(ask.lane, class);
+            let slots = view.held.free_of(ask.slot_kind, class);
             sooner += Faster { slots, ..idle(class) }.sooner(slow);
         }
     }
     for holding in view.held.running() {
         let place = holding.places[0].first;
         let is_in = |class: &&SpeedClass| class.slots.iter().any(|r| (r.first..r.end()).contains(&place));
-        let of_lane = view.instance.lane_of(holding.phase) == ask.lane;
+        let of_slot_kind = view.instance.slot_kind_of(holding.phase) == ask.slot_kind;
         let (Some(since), Some(class)) =
-            (holding.since, classes[..at].iter().find(is_in).filter(|_| of_lane))
+            (holding.since, classes[..at].iter().find(is_in).filter(|_| of_slot_kind))
         else {
             continue;
         };

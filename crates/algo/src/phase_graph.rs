@@ -11,11 +11,11 @@ use crate::classic::fluid::{Graph, Node, Row};
 pub(crate) fn of(instance: &Instance, speed: f64) -> Graph {
     let cluster = instance.cluster();
     let node = |(id, phase): (PhaseId, &Phase)| {
-        let lane = instance.lane_of(id);
+        let slot_kind = instance.slot_kind_of(id);
         Node {
             work: phase.work().slot_seconds() / speed,
-            cap: phase.cap.min(cluster.slots(lane)),
-            lane: lane.index(),
+            cap: phase.cap.min(cluster.slots(slot_kind)),
+            slot_kind: slot_kind.index(),
             longest: phase.tasks().map(|tasks| tasks.longest().seconds() / speed),
         }
     };
@@ -28,8 +28,8 @@ pub(crate) fn of(instance: &Instance, speed: f64) -> Graph {
         arcs.extend(before.filter_map(|before| phases.first().map(|&first| (before, first))));
     }
     let mut slots = [0; 2];
-    for &lane in cluster.lanes() {
-        slots[lane.index()] = cluster.slots(lane);
+    for &slot_kind in cluster.slot_kinds() {
+        slots[slot_kind.index()] = cluster.slots(slot_kind);
     }
     let release = |node| instance.flow(instance.flow_of(PhaseId::from(node))).release.seconds();
     Graph::new(slots, instance.phases().iter_enumerated().map(node).collect(), arcs, release)

@@ -25,7 +25,7 @@ impl Policy for ShortestFirst {
     fn on_events(&mut self, _: &[Event], _: &View<'_>, _: &mut Vec<Action>) {}
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let ready = view.state.ready(ask.lane);
+        let ready = view.state.ready(ask.slot_kind);
         let can_run = ready.filter(|phase| view.runnable(*phase) > 0 && !ask.skip.contains(phase));
         let key = |phase| if self.longest { -view.work_left(phase) } else { view.work_left(phase) };
         let first = can_run.min_by(|a, b| key(*a).total_cmp(&key(*b)).then(a.cmp(b)));

@@ -24,6 +24,18 @@ pub(crate) fn clock_if(at: Option<Timestamp>, now: Timestamp) -> String {
     at.map_or_else(String::new, |at| clock(at, now))
 }
 
+/// Whether a flow should be done by its prediction, and is not: the next look knows more.
+fn has_passed(flow: &Flow, now: Timestamp) -> bool {
+    flow.completion.is_none() && !flow.state.is_over() && flow.predicted.is_some_and(|at| at < now)
+}
+
+/// When a flow is predicted to be done: after ~ where that is a guess, and with a word where the time has passed.
+pub(crate) fn predicted(flow: &Flow, now: Timestamp) -> String {
+    let (mark, passed) =
+        (if flow.guess { "~" } else { "" }, if has_passed(flow, now) { " (passed)" } else { "" });
+    flow.predicted.map_or_else(String::new, |at| format!("{mark}{}{passed}", clock(at, now)))
+}
+
 /// What is to be said of a flow in a word or two.
 pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
     let has_passed = flow.deadline.is_some_and(|deadline| now > deadline);
@@ -123,6 +135,7 @@ pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
 
 fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
     let between = match flow.predicted_between {
+        _ if has_passed(flow, now) => "has passed, is not done".to_owned(),
         Some([least, most]) => format!("{} to {}", clock(least, now), clock(most, now)),
         None if flow.guess => "a guess".to_owned(),
         None => String::new(),

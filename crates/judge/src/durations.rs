@@ -51,7 +51,7 @@ pub(crate) fn check(ledger: &Ledger<'_>, progress: &Progress, profile: Option<&P
 }
 
 fn place(instance: &Instance, row: &TaskRow, slot: u32) -> Place {
-    Place::new(instance.cluster(), instance.lane_of(row.phase), slot)
+    Place::new(instance.cluster(), instance.slot_kind_of(row.phase), slot)
 }
 
 /// Calls `f(task, slot, seconds)` with the first task of each stretch of a row's tasks that take
@@ -63,7 +63,7 @@ fn for_each_stretch(
     mut f: impl FnMut(u32, u32, f64),
 ) {
     let Some(tasks) = ledger.instance.phase(row.phase).tasks() else { return };
-    let lane = ledger.instance.lane_of(row.phase);
+    let slot_kind = ledger.instance.slot_kind_of(row.phase);
     let is_one_by_one = inputs::have_factors(profile);
     let mut task = row.first;
     let mut last = None;
@@ -71,7 +71,7 @@ fn for_each_stretch(
         let mut slot = place.first;
         while slot < place.end() {
             let (span, equal) = tasks.run_at(task);
-            let (speed, until) = ledger.instance.cluster().speed_of(lane, slot);
+            let (speed, until) = ledger.instance.cluster().speed_of(slot_kind, slot);
             let far = inputs::factor(profile, ledger.instance, (row.phase, task), slot);
             if last != Some((span, speed, far)) {
                 f(task, slot, far * span.seconds() / speed);

@@ -1,7 +1,7 @@
 //! The slots guaranteed to the phases that are ready: own minima, pools, and what is left of both
-//! when they exceed the lane.
+//! when they exceed the slot kind.
 
-use slackline_model::{Instance, Lane, PhaseId, PhaseKind, Time};
+use slackline_model::{Instance, PhaseId, PhaseKind, SlotKind, Time};
 
 /// A phase that is ready, and how many of its tasks are not done yet.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +24,14 @@ fn pool_minimum(instance: &Instance, phase: PhaseId) -> u32 {
     })
 }
 
-/// The minimum of each phase of `ready` (all of `lane`, in order of id).
+/// The minimum of each phase of `ready` (all of `slot_kind`, in order of id).
 ///
 /// A pool's minimum for a kind is split evenly over its ready phases of that kind, the remainder to
 /// the first by rank. A phase's minimum is the larger of its own and its share, at most its cap and its
-/// tasks left. If the minima together exceed the lane's slots S, they become floor(m·S/Σm), the rest
+/// tasks left. If the minima together exceed its slots S, they become floor(m·S/Σm), the rest
 /// by largest remainder, then by rank: by the release of the flow, then by place in the document.
 /// O(n log n).
-pub(crate) fn minima(instance: &Instance, lane: Lane, ready: &[Ready]) -> Vec<u32> {
+pub(crate) fn minima(instance: &Instance, slot_kind: SlotKind, ready: &[Ready]) -> Vec<u32> {
     let group = |r: &Ready| (instance.flow(instance.flow_of(r.phase)).pool, instance.phase(r.phase).kind);
     let mut members = vec![[0u32; 2]; instance.pools().len()];
     for r in ready {
@@ -54,7 +54,7 @@ pub(crate) fn minima(instance: &Instance, lane: Lane, ready: &[Ready]) -> Vec<u3
         }
         minima[at] = minimum.min(phase.cap).min(r.left);
     }
-    normalise(&mut minima, &by_rank, instance.cluster().slots(lane));
+    normalise(&mut minima, &by_rank, instance.cluster().slots(slot_kind));
     minima
 }
 

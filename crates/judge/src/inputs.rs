@@ -15,7 +15,7 @@ fn distance(instance: &Instance, phase: PhaseId, task: u32, slot: u32) -> Option
     let splits = instance.phase(phase).tasks()?.splits();
     let hosts = &splits[..splits.partition_point(|split| split.first <= task)].last()?.hosts;
     let cluster = instance.cluster();
-    let (machine, _) = cluster.machine_of(instance.lane_of(phase), slot);
+    let (machine, _) = cluster.machine_of(instance.slot_kind_of(phase), slot);
     let in_rack = |host: &MachineId| cluster.group_of(*host).rack == cluster.group_of(machine).rack;
     match hosts.as_slice() {
         [] => None,
@@ -84,7 +84,7 @@ pub(crate) fn check_delays(ledger: &Ledger<'_>, schedule: &Schedule, first: &mut
                 first.offer(at.seconds(), phase, || Violation::Delay {
                     at: at.seconds(),
                     task: Subject::task(ledger.instance, phase, *task),
-                    place: Place::new(ledger.instance.cluster(), ledger.instance.lane_of(phase), *slot),
+                    place: Place::new(ledger.instance.cluster(), ledger.instance.slot_kind_of(phase), *slot),
                     distance: *distance,
                     earliest: earliest.seconds(),
                 });

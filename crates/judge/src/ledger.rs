@@ -137,7 +137,7 @@ pub(crate) fn fault(instance: &Instance, row: &TaskRow, places: &[SlotRange]) ->
     if past > u64::from(tasks.count()) {
         return Some(RowProblem::TaskNumber { first: row.first, last: past - 1, tasks: tasks.count() });
     }
-    let slots = instance.cluster().slots(instance.lane_of(row.phase));
+    let slots = instance.cluster().slots(instance.slot_kind_of(row.phase));
     let mut found = 0;
     for place in places {
         found += u64::from(place.len);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::schedule::{MasterRow, Outcome, Schedule};
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, Profile, Time};
+use slackline_model::{FlowId, Instance, JobId, PhaseId, Profile, SlotKind, Time};
 
 use crate::ledger::Ledger;
 use crate::occupancy::{Hold, first_excess};
@@ -37,7 +37,7 @@ fn fault(instance: &Instance, schedule: &Schedule, row: &MasterRow) -> Option<Ro
     if row.slot.is_some() != (profile.am_share() > 0.0) {
         return Some(RowProblem::MasterSlot(row.slot.is_some()));
     }
-    let slots = if instance.cluster().is_typed() { 0 } else { instance.cluster().slots(Lane::Any) };
+    let slots = if instance.cluster().is_typed() { 0 } else { instance.cluster().slots(SlotKind::Any) };
     if let Some(first) = row.slot.filter(|&slot| slot >= slots) {
         return Some(RowProblem::SlotNumber { first, len: 1, slots });
     }
@@ -153,7 +153,7 @@ fn check_share(instance: &Instance, profile: &Profile, masters: &[MasterRow], fi
     if profile.am_share() == 0.0 || cluster.is_typed() {
         return;
     }
-    let slots = cluster.slots(Lane::Any);
+    let slots = cluster.slots(SlotKind::Any);
     let share = (profile.am_share() * f64::from(slots)).floor() as u32;
     let most = share.max(1).min(slots - 1);
     let hold = |(i, row): (usize, &MasterRow)| Hold {
@@ -212,7 +212,7 @@ fn check_overlaps(ledger: &Ledger<'_>, masters: &[MasterRow], first: &mut First)
             // Tasks among themselves are looked at elsewhere.
             (By::Task(..), By::Task(..)) => continue,
         };
-        let place = Place::new(instance.cluster(), Lane::Any, after.slot);
+        let place = Place::new(instance.cluster(), SlotKind::Any, after.slot);
         offer(instance, first, job, after.start, MasterProblem::Overlap { place, other });
     }
 }

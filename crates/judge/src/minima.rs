@@ -2,7 +2,7 @@
 //! tasks to start is below its own.
 //!
 //! At each instant at which tasks start, after all starts of that instant: if a phase that started
-//! one holds more than its minimum, no ready phase of the lane with tasks not yet started holds fewer
+//! one holds more than its minimum, no ready phase of the slot kind with tasks not yet started holds fewer
 //! than its own. Where the rows leave room, they are believed:
 //! - only tasks without any attempt are waiting to start; when a failed one could be repeated the rows
 //!   do not say;
@@ -10,7 +10,7 @@
 //!   reduces would still leave a slot to the maps. Which machines are up the rows do not say either:
 //!   the slots in use are those that certainly are. Nor do they say when output was lost: a reduce whose
 //!   job lost some may wait again whenever it runs;
-//! - nor do they say when output was lost and a flow failed. A lane with a guaranteed phase of which
+//! - nor do they say when output was lost and a flow failed. A slot kind with a guaranteed phase of which
 //!   that leaves in doubt whether it is ready or how many tasks it has left is not judged meanwhile;
 //! - nor when, within an instant, tasks of no length ended: with those of a guaranteed phase its minimum shrinks, and
 //!   those of others grow. Such an instant is not judged;
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use slackline_model::schedule::{Outcome, TaskRow};
-use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
+use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Time};
 
 use crate::guarantee::{self, Ready};
 use crate::ledger::Ledger;
@@ -40,7 +40,7 @@ struct Guaranteed {
     doubtful: Time,
 }
 
-/// Offers the first breach in each lane. O(starts · (guaranteed phases that are ready) + n log n).
+/// Offers the first breach in each slot kind. O(starts · (guaranteed phases that are ready) + n log n).
 pub(crate) fn check(
     ledger: &Ledger<'_>,
     progress: &Progress,
@@ -54,10 +54,10 @@ pub(crate) fn check(
     let instants: BTreeSet<Time> = of_no_length().map(|row| row.end).collect();
     let is_guaranteed = |row: &&TaskRow| guarantee::at_most(ledger.instance, row.phase) > 0;
     let unclear: BTreeSet<Time> = of_no_length().filter(is_guaranteed).map(|row| row.end).collect();
-    for &lane in ledger.instance.cluster().lanes() {
+    for &slot_kind in ledger.instance.cluster().slot_kinds() {
         let phases = ledger.instance.phases().keys().filter(|&phase| {
-            let of_lane = ledger.instance.lane_of(phase) == lane && !ledger.is_unseen(phase);
-            of_lane && guarantee::at_most(ledger.instance, phase) > 0
+            let of_slot_kind = ledger.instance.slot_kind_of(phase) == slot_kind && !ledger.is_unseen(phase);
+            of_slot_kind && guarantee::at_most(ledger.instance, phase) > 0
         });
         let guaranteed = phases.filter_map(|phase| {
             let mut g = guaranteed(ledger, progress, phase)?;
@@ -76,7 +76,7 @@ pub(crate) fn check(
         let mut guaranteed: Vec<_> = guaranteed.collect();
         if !guaranteed.is_empty() {
             guaranteed.sort_by_key(|g| (g.ready, g.phase));
-            Sweep::new(ledger, lane, &waits(ledger, progress)).run(guaranteed, &unclear, first);
+            Sweep::new(ledger, slot_kind, &waits(ledger, progress)).run(guaranteed, &unclear, first);
         }
     }
 }
@@ -102,10 +102,10 @@ fn guaranteed(ledger: &Ledger<'_>, progress: &Progress, id: PhaseId) -> Option<G
     Some(Guaranteed { phase: id, ready, free, doubtful: doubtful.unwrap_or(Time::ZERO) })
 }
 
-/// Slots held and tasks left while time passes over the rows of one lane.
+/// Slots held and tasks left while time passes over the rows of one slot kind.
 struct Sweep<'a, 'b> {
     ledger: &'b Ledger<'a>,
-    lane: Lane,
+    slot_kind: SlotKind,
     starts: Vec<&'a TaskRow>,
     /// The same rows by end.
     ends: Vec<&'a TaskRow>,
@@ -120,16 +120,17 @@ struct Sweep<'a, 'b> {
 }
 
 impl<'a, 'b> Sweep<'a, 'b> {
-    fn new(ledger: &'b Ledger<'a>, lane: Lane, waits: &[Hold]) -> Self {
+    fn new(ledger: &'b Ledger<'a>, slot_kind: SlotKind, waits: &[Hold]) -> Self {
         let rows = ledger.by_start().iter().map(|&i| ledger.row(i));
-        let starts: Vec<_> = rows.filter(|row| ledger.instance.lane_of(row.phase) == lane).collect();
+        let starts: Vec<_> =
+            rows.filter(|row| ledger.instance.slot_kind_of(row.phase) == slot_kind).collect();
         let mut ends = starts.clone();
         ends.sort_by_key(|row| row.end);
         let tasks: Vec<i64> =
             ledger.instance.phases().iter().map(|p| p.tasks().map_or(0, |t| i64::from(t.count()))).collect();
         Self {
             ledger,
-            lane,
+            slot_kind,
             starts,
             ends,
             n_ended: 0,
@@ -227,12 +228,12 @@ impl<'a, 'b> Sweep<'a, 'b> {
     ) -> Option<(PhaseId, Violation)> {
         let instance = self.ledger.instance;
         let held = |phase: PhaseId| self.held[phase.index()];
-        let barred = |g: &Guaranteed| self.lane == Lane::Any && now < g.free && spare < 2;
+        let barred = |g: &Guaranteed| self.slot_kind == SlotKind::Any && now < g.free && spare < 2;
         let left = |phase: PhaseId| u32::try_from(self.left[phase.index()]).unwrap_or(0);
         let ready: Vec<&Guaranteed> = ready.values().filter(|g| !barred(g) || held(g.phase) > 0).collect();
         let entries: Vec<Ready> =
             ready.iter().map(|g| Ready { phase: g.phase, left: left(g.phase) }).collect();
-        let minima = guarantee::minima(instance, self.lane, &entries);
+        let minima = guarantee::minima(instance, self.slot_kind, &entries);
         let mut wants = ready.iter().zip(&minima).filter(|(g, _)| !barred(g));
         let (want, minimum) = wants.find(|&(g, &m)| below(g.phase, m)).map(|(g, &m)| (g.phase, m))?;
         let minimum_of = |phase: PhaseId| {

@@ -2,7 +2,7 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Outcome, Schedule, TaskRow};
-use slackline_model::{Instance, JobId, Lane, PhaseId, PhaseKind, Time};
+use slackline_model::{Instance, JobId, PhaseId, PhaseKind, SlotKind, Time};
 
 use crate::barrier::Barrier;
 use crate::ledger::Ledger;
@@ -117,7 +117,7 @@ pub(crate) fn check_reduces(ledger: &Ledger<'_>, progress: &Progress, slowstart:
         }
     }
     let waits = waits(ledger, progress);
-    let slots = ledger.instance.cluster().slots(Lane::Any);
+    let slots = ledger.instance.cluster().slots(SlotKind::Any);
     // Reduces on typed slots take nothing from the maps.
     if ledger.instance.cluster().is_typed() || waits.is_empty() {
         return;

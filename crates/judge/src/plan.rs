@@ -5,7 +5,7 @@
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::Allocation;
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, PhaseKind};
+use slackline_model::{FlowId, Instance, JobId, PhaseId, PhaseKind, SlotKind};
 
 use crate::guarantee::{self, Ready};
 use crate::occupancy::{Hold, first_excess};
@@ -127,8 +127,8 @@ impl<'a> Plan<'a> {
 
     /// Offers the first breaches of capacity, caps and order.
     pub(crate) fn check_times(&self, first: &mut First) {
-        for &lane in self.instance.cluster().lanes() {
-            self.check_capacity(lane, first);
+        for &slot_kind in self.instance.cluster().slot_kinds() {
+            self.check_capacity(slot_kind, first);
         }
         self.check_caps(first);
         for &(_, row) in &self.rows {
@@ -141,15 +141,15 @@ impl<'a> Plan<'a> {
         self.rows[at.expect("invariant: holds are made of the rows")].1
     }
 
-    fn check_capacity(&self, lane: Lane, first: &mut First) {
-        let slots = self.instance.cluster().slots(lane);
-        let rows = self.rows.iter().filter(|(_, row)| self.instance.lane_of(row.phase) == lane);
+    fn check_capacity(&self, slot_kind: SlotKind, first: &mut First) {
+        let slots = self.instance.cluster().slots(slot_kind);
+        let rows = self.rows.iter().filter(|(_, row)| self.instance.slot_kind_of(row.phase) == slot_kind);
         if let Some(excess) = first_excess(rows.map(hold_of).collect(), u64::from(slots)) {
             let phase = self.hold(excess.row).phase;
             first.offer(excess.at, phase, || Violation::Capacity {
                 at: excess.at,
                 phase: Subject::phase(self.instance, phase),
-                lane,
+                slot_kind,
                 found: excess.held,
                 slots,
             });
@@ -202,17 +202,17 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Offers the first instant of each lane at which a ready phase that is not done holds fewer slots
+    /// Offers the first instant of each slot kind at which a ready phase that is not done holds fewer slots
     /// than its minimum. O(rows of guaranteed phases · guaranteed phases that are ready).
     ///
     /// The tasks a phase has left are its remaining work over its longest task, rounded up: no plan
     /// whose tasks are whole has fewer left. Work without tasks always leaves its minimum to hold. A
     /// phase of a failed flow is guaranteed nothing.
     pub(crate) fn check_minima(&self, failed: impl Fn(FlowId) -> bool, first: &mut First) {
-        for &lane in self.instance.cluster().lanes() {
+        for &slot_kind in self.instance.cluster().slot_kinds() {
             let mut active: Vec<Active> = Vec::new();
             for id in self.instance.phases().keys() {
-                let guaranteed = self.instance.lane_of(id) == lane
+                let guaranteed = self.instance.slot_kind_of(id) == slot_kind
                     && !failed(self.instance.flow_of(id))
                     && guarantee::at_most(self.instance, id) > 0;
                 if let Some((ready, finish)) = self.ready[id].zip(self.finishes[id]).filter(|_| guaranteed) {
@@ -221,12 +221,12 @@ impl<'a> Plan<'a> {
                 }
             }
             if !active.is_empty() {
-                self.sweep_minima(lane, active, first);
+                self.sweep_minima(slot_kind, active, first);
             }
         }
     }
 
-    fn sweep_minima(&self, lane: Lane, mut phases: Vec<Active>, first: &mut First) {
+    fn sweep_minima(&self, slot_kind: SlotKind, mut phases: Vec<Active>, first: &mut First) {
         let speed = self.instance.cluster().uniform_speed().unwrap_or(1.0);
         // (time, phase's position, slots more or less)
         let mut events: Vec<(f64, usize, i64)> =
@@ -254,7 +254,7 @@ impl<'a> Plan<'a> {
             // Instants that are the same within tolerance leave no time to hold anything.
             let lasts = next - now > tolerance::instant(next);
             if let Some((phase, violation)) =
-                lasts.then(|| self.below(lane, now, &phases, &unfinished)).flatten()
+                lasts.then(|| self.below(slot_kind, now, &phases, &unfinished)).flatten()
             {
                 first.offer(now, phase, || violation);
                 return;
@@ -268,7 +268,7 @@ impl<'a> Plan<'a> {
     /// The lowest of the `unfinished` phases that holds fewer slots than its minimum.
     fn below(
         &self,
-        lane: Lane,
+        slot_kind: SlotKind,
         now: f64,
         phases: &[Active],
         unfinished: &[usize],
@@ -277,7 +277,7 @@ impl<'a> Plan<'a> {
             .iter()
             .map(|&at| Ready { phase: phases[at].phase, left: self.tasks_left(&phases[at]) })
             .collect();
-        let minima = guarantee::minima(self.instance, lane, &ready);
+        let minima = guarantee::minima(self.instance, slot_kind, &ready);
         let (&at, minimum) =
             unfinished.iter().zip(minima).find(|&(&at, minimum)| phases[at].held < i64::from(minimum))?;
         let phase = phases[at].phase;

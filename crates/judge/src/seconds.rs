@@ -124,8 +124,8 @@ fn latest_end(
     }
     let (span, _) = ledger.instance.phase(pair.first.phase).tasks()?.run_at(pair.task);
     let place = ledger.rows.places(pair.first).first()?;
-    let lane = ledger.instance.lane_of(pair.first.phase);
-    let (speed, _) = ledger.instance.cluster().speed_of(lane, place.first);
+    let slot_kind = ledger.instance.slot_kind_of(pair.first.phase);
+    let (speed, _) = ledger.instance.cluster().speed_of(slot_kind, place.first);
     let straggler = if profile.straggler_share() > 0.0 { profile.straggler_factor() } else { 1.0 };
     let far = inputs::factor(Some(profile), ledger.instance, (pair.first.phase, pair.task), place.first);
     Some(from?.seconds() + straggler * far * span.seconds() / speed)

@@ -9,11 +9,11 @@ use crate::occupancy::{Hold, first_excess};
 use crate::tolerance;
 use crate::violation::{First, Place, Subject, Violation};
 
-/// Lanes up to this many slots have a table entry for each; larger ones for each stretch of slots
+/// Slot kinds up to this many slots have a table entry for each; larger ones for each stretch of slots
 /// that some row names, so that a small document about a huge cluster stays small.
 pub(crate) const DENSE_SLOTS: u32 = 1 << 22;
 
-/// Until when each slot of a lane is taken.
+/// Until when each slot of a kind is taken.
 struct Taken {
     /// First slots of stretches that every row takes whole or not at all; none if each slot is one.
     cuts: Option<Vec<u32>>,
@@ -50,12 +50,12 @@ impl Taken {
 /// became of it. O(attempts) after sorting.
 pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
     let cluster = ledger.instance.cluster();
-    let lane_of = |i: u32| ledger.instance.lane_of(ledger.row(i).phase);
+    let slot_kind_of = |i: u32| ledger.instance.slot_kind_of(ledger.row(i).phase);
     let mut taken = [None, None];
-    for &lane in cluster.lanes() {
-        let rows = ledger.by_start().iter().filter(|&&i| lane_of(i) == lane);
+    for &slot_kind in cluster.slot_kinds() {
+        let rows = ledger.by_start().iter().filter(|&&i| slot_kind_of(i) == slot_kind);
         let places = rows.flat_map(|&i| ledger.rows.places(ledger.row(i))).copied();
-        taken[lane.index()] = Some(Taken::new(cluster.slots(lane), places));
+        taken[slot_kind.index()] = Some(Taken::new(cluster.slots(slot_kind), places));
     }
     let mut found_at = None;
     for &i in ledger.by_start() {
@@ -64,7 +64,7 @@ pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
             return;
         }
         let end = tolerance::shrunk(row.end);
-        let Some(taken) = &mut taken[lane_of(i).index()] else { continue };
+        let Some(taken) = &mut taken[slot_kind_of(i).index()] else { continue };
         if end <= row.start {
             continue;
         }
@@ -89,11 +89,11 @@ pub(crate) fn check_overlaps(ledger: &Ledger<'_>, first: &mut First) {
 /// Names both sides of an overlap; looks for the other one only now that it is needed.
 fn overlap(ledger: &Ledger<'_>, index: u32, task: u32, slot: u32) -> Violation {
     let row = ledger.row(index);
-    let lane = ledger.instance.lane_of(row.phase);
+    let slot_kind = ledger.instance.slot_kind_of(row.phase);
     let before = ledger.by_start().iter().take_while(|&&i| i != index);
     let other = before.map(|&i| ledger.row(i)).find_map(|other| {
-        let running =
-            ledger.instance.lane_of(other.phase) == lane && tolerance::shrunk(other.end) > row.start;
+        let running = ledger.instance.slot_kind_of(other.phase) == slot_kind
+            && tolerance::shrunk(other.end) > row.start;
         let at = if running { task_on(ledger.rows.places(other), slot) } else { None };
         at.map(|k| Subject::task(ledger.instance, other.phase, other.first + k))
     });
@@ -106,7 +106,7 @@ fn overlap(ledger: &Ledger<'_>, index: u32, task: u32, slot: u32) -> Violation {
         at: row.start.seconds(),
         task: Subject::task(ledger.instance, row.phase, task),
         other: Box::new(other.unwrap_or_else(own)),
-        place: Place::new(ledger.instance.cluster(), lane, slot),
+        place: Place::new(ledger.instance.cluster(), slot_kind, slot),
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowRow, FlowStatus, NewRow, Schedule, TaskRow, TaskRows};
-use slackline_model::{FlowId, Instance, Lane, PhaseId, SlotRange, Time};
+use slackline_model::{FlowId, Instance, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::ledger::{Ledger, fault};
 use crate::metrics::{FlowFacts, facts};
@@ -120,14 +120,14 @@ impl Passing {
         let is_bound = head.slowstart < 1.0 && !cluster.is_typed()
             || head.profile.is_some()
             || head.objective != instance.objective()
-            || cluster.lanes().iter().any(|&lane| cluster.slots(lane) > DENSE_SLOTS);
+            || cluster.slot_kinds().iter().any(|&slot_kind| cluster.slots(slot_kind) > DENSE_SLOTS);
         if is_bound {
             return None;
         }
         let free = Taken { until: Time::ZERO, phase: PhaseId(0), task: 0 };
         let mut taken = [const { Vec::new() }; 3];
-        for &lane in cluster.lanes() {
-            taken[lane.index()] = vec![free; cluster.slots(lane) as usize];
+        for &slot_kind in cluster.slot_kinds() {
+            taken[slot_kind.index()] = vec![free; cluster.slots(slot_kind) as usize];
         }
         let head =
             Schedule { flows: Vec::new(), tasks: TaskRows::new(), allocations: Vec::new(), ..head.clone() };
@@ -164,17 +164,17 @@ impl Passing {
 
     /// Takes the slots of a row.
     fn take(&mut self, instance: &Instance, row: &TaskRow, places: &[SlotRange]) -> Result<(), Violation> {
-        let lane = instance.lane_of(row.phase);
+        let slot_kind = instance.slot_kind_of(row.phase);
         let until = tolerance::shrunk(row.end);
         if until <= row.start {
             return Ok(());
         }
         let mut task = row.first;
         for place in places {
-            let slots = &mut self.taken[lane.index()][place.first as usize..place.end() as usize];
+            let slots = &mut self.taken[slot_kind.index()][place.first as usize..place.end() as usize];
             for (slot, taken) in (place.first..).zip(slots) {
                 if taken.until > row.start {
-                    return Err(overlap(instance, row, (lane, slot), task, *taken));
+                    return Err(overlap(instance, row, (slot_kind, slot), task, *taken));
                 }
                 *taken = Taken { until, phase: row.phase, task };
                 task += 1;
@@ -229,7 +229,7 @@ impl Passing {
 fn overlap(
     instance: &Instance,
     row: &TaskRow,
-    (lane, slot): (Lane, u32),
+    (slot_kind, slot): (SlotKind, u32),
     task: u32,
     before: Taken,
 ) -> Violation {
@@ -247,7 +247,7 @@ fn overlap(
         at: row.start.seconds(),
         task: Subject::task(instance, row.phase, task),
         other: Box::new(other),
-        place: Place::new(instance.cluster(), lane, slot),
+        place: Place::new(instance.cluster(), slot_kind, slot),
     }
 }
 

@@ -101,7 +101,8 @@ impl Totals {
         m.p95_response = nearest_rank(&self.responses, 95);
         m.p99_response = nearest_rank(&self.responses, 99);
         m.p95_wait = nearest_rank(&self.waits, 95);
-        let slots: f64 = cluster.lanes().iter().map(|&lane| f64::from(cluster.slots(lane))).sum();
+        let slots: f64 =
+            cluster.slot_kinds().iter().map(|&slot_kind| f64::from(cluster.slots(slot_kind))).sum();
         m.utilisation = if last > 0.0 { self.busy / (slots * last) } else { 0.0 };
         m
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind};
+use slackline_model::{Cluster, FlowId, Instance, JobId, PhaseId, PhaseKind, SlotKind};
 
 /// A phase or one of its tasks, by its names in the documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub struct Place {
 }
 
 impl Place {
-    pub(crate) fn new(cluster: &Cluster, lane: Lane, slot: u32) -> Self {
-        let (machine, slot) = cluster.machine_of(lane, slot);
+    pub(crate) fn new(cluster: &Cluster, slot_kind: SlotKind, slot: u32) -> Self {
+        let (machine, slot) = cluster.machine_of(slot_kind, slot);
         Self { machine: cluster.machine_name(machine).into(), slot }
     }
 }
@@ -144,14 +144,14 @@ pub enum RowProblem {
         /// Tasks of the row.
         expected: u32,
     },
-    /// Slots beyond the last of the lane, or a range of none.
+    /// Slots beyond the last of the slot kind, or a range of none.
     #[error("found {len} slots from slot {first} on, expected at least 1, below slot {slots}")]
     SlotNumber {
         /// First slot of the range.
         first: u32,
         /// Slots in the range.
         len: u32,
-        /// Slots of the lane.
+        /// Slots of the slot kind.
         slots: u32,
     },
     /// An allocation of no slots.
@@ -264,7 +264,7 @@ pub enum Violation {
     /// More slots allocated than there are.
     #[error(
         "at {at} s: {phase} starts, found {found} {} slots in use, expected at most {slots}",
-        lane.name()
+        slot_kind.name()
     )]
     Capacity {
         /// From when on.
@@ -272,7 +272,7 @@ pub enum Violation {
         /// A phase whose allocation starts then.
         phase: Subject,
         /// Which slots.
-        lane: Lane,
+        slot_kind: SlotKind,
         /// Slots in use.
         found: u64,
         /// Slots there are.

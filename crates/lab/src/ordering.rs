@@ -9,7 +9,7 @@ use slackline::tune::ordering::split::{
 };
 use slackline::tune::ordering::workload::{Split, Workload};
 use slackline_model::draft::Weights;
-use slackline_model::{Instance, JobId, Lane};
+use slackline_model::{Instance, JobId, SlotKind};
 
 use crate::context::{Artifact, Context};
 use crate::error::ReproError;
@@ -113,7 +113,7 @@ fn shapes(settings: &Settings, workload: workload::Workload) -> Result<Vec<(Stri
 fn study(settings: &Settings, instance: &Instance) -> Result<Vec<Reading>, Problem> {
     let workload = Workload::from_instance(instance)?;
     let cluster = instance.cluster();
-    let own = Split::new(cluster.slots(Lane::Map), cluster.slots(Lane::Reduce))?;
+    let own = Split::new(cluster.slots(SlotKind::Map), cluster.slots(SlotKind::Reduce))?;
     let splits = match settings.total_slots {
         Some(total) => Splits::of_total(total)?,
         None => Splits::of_nodes(cluster.n_machines(), (own.map() + own.reduce()) / cluster.n_machines())?,

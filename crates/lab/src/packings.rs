@@ -126,8 +126,8 @@ fn jobs(instance: &Instance) -> FlexInstance {
     let jobs = instance.flows().iter().zip(instance.phases().iter()).map(|(flow, phase)| {
         Job::new(phase.work().slot_seconds(), (phase.min_slots, phase.cap), flow.cost.clone())
     });
-    let lane = instance.cluster().lanes()[0];
-    FlexInstance::new(instance.cluster().slots(lane), instance.objective().combine, jobs.collect())
+    let slot_kind = instance.cluster().slot_kinds()[0];
+    FlexInstance::new(instance.cluster().slots(slot_kind), instance.objective().combine, jobs.collect())
 }
 
 /// Cost over the optimum of each policy; `None` where the optimum is not positive, as in the paper.

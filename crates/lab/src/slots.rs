@@ -10,7 +10,7 @@ use serde::Deserialize;
 use slackline::PolicySpec;
 use slackline::import::grain_span;
 use slackline::simulate::Options;
-use slackline_model::{Instance, Lane, Schedule, Time};
+use slackline_model::{Instance, Schedule, SlotKind, Time};
 
 use crate::context::{Artifact, Context};
 use crate::error::{PolicyFailure, ReproError};
@@ -50,10 +50,10 @@ pub(crate) struct Settings {
     policies: Vec<Policy>,
 }
 
-/// A lane, and how many of its slots each flow holds on average, column by column.
-type Panel = (Lane, Vec<Vec<f64>>);
+/// A slot kind, and how many of its slots each flow holds on average, column by column.
+type Panel = (SlotKind, Vec<Vec<f64>>);
 
-/// From `at` on, the flows hold so many slots of a lane.
+/// From `at` on, the flows hold so many slots of a kind.
 struct Change {
     at: Time,
     held: Vec<i64>,
@@ -81,13 +81,21 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     let width = last.seconds().max(1.0) / COLUMNS as f64;
     let (mut rows, mut artifacts) = (Vec::new(), Vec::new());
     for (policy, schedule) in policies.iter().zip(&schedules) {
-        let columns = |&lane: &Lane| (lane, columns(&instance, &changes(&instance, schedule, lane), width));
-        let panels: Vec<Panel> = instance.cluster().lanes().iter().map(columns).collect();
-        for (lane, columns) in &panels {
+        let columns = |&slot_kind: &SlotKind| {
+            (slot_kind, columns(&instance, &changes(&instance, schedule, slot_kind), width))
+        };
+        let panels: Vec<Panel> = instance.cluster().slot_kinds().iter().map(columns).collect();
+        for (slot_kind, columns) in &panels {
             for (k, held) in columns.iter().enumerate() {
                 let at = format!("{:.0}", k as f64 * width);
                 let held = held.iter().map(|held| format!("{held:.1}")).collect::<Vec<_>>().join(" ");
-                rows.push(vec![policy.spec().to_owned(), name(*lane).to_owned(), at, held, hash.clone()]);
+                rows.push(vec![
+                    policy.spec().to_owned(),
+                    name(*slot_kind).to_owned(),
+                    at,
+                    held,
+                    hash.clone(),
+                ]);
             }
         }
         let file = format!("{}-{}.svg", figure.id, policy.file_name());
@@ -99,17 +107,17 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
     Ok(artifacts)
 }
 
-fn name(lane: Lane) -> &'static str {
-    match lane {
-        Lane::Map => "map",
-        Lane::Reduce => "reduce",
-        Lane::Any => "universal",
+fn name(slot_kind: SlotKind) -> &'static str {
+    match slot_kind {
+        SlotKind::Map => "map",
+        SlotKind::Reduce => "reduce",
+        SlotKind::Any => "universal",
     }
 }
 
-/// How many slots of a lane each flow holds, whenever that changes.
-fn changes(instance: &Instance, schedule: &Schedule, lane: Lane) -> Vec<Change> {
-    let rows = schedule.tasks.rows().iter().filter(|row| instance.lane_of(row.phase) == lane);
+/// How many slots of a kind each flow holds, whenever that changes.
+fn changes(instance: &Instance, schedule: &Schedule, slot_kind: SlotKind) -> Vec<Change> {
+    let rows = schedule.tasks.rows().iter().filter(|row| instance.slot_kind_of(row.phase) == slot_kind);
     let mut events: Vec<(Time, usize, i64)> = rows
         .flat_map(|row| {
             let (flow, count) = (instance.flow_of(row.phase).index(), i64::from(row.count));
@@ -158,8 +166,8 @@ fn picture(instance: &Instance, schedule: &Schedule, title: &str, panels: &[Pane
         WIDTH + 2.0 * MARGIN
     );
     legend(&mut svg, instance, schedule);
-    for (k, (lane, columns)) in panels.iter().enumerate() {
-        let slots = f64::from(instance.cluster().slots(*lane)).max(1.0);
+    for (k, (slot_kind, columns)) in panels.iter().enumerate() {
+        let slots = f64::from(instance.cluster().slots(*slot_kind)).max(1.0);
         let bottom = GAP + k as f64 * (HEIGHT + GAP) + HEIGHT;
         // The whole stack first, then the flows below its last one, each over the one before.
         for flow in (0..instance.flows().len()).rev() {
@@ -173,7 +181,7 @@ fn picture(instance: &Instance, schedule: &Schedule, title: &str, panels: &[Pane
              <text x=\"{MARGIN}\" y=\"{}\">{} slots held</text>",
             bottom - HEIGHT,
             bottom - HEIGHT - 6.0,
-            name(*lane)
+            name(*slot_kind)
         );
         for half in 0..=2 {
             let (held, y) = (slots * f64::from(half) / 2.0, bottom - HEIGHT * f64::from(half) / 2.0 + 4.0);

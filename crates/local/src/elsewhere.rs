@@ -75,7 +75,7 @@ pub struct Comer {
 pub struct MadeTask {
     /// The task.
     pub id: TaskId,
-    /// The slot it ran on, of the lane that serves it.
+    /// The slot it ran on, of the slot kind that serves it.
     pub slot: u32,
     /// Since when it had its slot.
     pub start: Time,

@@ -441,15 +441,15 @@ impl<'a> Local<'a> {
         number
     }
 
-    /// The machine of a slot of the lane that serves a task.
+    /// The machine of a slot of the kind that serves a task.
     fn machine_of(&self, id: TaskId, slot: u32) -> MachineId {
-        self.cluster.machine_of(self.cluster.lane_of(id.phase), slot).0
+        self.cluster.machine_of(self.cluster.slot_kind_of(id.phase), slot).0
     }
 
     /// Starts what the driver asks for, which is that task.
     fn start_task(&mut self, start: &Start<'_>, id: TaskId) {
         let slot = start.places[0].first;
-        self.make_room(self.lane_of(id), slot);
+        self.make_room(self.slot_kind_of(id), slot);
         let mut running = Running::new(self.number(), id, slot, self.now);
         running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
         self.tell_started(&running);

@@ -128,7 +128,7 @@ pub(crate) struct Assignment {
     pub(crate) id: TaskId,
     /// Its machine, as the fleet knows it.
     pub(crate) machine: MachineId,
-    /// Its slot, of the lane that serves the task.
+    /// Its slot, of the slot kind that serves the task.
     pub(crate) slot: u32,
     /// Since when it is at work: microseconds since the run began.
     pub(crate) since: u64,
@@ -141,7 +141,7 @@ pub(crate) struct Assignment {
 pub(crate) struct Beside {
     /// What the slot serves.
     pub(crate) phase: PhaseKind,
-    /// The slot, of the lane that serves such phases.
+    /// The slot, of the slot kind that serves such phases.
     pub(crate) slot: u32,
     /// The machine, and what is at work there.
     pub(crate) at_work: Option<(MachineId, Demand)>,

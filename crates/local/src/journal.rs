@@ -51,7 +51,7 @@ pub struct Attempt {
     pub number: u64,
     /// The task.
     pub id: TaskId,
-    /// The slot, of the lane that serves the task.
+    /// The slot, of the slot kind that serves the task.
     pub slot: u32,
     /// Since when it had its slot.
     pub start: u64,

@@ -1,4 +1,4 @@
-//! Which machine a slot is of. The journal has slots by their numbers, of the lane that serves the task; people and what is
+//! Which machine a slot is of. The journal has slots by their numbers, of the slot kind that serves the task; people and what is
 //! learned of machines want names.
 
 use slackline_model::PhaseKind;
@@ -112,14 +112,14 @@ mod tests {
                 Instance::new(&Draft { machines, flows: flows.clone(), ..Draft::default() }).unwrap();
             let cluster = instance.cluster();
             for kind in PhaseKind::ALL {
-                let lane = cluster.lane_of(kind);
-                for slot in 0..cluster.slots(lane) {
-                    let (machine, number) = cluster.machine_of(lane, slot);
+                let slot_kind = cluster.slot_kind_of(kind);
+                for slot in 0..cluster.slots(slot_kind) {
+                    let (machine, number) = cluster.machine_of(slot_kind, slot);
                     let place = places.at(kind, slot).unwrap();
                     assert_eq!((place.machine(), place.slot), (cluster.machine_name(machine), number));
                     assert_eq!(place.speed, 2.0);
                 }
-                assert_eq!(places.at(kind, cluster.slots(lane)), None);
+                assert_eq!(places.at(kind, cluster.slots(slot_kind)), None);
             }
         }
     }

@@ -314,11 +314,11 @@ impl Engine for ResidentEngine {
         let arrived = &self.arrived[&live.flow_of(start.phase)];
         let (id, seat) = (arrived.id(start.phase, start.first), arrived.seat);
         let held = Held { seat, phase: id.phase, slot: start.places[0].first };
-        let (lane, others) = (live.lane_of(start.phase), self.hub.borrow().others_on(held));
+        let (slot_kind, others) = (live.slot_kind_of(start.phase), self.hub.borrow().others_on(held));
         self.hub.borrow_mut().hold(start.row, held);
         for other in others {
             if let Some(other) = self.seats.get_mut(&other) {
-                other.with(|local| local.give_way(lane, held.slot));
+                other.with(|local| local.give_way(slot_kind, held.slot));
             }
         }
         let Some(seated) = self.seats.get_mut(&seat) else { return };

@@ -1,8 +1,8 @@
-//! The cluster: groups of equal machines with slots, and the lanes those slots form.
+//! The cluster: groups of equal machines with slots, and the slot kinds those slots form.
 //!
-//! A *lane* is a set of slots that serve the same phases. A cluster of typed slots (Hadoop 1) has a
-//! map lane and a reduce lane; a cluster of universal slots has one lane for both. The slots of a
-//! lane are numbered from 0, machine by machine in the order of the document, so a machine's slots
+//! A *slot kind* is a set of slots that serve the same phases. A cluster of typed slots (Hadoop 1) has a
+//! map slot kind and a reduce slot kind; a cluster of universal slots has one slot kind for both. The slots of a
+//! slot kind are numbered from 0, machine by machine in the order of the document, so a machine's slots
 //! are a range, and so are the slots of a group: no table per slot is kept.
 
 use std::ops::Range;
@@ -42,7 +42,7 @@ pub struct Group {
 
 /// Slots that serve the same phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
+pub enum SlotKind {
     /// Typed slots for maps.
     Map,
     /// Typed slots for reduces.
@@ -51,8 +51,8 @@ pub enum Lane {
     Any,
 }
 
-impl Lane {
-    /// A dense index: 0 for [`Lane::Map`] and [`Lane::Any`], 1 for [`Lane::Reduce`].
+impl SlotKind {
+    /// A dense index: 0 for [`SlotKind::Map`] and [`SlotKind::Any`], 1 for [`SlotKind::Reduce`].
     pub const fn index(self) -> usize {
         match self {
             Self::Map | Self::Any => 0,
@@ -60,7 +60,7 @@ impl Lane {
         }
     }
 
-    /// Whether a slot of this lane may run a task of `kind`.
+    /// Whether a slot of this slot kind may run a task of `kind`.
     pub const fn serves(self, kind: PhaseKind) -> bool {
         matches!(
             (self, kind),
@@ -78,7 +78,7 @@ impl Lane {
     }
 }
 
-/// Consecutive slots of one lane: `first`, `first + 1`, … (`len` of them).
+/// Consecutive slots of one slot kind: `first`, `first + 1`, … (`len` of them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotRange {
     /// The first slot.
@@ -94,7 +94,7 @@ impl SlotRange {
     }
 }
 
-/// The slots that one group adds to a lane.
+/// The slots that one group adds to a slot kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stretch {
     first: u32,
@@ -103,7 +103,7 @@ struct Stretch {
     /// How many of them are gone for good.
     gone: u32,
     first_machine: MachineId,
-    /// Number of the lane's first slot within a machine (reduce slots come after map slots).
+    /// Number of the slot kind's first slot within a machine (reduce slots come after map slots).
     offset: u32,
     speed: f64,
 }
@@ -123,19 +123,19 @@ pub struct Cluster {
     groups: TiVec<GroupId, Group>,
     typed: bool,
     n_machines: u32,
-    lanes: [Vec<Stretch>; 2],
+    slot_kinds: [Vec<Stretch>; 2],
     totals: [u32; 2],
 }
 
 impl Cluster {
-    /// Lays out the lanes. The groups were checked by the instance builder: same typing throughout,
+    /// Lays out the slot kinds. The groups were checked by the instance builder: same typing throughout,
     /// positive speeds, at least one slot, totals below 2^31.
     pub(crate) fn new(groups: Vec<Group>) -> Self {
         let mut cluster = Self {
             typed: matches!(groups[0].slots, Slots::Typed { .. }),
             groups: TiVec::new(),
             n_machines: 0,
-            lanes: [Vec::new(), Vec::new()],
+            slot_kinds: [Vec::new(), Vec::new()],
             totals: [0; 2],
         };
         for group in groups {
@@ -150,10 +150,10 @@ impl Cluster {
             Slots::Universal(n) => [(n, 0), (0, 0)],
             Slots::Typed { map, reduce } => [(map, 0), (reduce, map)],
         };
-        for (lane, (per_machine, offset)) in per.into_iter().enumerate() {
+        for (slot_kind, (per_machine, offset)) in per.into_iter().enumerate() {
             if per_machine > 0 {
-                self.lanes[lane].push(Stretch {
-                    first: self.totals[lane],
+                self.slot_kinds[slot_kind].push(Stretch {
+                    first: self.totals[slot_kind],
                     per_machine,
                     machines: group.count,
                     gone: 0,
@@ -161,7 +161,7 @@ impl Cluster {
                     offset,
                     speed: group.speed,
                 });
-                self.totals[lane] += per_machine * group.count;
+                self.totals[slot_kind] += per_machine * group.count;
             }
         }
         self.n_machines += group.count;
@@ -185,7 +185,7 @@ impl Cluster {
 
     /// A machine that is there leaves for good: its slots no longer count. O(groups).
     pub fn leave(&mut self, machine: MachineId) {
-        for stretch in self.lanes.iter_mut().flatten() {
+        for stretch in self.slot_kinds.iter_mut().flatten() {
             let last = stretch.first_machine.0 + stretch.machines;
             if (stretch.first_machine.0..last).contains(&machine.0) {
                 stretch.gone += 1;
@@ -208,45 +208,46 @@ impl Cluster {
         self.n_machines
     }
 
-    /// The lanes there are: map and reduce, or the universal one.
-    pub fn lanes(&self) -> &'static [Lane] {
-        if self.typed { &[Lane::Map, Lane::Reduce] } else { &[Lane::Any] }
+    /// The slot kinds there are: map and reduce, or the universal one.
+    pub fn slot_kinds(&self) -> &'static [SlotKind] {
+        if self.typed { &[SlotKind::Map, SlotKind::Reduce] } else { &[SlotKind::Any] }
     }
 
-    /// The lane that serves phases of `kind`.
-    pub fn lane_of(&self, kind: PhaseKind) -> Lane {
+    /// The slot kind that serves phases of `kind`.
+    pub fn slot_kind_of(&self, kind: PhaseKind) -> SlotKind {
         match (self.typed, kind) {
-            (false, _) => Lane::Any,
-            (true, PhaseKind::Map) => Lane::Map,
-            (true, PhaseKind::Reduce) => Lane::Reduce,
+            (false, _) => SlotKind::Any,
+            (true, PhaseKind::Map) => SlotKind::Map,
+            (true, PhaseKind::Reduce) => SlotKind::Reduce,
         }
     }
 
-    /// Slots of `lane` in the whole cluster. O(groups).
-    pub fn slots(&self, lane: Lane) -> u32 {
-        self.lanes[lane.index()].iter().map(Stretch::slots).sum()
+    /// Slots of `slot_kind` in the whole cluster. O(groups).
+    pub fn slots(&self, slot_kind: SlotKind) -> u32 {
+        self.slot_kinds[slot_kind.index()].iter().map(Stretch::slots).sum()
     }
 
-    /// Numbers that slots of `lane` have are below it; as [`Self::slots`] where no machine ever left.
-    pub fn slot_numbers(&self, lane: Lane) -> u32 {
-        self.totals[lane.index()]
+    /// Numbers that slots of `slot_kind` have are below it; as [`Self::slots`] where no machine ever left.
+    pub fn slot_numbers(&self, slot_kind: SlotKind) -> u32 {
+        self.totals[slot_kind.index()]
     }
 
-    /// Sum of the speeds of the slots of `lane`: slot-seconds of work per second.
-    pub fn capacity(&self, lane: Lane) -> f64 {
-        self.lanes[lane.index()].iter().map(|s| s.speed * f64::from(s.slots())).sum()
+    /// Sum of the speeds of the slots of `slot_kind`: slot-seconds of work per second.
+    pub fn capacity(&self, slot_kind: SlotKind) -> f64 {
+        self.slot_kinds[slot_kind.index()].iter().map(|s| s.speed * f64::from(s.slots())).sum()
     }
 
     /// The common speed of all machines that have slots, or `None` on mixed speeds.
     pub fn uniform_speed(&self) -> Option<f64> {
-        let mut stretches = self.lanes.iter().flatten().filter(|s| s.slots() > 0);
+        let mut stretches = self.slot_kinds.iter().flatten().filter(|s| s.slots() > 0);
         let speed = stretches.next()?.speed;
         stretches.all(|s| s.speed == speed).then_some(speed)
     }
 
-    /// Sum of the speeds of the fastest `n` slots of `lane` (all of them if there are fewer).
-    pub fn fastest(&self, lane: Lane, n: u32) -> f64 {
-        let mut stretches: Vec<_> = self.lanes[lane.index()].iter().map(|s| (s.speed, s.slots())).collect();
+    /// Sum of the speeds of the fastest `n` slots of `slot_kind` (all of them if there are fewer).
+    pub fn fastest(&self, slot_kind: SlotKind, n: u32) -> f64 {
+        let mut stretches: Vec<_> =
+            self.slot_kinds[slot_kind.index()].iter().map(|s| (s.speed, s.slots())).collect();
         stretches.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut left = n;
         let mut sum = 0.0;
@@ -260,8 +261,8 @@ impl Cluster {
 
     /// The mean speed of all slots.
     pub fn mean_speed(&self) -> f64 {
-        let speed: f64 = self.lanes().iter().map(|&lane| self.capacity(lane)).sum();
-        let slots: f64 = self.lanes().iter().map(|&lane| f64::from(self.slots(lane))).sum();
+        let speed: f64 = self.slot_kinds().iter().map(|&slot_kind| self.capacity(slot_kind)).sum();
+        let slots: f64 = self.slot_kinds().iter().map(|&slot_kind| f64::from(self.slots(slot_kind))).sum();
         speed / slots
     }
 
@@ -298,43 +299,43 @@ impl Cluster {
         })
     }
 
-    /// The slots of `machine` in `lane`, or `None` if it has none. O(groups).
-    pub fn machine_slots(&self, lane: Lane, machine: MachineId) -> Option<SlotRange> {
-        let stretch = self.lanes[lane.index()]
+    /// The slots of `machine` in `slot_kind`, or `None` if it has none. O(groups).
+    pub fn machine_slots(&self, slot_kind: SlotKind, machine: MachineId) -> Option<SlotRange> {
+        let stretch = self.slot_kinds[slot_kind.index()]
             .iter()
             .find(|s| machine >= s.first_machine && machine.0 < s.first_machine.0 + s.machines)?;
         let first = stretch.first + (machine.0 - stretch.first_machine.0) * stretch.per_machine;
         Some(SlotRange { first, len: stretch.per_machine })
     }
 
-    fn stretch(&self, lane: Lane, slot: u32) -> &Stretch {
-        let stretches = &self.lanes[lane.index()];
+    fn stretch(&self, slot_kind: SlotKind, slot: u32) -> &Stretch {
+        let stretches = &self.slot_kinds[slot_kind.index()];
         if let [only] = stretches.as_slice() {
             return only;
         }
         &stretches[stretches.partition_point(|s| s.first <= slot) - 1]
     }
 
-    /// The machine that has `slot` of `lane`, and the slot's number within the machine. O(log groups).
-    pub fn machine_of(&self, lane: Lane, slot: u32) -> (MachineId, u32) {
-        let s = self.stretch(lane, slot);
+    /// The machine that has `slot` of `slot_kind`, and the slot's number within the machine. O(log groups).
+    pub fn machine_of(&self, slot_kind: SlotKind, slot: u32) -> (MachineId, u32) {
+        let s = self.stretch(slot_kind, slot);
         let at = slot - s.first;
         (MachineId(s.first_machine.0 + at / s.per_machine), s.offset + at % s.per_machine)
     }
 
-    /// The lane slot that is `slot` within `machine`, for a task of `kind`; `None` if the machine
+    /// The slot of its kind that is `slot` within `machine`, for a task of `kind`; `None` if the machine
     /// has no such slot or it does not serve `kind`.
     pub fn slot_at(&self, kind: PhaseKind, machine: MachineId, slot: u32) -> Option<u32> {
-        let lane = self.lane_of(kind);
-        let range = self.machine_slots(lane, machine)?;
-        let offset = self.stretch(lane, range.first).offset;
+        let slot_kind = self.slot_kind_of(kind);
+        let range = self.machine_slots(slot_kind, machine)?;
+        let offset = self.stretch(slot_kind, range.first).offset;
         let at = slot.checked_sub(offset)?;
         (at < range.len).then_some(range.first + at)
     }
 
-    /// Speed of `slot` of `lane`, and the first slot after it whose speed may differ.
-    pub fn speed_of(&self, lane: Lane, slot: u32) -> (f64, u32) {
-        let s = self.stretch(lane, slot);
+    /// Speed of `slot` of `slot_kind`, and the first slot after it whose speed may differ.
+    pub fn speed_of(&self, slot_kind: SlotKind, slot: u32) -> (f64, u32) {
+        let s = self.stretch(slot_kind, slot);
         (s.speed, s.first + s.per_machine * s.machines)
     }
 }

@@ -20,7 +20,7 @@ pub use intake::{Intake, Refused};
 use std::ops::Range;
 
 use crate::calendar::Start;
-use crate::cluster::{Cluster, Group, Lane};
+use crate::cluster::{Cluster, Group, SlotKind};
 use crate::cost::{CostFn, Objective};
 use crate::draft::{CostDraft, Draft, Weights};
 use crate::error::Invalid;
@@ -65,10 +65,10 @@ pub struct Flow {
     pub priority: Option<u32>,
     /// Work of all its phases.
     pub work: Work,
-    /// Longest chain of phases in seconds, each at its cap on the fastest slots of its lane.
+    /// Longest chain of phases in seconds, each at its cap on the fastest slots of its kind.
     pub critical_path: f64,
     /// Seconds it takes alone on the whole cluster at best: the larger of the critical path and,
-    /// for each lane, its work there over the lane's capacity.
+    /// for each slot kind, its work there over the slot kind's capacity.
     pub alone: f64,
     /// Which flow of its document it is: its own id in the instance of the document, and in one that grows as flows
     /// arrive the id in the instance it came from.
@@ -264,10 +264,10 @@ impl Instance {
         self.phases[phase].flow
     }
 
-    /// The lane whose slots serve a phase.
+    /// The slot kind whose slots serve a phase.
     #[inline]
-    pub fn lane_of(&self, phase: PhaseId) -> Lane {
-        self.cluster.lane_of(self.phases[phase].kind)
+    pub fn slot_kind_of(&self, phase: PhaseId) -> SlotKind {
+        self.cluster.slot_kind_of(self.phases[phase].kind)
     }
 
     /// All jobs, flow by flow, each after those it comes `after`; ties by id.

@@ -6,7 +6,7 @@
 //! - [`id`]: newtypes for everything that is counted or named;
 //! - [`table`], [`in_order`]: rows by ids that come and go; things that leave in the order of their numbers;
 //! - [`time`]: integer microseconds, and every crossing between them and seconds as `f64`;
-//! - [`cluster`]: machines, slots, lanes;
+//! - [`cluster`]: machines, slots, slot kinds;
 //! - [`tasks`]: the tasks of a phase, run-length encoded;
 //! - [`cost`]: objectives and the cost of completing a flow at a time;
 //! - [`draft`]: an instance as a document states it, unchecked;
@@ -48,7 +48,7 @@ pub mod time;
 pub mod tolerance;
 
 pub use calendar::{Start, When};
-pub use cluster::{Cluster, Lane, SlotRange};
+pub use cluster::{Cluster, SlotKind, SlotRange};
 pub use cost::{Combine, CostFn, Metric, Objective};
 pub use draft::Draft;
 pub use error::{Invalid, Problem};

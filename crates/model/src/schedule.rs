@@ -257,7 +257,7 @@ pub struct TaskRow {
 }
 
 /// Task rows and their places: the k-th task of a row runs on the k-th slot of its ranges, which
-/// are slots of the lane that serves the phase.
+/// are slots of the kind that serves the phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskRows {
     rows: Vec<TaskRow>,
@@ -359,7 +359,7 @@ pub struct NewRow {
 pub struct MasterRow {
     /// Its job.
     pub job: JobId,
-    /// Its slot, of the lane of universal slots; `None` where masters need none.
+    /// Its slot, of the slot kind of universal slots; `None` where masters need none.
     pub slot: Option<u32>,
     /// When it was begun.
     pub start: Time,

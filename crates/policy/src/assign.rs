@@ -103,12 +103,12 @@ impl Assigner {
             Style::Priorities => ledger.state.clear_touched(),
         }
         self.locality.note(events);
-        for &lane in ledger.instance.cluster().lanes() {
+        for &slot_kind in ledger.instance.cluster().slot_kinds() {
             match scope {
-                Scope::All => self.fill(Spot { lane, machine: None }, ledger, engine, deciding),
+                Scope::All => self.fill(Spot { slot_kind, machine: None }, ledger, engine, deciding),
                 Scope::Machines(machines) => {
                     for &machine in machines {
-                        if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
+                        if let Some(spot) = Spot::of_machine(ledger, slot_kind, machine) {
                             self.fill(spot, ledger, engine, deciding);
                         }
                     }
@@ -182,10 +182,10 @@ impl Assigner {
         deciding: &mut Deciding<'_>,
     ) -> Option<(PhaseId, u32)> {
         if self.style == Style::Targets {
-            return self.targets.first(spot.lane, &self.skip, ledger);
+            return self.targets.first(spot.slot_kind, &self.skip, ledger);
         }
         let machine = spot.machine.map(|(machine, _)| machine);
-        let ask = Ask { lane: spot.lane, machine, slots, skip: &self.skip };
+        let ask = Ask { slot_kind: spot.slot_kind, machine, slots, skip: &self.skip };
         let Deciding { policy, estimates } = deciding;
         let view = View::of(ledger, estimates);
         let grant = policy.next(&ask, &view)?;

@@ -2,7 +2,7 @@
 //! forgotten. For tests; O(rows of the log + tasks + slots) an instant.
 
 use slackline_model::schedule::Outcome;
-use slackline_model::{Lane, PhaseId, PhaseKind, SlotRange, Table};
+use slackline_model::{PhaseId, PhaseKind, SlotKind, SlotRange, Table};
 
 use crate::ledger::{Ledger, Masters};
 use crate::slots::SlotSet;
@@ -17,9 +17,9 @@ struct Counts {
 /// Panics, naming what differs, if the ledger's state is not what its log says.
 pub(crate) fn audit(ledger: &Ledger) {
     let instance = &ledger.instance;
-    let mut busy = [0, 1].map(|lane: usize| {
-        let lanes = instance.cluster().lanes();
-        SlotSet::empty(lanes.get(lane).map_or(0, |&l| instance.cluster().slot_numbers(l)))
+    let mut busy = [0, 1].map(|slot_kind: usize| {
+        let slot_kinds = instance.cluster().slot_kinds();
+        SlotSet::empty(slot_kinds.get(slot_kind).map_or(0, |&l| instance.cluster().slot_numbers(l)))
     });
     let mut counts: Table<PhaseId, Counts> = Table::new();
     for (id, p) in instance.phases().iter_enumerated() {
@@ -46,7 +46,7 @@ pub(crate) fn audit(ledger: &Ledger) {
         if entry.is_running() {
             counts.running += if is_second { 0 } else { row.count };
             for &range in entry.places() {
-                let busy = &mut busy[instance.lane_of(row.phase).index()];
+                let busy = &mut busy[instance.slot_kind_of(row.phase).index()];
                 assert_eq!(busy.count_in(range), 0, "a slot runs two tasks");
                 busy.insert(range);
             }
@@ -55,7 +55,7 @@ pub(crate) fn audit(ledger: &Ledger) {
         }
     }
     for slot in ledger.masters.iter().flat_map(Masters::slots) {
-        let (busy, range) = (&mut busy[Lane::Any.index()], SlotRange { first: slot, len: 1 });
+        let (busy, range) = (&mut busy[SlotKind::Any.index()], SlotRange { first: slot, len: 1 });
         assert_eq!(busy.count_in(range), 0, "a slot runs a master and a task");
         busy.insert(range);
     }
@@ -85,22 +85,22 @@ fn audit_phases(ledger: &Ledger, counts: &Table<PhaseId, Counts>) {
         }
         let early = info.kind == PhaseKind::Reduce && ledger.state.is_early(instance, phase);
         assert_eq!(state.waiting(), if early { state.running() } else { 0 }, "{name}: waiting reduces");
-        waiting[instance.lane_of(phase).index()] += state.waiting();
+        waiting[instance.slot_kind_of(phase).index()] += state.waiting();
         let job = instance.job(info.job);
         let may = job.after.iter().all(|&a| ledger.state.is_job_done(a));
         assert!(
             may || state.running() + state.done() == 0,
             "{name} started before its predecessors were done"
         );
-        let listed = ledger.state.ready(instance.lane_of(phase)).any(|p| p == phase);
+        let listed = ledger.state.ready(instance.slot_kind_of(phase)).any(|p| p == phase);
         assert_eq!(listed, state.is_ready(), "{name}: list of ready phases");
     }
-    for &lane in instance.cluster().lanes() {
+    for &slot_kind in instance.cluster().slot_kinds() {
         assert_eq!(
-            ledger.state.waiting(lane),
-            waiting[lane.index()],
-            "waiting reduces of the {} lane",
-            lane.name()
+            ledger.state.waiting(slot_kind),
+            waiting[slot_kind.index()],
+            "reduces that wait for {} slots",
+            slot_kind.name()
         );
     }
 }
@@ -122,22 +122,23 @@ fn passed(ledger: &Ledger, phase: PhaseId) -> u32 {
 
 fn audit_slots(ledger: &Ledger, busy: &[SlotSet; 2]) {
     let cluster = ledger.instance.cluster();
-    for &lane in cluster.lanes() {
+    for &slot_kind in cluster.slot_kinds() {
         let mut alive = 0;
-        for slot in 0..cluster.slot_numbers(lane) {
-            let (machine, _) = cluster.machine_of(lane, slot);
+        for slot in 0..cluster.slot_numbers(slot_kind) {
+            let (machine, _) = cluster.machine_of(slot_kind, slot);
             let up = !ledger.is_down(machine);
             alive += u32::from(up);
-            let (free, busy) = (ledger.free[lane.index()].contains(slot), busy[lane.index()].contains(slot));
+            let (free, busy) =
+                (ledger.free[slot_kind.index()].contains(slot), busy[slot_kind.index()].contains(slot));
             assert_eq!(
                 free,
                 up && !busy,
-                "slot {slot} of the {} lane: free {free}, busy {busy}, up {up}",
-                lane.name()
+                "{} slot {slot}: free {free}, busy {busy}, up {up}",
+                slot_kind.name()
             );
         }
         let masters = ledger.masters.iter().flat_map(Masters::slots).count() as u32;
-        let alive = alive - masters - ledger.seconds(lane);
-        assert_eq!(ledger.state.alive(lane), alive, "slots of the {} lane that are up", lane.name());
+        let alive = alive - masters - ledger.seconds(slot_kind);
+        assert_eq!(ledger.state.alive(slot_kind), alive, "{} slots that are up", slot_kind.name());
     }
 }

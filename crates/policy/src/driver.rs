@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowTimes, MasterRow, Origin, Rows, TaskRows};
-use slackline_model::{FlowId, History, Instance, Lane, MachineId, PhaseId, Schedule, Span, Time};
+use slackline_model::{FlowId, History, Instance, MachineId, PhaseId, Schedule, SlotKind, Span, Time};
 
 use crate::assign::{Assigner, Deciding};
 use crate::audit;
@@ -325,15 +325,15 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
         (self.policy.style() == Style::Targets).then(|| self.assigner.target(phase))
     }
 
-    /// The phases of a lane that would get slots next if some became free now, the first one first, at most `most` of them: by
+    /// The phases of a slot kind that would get slots next if some became free now, the first one first, at most `most` of them: by
     /// asking a copy of the policy again and again ([`Style::Priorities`]). None if it decides in another way or cannot be
     /// copied.
-    pub fn ranking(&self, lane: Lane, most: usize) -> Vec<PhaseId> {
+    pub fn ranking(&self, slot_kind: SlotKind, most: usize) -> Vec<PhaseId> {
         let is_asked = self.policy.style() == Style::Priorities && self.policy.failure().is_none();
         let Some(mut policy) = self.policy.copy().filter(|_| is_asked) else { return Vec::new() };
         let mut ranking = Vec::new();
         while ranking.len() < most {
-            let ask = Ask { lane, machine: None, slots: 1, skip: &ranking };
+            let ask = Ask { slot_kind, machine: None, slots: 1, skip: &ranking };
             let Some(grant) = policy.next(&ask, &self.view()) else { break };
             if ranking.contains(&grant.phase) {
                 break;
@@ -398,8 +398,8 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     fn tell_all(&mut self) {
         let Ledger { instance, state, .. } = &self.ledger;
         let mut events: Vec<Event> = instance.flows().keys().map(Event::FlowArrived).collect();
-        for &lane in instance.cluster().lanes() {
-            events.extend(state.ready(lane).map(Event::PhaseReady));
+        for &slot_kind in instance.cluster().slot_kinds() {
+            events.extend(state.ready(slot_kind).map(Event::PhaseReady));
         }
         self.actions.clear();
         let Self { policy, engine, ledger, estimates, assigner, actions, .. } = self;

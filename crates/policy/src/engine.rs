@@ -153,7 +153,7 @@ pub struct Start<'a> {
     pub count: u32,
     /// Which attempt of these tasks it is, from 0.
     pub attempt: u16,
-    /// The slots, of the lane that serves the phase.
+    /// The slots, of the slot kind that serves the phase.
     pub places: &'a [SlotRange],
     /// Whether the tasks take their slots but cannot compute before [`Order::Go`] (early reduces).
     pub held: bool,
@@ -184,7 +184,7 @@ pub enum Order {
 pub enum MasterOrder {
     /// The job may start: make it known to the cluster. The answer is [`Report::Submitted`].
     Submit(JobId),
-    /// Start its master, on that slot of the lane of universal slots if it needs one. The answer is
+    /// Start its master, on that universal slot if it needs one. The answer is
     /// [`Report::MasterUp`].
     Start {
         /// The job.
@@ -283,7 +283,7 @@ pub struct Running {
     pub phase: PhaseId,
     /// Which task.
     pub task: u32,
-    /// The slot, of the lane that serves the phase.
+    /// The slot, of the slot kind that serves the phase.
     pub slot: u32,
     /// When it started.
     pub since: Time,
@@ -296,7 +296,7 @@ pub struct Second {
     pub row: RowId,
     /// How the engine names the second one until it has a row.
     pub name: u64,
-    /// Its slot, of the lane that serves the phase.
+    /// Its slot, of the slot kind that serves the phase.
     pub slot: u32,
     /// When it started.
     pub since: Time,

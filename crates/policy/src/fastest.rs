@@ -3,12 +3,12 @@
 //! So it does not matter in which order a document lists its machines: the slots of each speed are the same, and how many
 //! of each are taken.
 
-use slackline_model::{Cluster, Lane, SlotRange};
+use slackline_model::{Cluster, SlotKind, SlotRange};
 
 use crate::slots::SlotSet;
 use crate::view::Estimates;
 
-/// Slots of a lane that are believed to be of one speed.
+/// Slots of a slot kind that are believed to be of one speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpeedClass {
     /// The believed speed.
@@ -29,12 +29,12 @@ impl SpeedClass {
     }
 }
 
-/// The slots of each lane by speed, the fastest first.
+/// The slots of each slot kind by speed, the fastest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fastest {
     /// The believed speed of each group that this follows from.
     speeds: Vec<f64>,
-    lanes: [Vec<SpeedClass>; 2],
+    slot_kinds: [Vec<SpeedClass>; 2],
 }
 
 impl Fastest {
@@ -42,20 +42,20 @@ impl Fastest {
     pub(crate) fn refresh(&mut self, cluster: &Cluster, estimates: &Estimates) {
         if self.speeds != estimates.speed.raw {
             self.speeds.clone_from(&estimates.speed.raw);
-            for &lane in cluster.lanes() {
-                self.lanes[lane.index()] = classes(cluster, lane, &self.speeds);
+            for &slot_kind in cluster.slot_kinds() {
+                self.slot_kinds[slot_kind.index()] = classes(cluster, slot_kind, &self.speeds);
             }
         }
     }
 
-    /// The slots of a lane by speed.
-    pub(crate) fn classes(&self, lane: Lane) -> &[SpeedClass] {
-        &self.lanes[lane.index()]
+    /// The slots of a kind by speed.
+    pub(crate) fn classes(&self, slot_kind: SlotKind) -> &[SpeedClass] {
+        &self.slot_kinds[slot_kind.index()]
     }
 
     /// Takes the `n` fastest free slots (fewer if there are fewer) and appends them to `out`.
-    pub(crate) fn take(&self, lane: Lane, free: &mut SlotSet, n: u32, out: &mut Vec<SlotRange>) {
-        let classes = self.classes(lane);
+    pub(crate) fn take(&self, slot_kind: SlotKind, free: &mut SlotSet, n: u32, out: &mut Vec<SlotRange>) {
+        let classes = self.classes(slot_kind);
         if classes.len() < 2 {
             free.take_lowest(n, out);
             return;
@@ -70,9 +70,9 @@ impl Fastest {
     }
 }
 
-fn classes(cluster: &Cluster, lane: Lane, speeds: &[f64]) -> Vec<SpeedClass> {
+fn classes(cluster: &Cluster, slot_kind: SlotKind, speeds: &[f64]) -> Vec<SpeedClass> {
     let slots = |group: &slackline_model::cluster::Group| {
-        let first = cluster.machine_slots(lane, group.first)?;
+        let first = cluster.machine_slots(slot_kind, group.first)?;
         Some(SlotRange { first: first.first, len: first.len * group.count })
     };
     let groups = speeds.iter().zip(cluster.groups());
@@ -116,20 +116,20 @@ mod tests {
         let mut free = SlotSet::empty(8);
         free.insert(range(0, 8));
         let mut out = Vec::new();
-        fastest.take(Lane::Any, &mut free, 7, &mut out);
+        fastest.take(SlotKind::Any, &mut free, 7, &mut out);
         assert_eq!(out, [range(3, 2), range(7, 1), range(0, 3), range(5, 1)]);
-        assert_eq!(fastest.classes(Lane::Any).iter().map(SpeedClass::len).collect::<Vec<_>>(), [2, 1, 5]);
+        assert_eq!(fastest.classes(SlotKind::Any).iter().map(SpeedClass::len).collect::<Vec<_>>(), [2, 1, 5]);
         // What is believed counts.
         estimates.speed.raw[2] = 8.0;
         fastest.refresh(instance.cluster(), &estimates);
         free.insert(range(3, 2));
         out.clear();
-        fastest.take(Lane::Any, &mut free, 2, &mut out);
+        fastest.take(SlotKind::Any, &mut free, 2, &mut out);
         assert_eq!(out, [range(6, 1), range(3, 1)]);
     }
 
     #[test]
-    fn without_slots_in_a_lane_a_group_is_left_out() {
+    fn without_slots_in_a_slot_kind_a_group_is_left_out() {
         let typed = |name: &str, map, reduce, speed| MachineDraft {
             slots: Slots::Typed { map, reduce },
             ..group(name, 1, speed)
@@ -139,7 +139,7 @@ mod tests {
         let mut fastest = Fastest::default();
         fastest.refresh(instance.cluster(), &Estimates::new(instance.cluster()));
         let class = |speed, first, len| SpeedClass { speed, slots: vec![range(first, len)] };
-        assert_eq!(fastest.classes(Lane::Map), [class(2.0, 2, 3), class(1.0, 0, 2)]);
-        assert_eq!(fastest.classes(Lane::Reduce), [class(1.0, 0, 1)]);
+        assert_eq!(fastest.classes(SlotKind::Map), [class(2.0, 2, 3), class(1.0, 0, 2)]);
+        assert_eq!(fastest.classes(SlotKind::Reduce), [class(1.0, 0, 1)]);
     }
 }

@@ -1,6 +1,6 @@
 //! What holds slots now and which slots are free, for policies that look ahead.
 
-use slackline_model::{JobId, Lane, PhaseId, SlotRange, Time};
+use slackline_model::{JobId, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::fastest::SpeedClass;
 use crate::ledger::{Ledger, Masters};
@@ -68,18 +68,18 @@ impl<'a> Held<'a> {
         u32::from(masters.is_some_and(|masters| masters.holds_slot(job)))
     }
 
-    /// The slots of a lane by believed speed, in the order in which free ones are taken.
-    pub fn classes(self, lane: Lane) -> &'a [SpeedClass] {
-        self.0.map_or(&[], |ledger| ledger.fastest.classes(lane))
+    /// The slots of a kind by believed speed, in the order in which free ones are taken.
+    pub fn classes(self, slot_kind: SlotKind) -> &'a [SpeedClass] {
+        self.0.map_or(&[], |ledger| ledger.fastest.classes(slot_kind))
     }
 
     /// How many slots of a class are free. O(words of its ranges).
-    pub fn free_of(self, lane: Lane, class: &SpeedClass) -> u32 {
-        class.slots.iter().map(|&range| self.free_in(lane, range)).sum()
+    pub fn free_of(self, slot_kind: SlotKind, class: &SpeedClass) -> u32 {
+        class.slots.iter().map(|&range| self.free_in(slot_kind, range)).sum()
     }
 
     /// How many slots of a range are free. O(words of the range).
-    pub fn free_in(self, lane: Lane, range: SlotRange) -> u32 {
-        self.0.map_or(0, |ledger| ledger.free[lane.index()].count_in(range))
+    pub fn free_in(self, slot_kind: SlotKind, range: SlotRange) -> u32 {
+        self.0.map_or(0, |ledger| ledger.free[slot_kind.index()].count_in(range))
     }
 }

@@ -35,21 +35,21 @@ impl Ledger {
     /// Takes the free slots away on which a task of a phase would not end in time; gives them. O(machines that go · words).
     pub(crate) fn hide_short(&mut self, phase: PhaseId, estimates: &Estimates) -> Vec<SlotRange> {
         let mut hidden = Vec::new();
-        let lane = self.instance.lane_of(phase);
+        let slot_kind = self.instance.slot_kind_of(phase);
         let short = self.horizons.0.keys().filter(|&&machine| !self.ends_in_time(phase, machine, estimates));
         let ranges: Vec<SlotRange> =
-            short.filter_map(|&machine| self.instance.cluster().machine_slots(lane, machine)).collect();
+            short.filter_map(|&machine| self.instance.cluster().machine_slots(slot_kind, machine)).collect();
         for range in ranges {
-            self.free[lane.index()].take_in(range, range.len, &mut hidden);
+            self.free[slot_kind.index()].take_in(range, range.len, &mut hidden);
         }
         hidden
     }
 
     /// Gives back what [`Ledger::hide_short`] took away for a phase.
     pub(crate) fn show(&mut self, phase: PhaseId, hidden: Vec<SlotRange>) {
-        let lane = self.instance.lane_of(phase);
+        let slot_kind = self.instance.slot_kind_of(phase);
         for range in hidden {
-            self.free[lane.index()].insert(range);
+            self.free[slot_kind.index()].insert(range);
         }
     }
 }

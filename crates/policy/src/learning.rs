@@ -353,8 +353,9 @@ fn add(records: &mut Records, group: usize, record: Record) {
 fn mean_of_slots(cluster: &Cluster, number_of: &[usize], speeds: &[f64]) -> f64 {
     let (mut sum, mut slots) = (0.0, 0.0);
     for (group, info) in cluster.groups().iter_enumerated() {
-        let of_lane = |&lane| cluster.machine_slots(lane, info.first).map_or(0, |range| range.len);
-        let each: u32 = cluster.lanes().iter().map(of_lane).sum();
+        let of_slot_kind =
+            |&slot_kind| cluster.machine_slots(slot_kind, info.first).map_or(0, |range| range.len);
+        let each: u32 = cluster.slot_kinds().iter().map(of_slot_kind).sum();
         let number = f64::from(each) * f64::from(info.count);
         sum += speeds[number_of[GroupId::index(group)]] * number;
         slots += number;

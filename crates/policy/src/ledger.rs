@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_model::cluster::Group;
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::{
-    Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Span, Time,
+    Cluster, FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Span, Time,
 };
 
 use crate::engine::{Batch, Capabilities, Engine, Faults, Order, Report, RowId, Running, Start};
@@ -77,9 +77,9 @@ pub(crate) struct Ledger {
     piece: Vec<SlotRange>,
 }
 
-/// All slots of a lane, free.
-fn all_slots(cluster: &Cluster, lane: Lane) -> SlotSet {
-    let n = cluster.slots(lane);
+/// All slots of a kind, free.
+fn all_slots(cluster: &Cluster, slot_kind: SlotKind) -> SlotSet {
+    let n = cluster.slots(slot_kind);
     let mut free = SlotSet::empty(n);
     if n > 0 {
         free.insert(SlotRange { first: 0, len: n });
@@ -92,8 +92,8 @@ impl Ledger {
     pub(crate) fn new(instance: Instance, rules: Rules, capabilities: Capabilities) -> Self {
         let cluster = instance.cluster();
         let mut free = [SlotSet::empty(0), SlotSet::empty(0)];
-        for &lane in cluster.lanes() {
-            free[lane.index()] = all_slots(cluster, lane);
+        for &slot_kind in cluster.slot_kinds() {
+            free[slot_kind.index()] = all_slots(cluster, slot_kind);
         }
         let may_die = capabilities.faults != Faults::Never;
         Self {
@@ -182,11 +182,11 @@ impl Ledger {
     /// Gives the slots of a row back, and returns the row and the machine of the first of them.
     fn free_places(&mut self, id: RowId) -> (NewRow, MachineId) {
         let row = &self.log[id];
-        let lane = self.instance.lane_of(row.task.phase);
+        let slot_kind = self.instance.slot_kind_of(row.task.phase);
         for &range in row.places() {
-            self.free[lane.index()].insert(range);
+            self.free[slot_kind.index()].insert(range);
         }
-        let (machine, _) = self.instance.cluster().machine_of(lane, row.places()[0].first);
+        let (machine, _) = self.instance.cluster().machine_of(slot_kind, row.places()[0].first);
         if let Some(freed) = &mut self.freed {
             freed.insert(machine);
         }
@@ -332,7 +332,7 @@ impl Ledger {
         slots: &[SlotRange],
     ) {
         let info = self.instance.phase(phase);
-        let lane = self.instance.cluster().lane_of(info.kind);
+        let slot_kind = self.instance.cluster().slot_kind_of(info.kind);
         self.state.note_start(info.flow, self.now);
         let mut slots = slots.iter().copied();
         let mut rest = None;
@@ -340,7 +340,7 @@ impl Ledger {
         while left > 0 {
             let most =
                 if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
-            let count = self.cut_piece(lane, most, &mut rest, &mut slots);
+            let count = self.cut_piece(slot_kind, most, &mut rest, &mut slots);
             let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
             self.start_row(row, None, engine);
             first += count;
@@ -364,12 +364,12 @@ impl Ledger {
         let Running { name, phase, task, slot, since } = running;
         let place = SlotRange { first: slot, len: 1 };
         let may_run = |ledger: &Self| {
-            let lane = ledger.instance.lane_of(phase);
-            slot < ledger.instance.cluster().slot_numbers(lane)
+            let slot_kind = ledger.instance.slot_kind_of(phase);
+            slot < ledger.instance.cluster().slot_numbers(slot_kind)
                 && ledger.has_master(ledger.instance.phase(phase).job)
                 && ledger.state.runnable(&ledger.instance, phase) > 0
                 && ledger.state.phase(phase).is_pending(task)
-                && ledger.free[lane.index()].count_in(place) == 1
+                && ledger.free[slot_kind.index()].count_in(place) == 1
         };
         if !self.state.knows(phase) || !may_run(self) {
             engine.order(Order::Refuse(name));
@@ -377,20 +377,20 @@ impl Ledger {
         }
         let taken = self.state.pending_at(phase, task, 1).expect("invariant: the task is pending");
         self.state.take_exactly(&self.instance, phase, taken);
-        self.free[self.instance.lane_of(phase).index()].remove(place);
+        self.free[self.instance.slot_kind_of(phase).index()].remove(place);
         self.state.note_start(self.instance.flow_of(phase), since);
         self.piece.clear();
         self.piece.push(place);
         let row = self.open_row(phase, taken, since);
         self.start_row(row, Some(name), engine);
-        let (machine, _) = self.instance.cluster().machine_of(self.instance.lane_of(phase), slot);
+        let (machine, _) = self.instance.cluster().machine_of(self.instance.slot_kind_of(phase), slot);
         events.push(Event::TaskRuns { phase, task, machine });
     }
 
     /// Moves up to `most` slots that one batch may comprise from the stream of ranges to `piece`.
     fn cut_piece(
         &mut self,
-        lane: Lane,
+        slot_kind: SlotKind,
         most: u32,
         rest: &mut Option<SlotRange>,
         slots: &mut impl Iterator<Item = SlotRange>,
@@ -400,12 +400,12 @@ impl Ledger {
         let (mut count, mut like) = (0, None);
         while count < most {
             let Some(range) = rest.take().or_else(|| slots.next()) else { break };
-            let (speed, speed_end) = cluster.speed_of(lane, range.first);
+            let (speed, speed_end) = cluster.speed_of(slot_kind, range.first);
             let one_machine =
                 self.capabilities.batch == Batch::Machine || self.capabilities.faults != Faults::Never;
             let (key, end) = if one_machine {
-                let (machine, _) = cluster.machine_of(lane, range.first);
-                let end = cluster.machine_slots(lane, machine).map_or(range.end(), SlotRange::end);
+                let (machine, _) = cluster.machine_of(slot_kind, range.first);
+                let end = cluster.machine_slots(slot_kind, machine).map_or(range.end(), SlotRange::end);
                 ((speed, Some(machine)), end)
             } else {
                 ((speed, None), speed_end)
@@ -440,8 +440,8 @@ impl Ledger {
             self.of_flow[info.flow].push(row);
         }
         if self.capabilities.faults != Faults::Never {
-            let lane = self.instance.lane_of(phase);
-            let (machine, _) = self.instance.cluster().machine_of(lane, self.piece[0].first);
+            let slot_kind = self.instance.slot_kind_of(phase);
+            let (machine, _) = self.instance.cluster().machine_of(slot_kind, self.piece[0].first);
             let rows = &mut self.on_machine[machine.index()];
             // Rows that left are dropped whenever the list is full, so that it stays as long as what is there.
             if rows.len() == rows.capacity() {
@@ -473,10 +473,10 @@ impl Ledger {
 
     /// All slots of a machine that was away are free.
     fn free_machine(&mut self, machine: MachineId) {
-        for &lane in self.instance.cluster().lanes() {
-            if let Some(range) = self.instance.cluster().machine_slots(lane, machine) {
-                self.free[lane.index()].insert(range);
-                self.state.set_alive(lane, self.state.alive(lane) + range.len);
+        for &slot_kind in self.instance.cluster().slot_kinds() {
+            if let Some(range) = self.instance.cluster().machine_slots(slot_kind, machine) {
+                self.free[slot_kind.index()].insert(range);
+                self.state.set_alive(slot_kind, self.state.alive(slot_kind) + range.len);
             }
         }
         if let Some(freed) = &mut self.freed {
@@ -487,8 +487,8 @@ impl Ledger {
     fn machines_join(&mut self, group: Group, events: &mut Vec<Event>) {
         let machines = self.instance.cluster_mut().join(group);
         let cluster = self.instance.cluster();
-        for &lane in cluster.lanes() {
-            self.free[lane.index()].grow(cluster.slot_numbers(lane));
+        for &slot_kind in cluster.slot_kinds() {
+            self.free[slot_kind.index()].grow(cluster.slot_numbers(slot_kind));
         }
         if self.capabilities.faults != Faults::Never {
             self.on_machine.resize(cluster.n_machines() as usize, Vec::new());
@@ -525,10 +525,10 @@ impl Ledger {
             return;
         }
         self.horizons.forget(machine);
-        for &lane in self.instance.cluster().lanes() {
-            if let Some(range) = self.instance.cluster().machine_slots(lane, machine) {
-                self.free[lane.index()].remove(range);
-                self.state.set_alive(lane, self.state.alive(lane) - range.len);
+        for &slot_kind in self.instance.cluster().slot_kinds() {
+            if let Some(range) = self.instance.cluster().machine_slots(slot_kind, machine) {
+                self.free[slot_kind.index()].remove(range);
+                self.state.set_alive(slot_kind, self.state.alive(slot_kind) - range.len);
             }
         }
         events.push(Event::MachineDown(machine));
@@ -585,14 +585,14 @@ impl Ledger {
         if self.instance.cluster().is_typed() {
             return;
         }
-        while self.state.waiting(Lane::Any) > 0
-            && self.state.waiting(Lane::Any) >= self.state.alive(Lane::Any)
+        while self.state.waiting(SlotKind::Any) > 0
+            && self.state.waiting(SlotKind::Any) >= self.state.alive(SlotKind::Any)
         {
             let reduces = self.reduces.as_ref().expect("invariant: waiting reduces are tracked");
             let waiting = reduces.iter_enumerated().filter(|(p, _)| self.state.phase(*p).waiting() > 0);
             let Some(id) = waiting.flat_map(|(_, rows)| rows.iter().copied()).max() else { return };
             for &range in self.log[id].places() {
-                self.free[Lane::Any.index()].insert(range);
+                self.free[SlotKind::Any.index()].insert(range);
             }
             self.kill(id, engine, events);
         }

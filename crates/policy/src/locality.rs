@@ -65,7 +65,7 @@ impl Hosts {
         };
         let mut begun = 0;
         for machine in machines {
-            let Some(at) = Spot::of_machine(ledger, spot.lane, machine) else { continue };
+            let Some(at) = Spot::of_machine(ledger, spot.slot_kind, machine) else { continue };
             let Some(splits) = self.on.get_mut(&machine) else { continue };
             begun += launch_of(splits, at, phase, n - begun, ledger, engine);
         }
@@ -90,7 +90,7 @@ impl Hosts {
             if begun == n {
                 break;
             }
-            let Some(at) = Spot::of_machine(ledger, spot.lane, machine) else { continue };
+            let Some(at) = Spot::of_machine(ledger, spot.slot_kind, machine) else { continue };
             let rack = rack_of(ledger.instance.cluster(), machine);
             let Some(splits) = self.in_rack.get_mut(&rack) else { continue };
             begun += launch_of(splits, at, phase, n - begun, ledger, engine);

@@ -1,14 +1,14 @@
 //! The guarantees in force at an instant: what each ready phase should hold at least.
 //!
 //! A phase's minimum is the larger of its own and its share of its pool's, never more than its cap or
-//! its tasks left. When the minima of all ready phases of a lane exceed the lane's slots S they become
+//! its tasks left. When the minima of all ready phases of a slot kind exceed its slots S they become
 //! floor(m·S/Σm), and the slots that are left go by largest remainder, then by rank (FLEX §1: "simply
 //! normalized if necessary"; the rounding is the schedule document's).
 
 use std::collections::BTreeMap;
 
 use slackline_model::id::PoolId;
-use slackline_model::{Instance, Lane, PhaseId, PhaseKind, Time};
+use slackline_model::{Instance, PhaseId, PhaseKind, SlotKind, Time};
 
 use crate::grown::Grown;
 use crate::state::State;
@@ -17,7 +17,7 @@ use crate::state::State;
 #[derive(Clone, Debug, Default)]
 pub struct Minima {
     effective: Grown<PhaseId, u32>,
-    /// Phases with an effective minimum above 0, by lane.
+    /// Phases with an effective minimum above 0, by slot kind.
     held: [Vec<PhaseId>; 2],
 }
 
@@ -32,21 +32,21 @@ impl Minima {
         self.effective[phase]
     }
 
-    /// Recomputes the minima of a lane and calls `changed` with each phase whose minimum moved.
+    /// Recomputes the minima of a slot kind and calls `changed` with each phase whose minimum moved.
     /// O(ready phases · log).
     pub fn refresh(
         &mut self,
         instance: &Instance,
         state: &State,
-        lane: Lane,
+        slot_kind: SlotKind,
         mut changed: impl FnMut(PhaseId),
     ) {
         // Most of the time nobody is guaranteed anything.
-        if state.guaranteed(lane).next().is_none() && self.held[lane.index()].is_empty() {
+        if state.guaranteed(slot_kind).next().is_none() && self.held[slot_kind.index()].is_empty() {
             return;
         }
-        let now = effective(instance, state, lane);
-        let before = std::mem::take(&mut self.held[lane.index()]);
+        let now = effective(instance, state, slot_kind);
+        let before = std::mem::take(&mut self.held[slot_kind.index()]);
         let old: Vec<(PhaseId, u32)> = before.iter().map(|&p| (p, self.effective[p])).collect();
         for &(phase, _) in &old {
             self.effective[phase] = 0;
@@ -54,7 +54,7 @@ impl Minima {
         for &(phase, min) in &now {
             self.effective[phase] = min;
         }
-        self.held[lane.index()] = now.iter().map(|&(p, _)| p).collect();
+        self.held[slot_kind.index()] = now.iter().map(|&(p, _)| p).collect();
         for &(phase, min) in &old {
             if self.effective[phase] != min {
                 changed(phase);
@@ -68,22 +68,22 @@ impl Minima {
     }
 }
 
-/// The effective minima of the ready phases of a lane that have one, by id.
-pub fn effective(instance: &Instance, state: &State, lane: Lane) -> Vec<(PhaseId, u32)> {
-    if state.guaranteed(lane).next().is_none() {
+/// The effective minima of the ready phases of a slot kind that have one, by id.
+pub fn effective(instance: &Instance, state: &State, slot_kind: SlotKind) -> Vec<(PhaseId, u32)> {
+    if state.guaranteed(slot_kind).next().is_none() {
         return Vec::new();
     }
     let ready: Vec<(PhaseId, u32)> = state
-        .guaranteed(lane)
+        .guaranteed(slot_kind)
         .filter(|&p| state.phase(p).running() > 0 || state.runnable(instance, p) > 0)
         .map(|p| (p, state.phase(p).unstarted() + state.phase(p).running()))
         .collect();
-    among(instance, lane, &ready)
+    among(instance, slot_kind, &ready)
 }
 
-/// The effective minima of these phases of a lane, each with its tasks left, in order of id; those that
+/// The effective minima of these phases of a slot kind, each with its tasks left, in order of id; those that
 /// have none are left out. O(phases · log).
-pub fn among(instance: &Instance, lane: Lane, ready: &[(PhaseId, u32)]) -> Vec<(PhaseId, u32)> {
+pub fn among(instance: &Instance, slot_kind: SlotKind, ready: &[(PhaseId, u32)]) -> Vec<(PhaseId, u32)> {
     let shares = pool_shares(instance, ready);
     let mut minima: Vec<(PhaseId, u32)> = Vec::new();
     for &(phase, left) in ready {
@@ -93,7 +93,7 @@ pub fn among(instance: &Instance, lane: Lane, ready: &[(PhaseId, u32)]) -> Vec<(
             minima.push((phase, min));
         }
     }
-    normalise(&mut minima, instance.cluster().slots(lane), |phase| rank(instance, phase));
+    normalise(&mut minima, instance.cluster().slots(slot_kind), |phase| rank(instance, phase));
     minima
 }
 
@@ -197,9 +197,13 @@ mod tests {
         };
         let ready = left(&[(0, 3), (1, 3), (2, 3)]);
         // 12/9 each: one slot is left over, and goes to the flow that was there first.
-        assert_eq!(among(&draft(None), Lane::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
-        assert_eq!(among(&draft(Some(4)), Lane::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
-        assert_eq!(among(&draft(Some(2)), Lane::Any, &ready), left(&[(0, 1), (1, 1)]), "then to the place");
+        assert_eq!(among(&draft(None), SlotKind::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
+        assert_eq!(among(&draft(Some(4)), SlotKind::Any, &ready), left(&[(0, 1), (1, 2), (2, 1)]));
+        assert_eq!(
+            among(&draft(Some(2)), SlotKind::Any, &ready),
+            left(&[(0, 1), (1, 1)]),
+            "then to the place"
+        );
     }
 
     /// Three flows of that many maps each on 20 slots, the first two in a pool with a minimum of five maps, the
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn the_minimum_of_a_pool_is_shared_by_its_ready_phases() {
         let instance = pooled([9, 9, 9], 0);
-        let of = |ready: &[(u32, u32)]| among(&instance, Lane::Any, &left(ready));
+        let of = |ready: &[(u32, u32)]| among(&instance, SlotKind::Any, &left(ready));
         assert_eq!(of(&[(0, 9), (1, 9), (2, 9)]), left(&[(0, 3), (1, 2)]), "the odd one to the lower id");
         assert_eq!(of(&[(1, 9), (2, 9)]), left(&[(1, 5)]));
         assert_eq!(of(&[(0, 9), (1, 1)]), left(&[(0, 3), (1, 1)]), "no more than there are tasks left");
@@ -235,7 +239,7 @@ mod tests {
     fn a_minimum_is_at_most_the_cap() {
         let instance = pooled([2, 9, 9], 4);
         let ready = left(&[(0, 9), (1, 9), (2, 9)]);
-        assert_eq!(among(&instance, Lane::Any, &ready), left(&[(0, 2), (1, 2), (2, 4)]));
+        assert_eq!(among(&instance, SlotKind::Any, &ready), left(&[(0, 2), (1, 2), (2, 4)]));
     }
 
     #[test]
@@ -252,7 +256,7 @@ mod tests {
                 ..Draft::default()
             })
             .unwrap();
-            assert_eq!(among(&instance, Lane::Any, &left(&[(0, 9)])), left(&[(0, expected)]));
+            assert_eq!(among(&instance, SlotKind::Any, &left(&[(0, 9)])), left(&[(0, expected)]));
         }
     }
 
@@ -263,7 +267,7 @@ mod tests {
         let mut minima = Minima::default();
         let mut refresh = |state: &State| {
             let mut changed = Vec::new();
-            minima.refresh(&instance, state, Lane::Any, |phase| changed.push(phase.0));
+            minima.refresh(&instance, state, SlotKind::Any, |phase| changed.push(phase.0));
             (changed, [0, 1, 2].map(|p| minima.of(PhaseId(p))))
         };
         assert_eq!(refresh(&state), (vec![], [0, 0, 0]), "nothing has arrived");
@@ -284,6 +288,6 @@ mod tests {
         let mut state = State::new(instance.cluster(), 1.0);
         state.arrive(&instance, FlowId(2), Time::ZERO, &mut Vec::new());
         state.take(&instance, PhaseId(2), 1);
-        assert_eq!(effective(&instance, &state, Lane::Any), left(&[(2, 1)]));
+        assert_eq!(effective(&instance, &state, SlotKind::Any), left(&[(2, 1)]));
     }
 }

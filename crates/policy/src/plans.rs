@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::{Lane, PhaseId};
+use slackline_model::{PhaseId, SlotKind};
 
 use crate::policy::Style;
 use crate::{Driver, Engine};
@@ -27,10 +27,14 @@ impl Plans {
     /// Asks the driver. O(live phases + ranked · a decision).
     pub fn of<E: Engine + ?Sized>(driver: &Driver<'_, '_, E>) -> Self {
         let view = driver.view();
-        let lanes = view.instance.cluster().lanes();
-        let ready: Vec<PhaseId> = lanes.iter().flat_map(|&lane| view.state.ready(lane)).collect();
+        let slot_kinds = view.instance.cluster().slot_kinds();
+        let ready: Vec<PhaseId> =
+            slot_kinds.iter().flat_map(|&slot_kind| view.state.ready(slot_kind)).collect();
         let targets = ready.iter().filter_map(|&phase| Some((phase, driver.target(phase)?))).collect();
-        let ranking = lanes.iter().flat_map(|&lane: &Lane| driver.ranking(lane, RANKED_MAX)).collect();
+        let ranking = slot_kinds
+            .iter()
+            .flat_map(|&slot_kind: &SlotKind| driver.ranking(slot_kind, RANKED_MAX))
+            .collect();
         Self { style: Some(driver.policy().style()), targets, ranking, ready }
     }
 

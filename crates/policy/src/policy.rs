@@ -1,6 +1,6 @@
 //! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
 
-use slackline_model::{FlowId, Lane, MachineId, PhaseId, Time};
+use slackline_model::{FlowId, MachineId, PhaseId, SlotKind, Time};
 
 use crate::event::Event;
 use crate::view::View;
@@ -57,7 +57,7 @@ pub trait Policy {
     }
 
     /// The phase that should get the next free slot ([`Style::Priorities`] only), or `None` if no
-    /// phase of that lane, outside `ask.skip`, can run or is to run there: a policy may leave slots free, and is asked again
+    /// phase of that slot kind, outside `ask.skip`, can run or is to run there: a policy may leave slots free, and is asked again
     /// when something happens. A phase that is granted must be runnable ([`View::runnable`] above 0); the call is repeated
     /// while slots are free.
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
@@ -132,8 +132,8 @@ pub enum Action {
 /// A free slot asks for work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
-    /// The lane of the free slots.
-    pub lane: Lane,
+    /// The slot kind of the free slots.
+    pub slot_kind: SlotKind,
     /// The machine they are on; `None` if they are free all over the cluster.
     pub machine: Option<MachineId>,
     /// How many are free there. The fastest are taken first, as far as speeds are believed ([`crate::Held::classes`]);

@@ -6,17 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::{Lane, PhaseId};
+use slackline_model::{PhaseId, SlotKind};
 
 use crate::event::Event;
 use crate::grown::Grown;
 use crate::policy::Ask;
 use crate::view::View;
 
-/// Phases in the order of a key, then of their ids, one queue a lane.
+/// Phases in the order of a key, then of their ids, one queue a slot kind.
 #[derive(Clone, Debug)]
 pub struct ReadyQueue<K> {
-    lanes: [BTreeSet<(K, PhaseId)>; 2],
+    slot_kinds: [BTreeSet<(K, PhaseId)>; 2],
     /// Phases that were ready.
     known: Grown<PhaseId, Option<Known<K>>>,
     /// Early reduces that were barred from taking a slot when they came to the head.
@@ -33,7 +33,7 @@ struct Known<K> {
 
 impl<K> Default for ReadyQueue<K> {
     fn default() -> Self {
-        Self { lanes: [BTreeSet::new(), BTreeSet::new()], known: Grown::default(), barred: Vec::new() }
+        Self { slot_kinds: [BTreeSet::new(), BTreeSet::new()], known: Grown::default(), barred: Vec::new() }
     }
 }
 
@@ -73,8 +73,8 @@ impl<K: Ord + Copy> ReadyQueue<K> {
     /// phases. For policies whose order changes; events of the instant still go to
     /// [`ReadyQueue::update`].
     pub fn rekey(&mut self, view: &View<'_>, mut key: impl FnMut(PhaseId) -> K) {
-        for &lane in view.instance.cluster().lanes() {
-            for phase in view.state.ready(lane) {
+        for &slot_kind in view.instance.cluster().slot_kinds() {
+            for phase in view.state.ready(slot_kind) {
                 if self.known[phase].is_some()
                     && let Some(known) = &mut self.known[phase]
                 {
@@ -82,11 +82,11 @@ impl<K: Ord + Copy> ReadyQueue<K> {
                 }
             }
             // All at once: several times faster than one by one.
-            let queued = std::mem::take(&mut self.lanes[lane.index()]);
+            let queued = std::mem::take(&mut self.slot_kinds[slot_kind.index()]);
             let again = |(old, phase): (K, PhaseId)| {
                 (self.known[phase].as_ref().map_or(old, |known| known.key), phase)
             };
-            self.lanes[lane.index()] = queued.into_iter().map(again).collect();
+            self.slot_kinds[slot_kind.index()] = queued.into_iter().map(again).collect();
         }
     }
 
@@ -94,15 +94,15 @@ impl<K: Ord + Copy> ReadyQueue<K> {
     pub fn first(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
         let mut from = None;
         loop {
-            let lane = &self.lanes[ask.lane.index()];
+            let slot_kind = &self.slot_kinds[ask.slot_kind.index()];
             let &(key, phase) = match from {
-                None => lane.first()?,
+                None => slot_kind.first()?,
                 Some(passed) => {
-                    lane.range((std::ops::Bound::Excluded(passed), std::ops::Bound::Unbounded)).next()?
+                    slot_kind.range((std::ops::Bound::Excluded(passed), std::ops::Bound::Unbounded)).next()?
                 }
             };
             if view.runnable(phase) == 0 {
-                self.drop(phase, ask.lane, view);
+                self.drop(phase, ask.slot_kind, view);
             } else if ask.skip.contains(&phase) {
                 from = Some((key, phase));
             } else {
@@ -119,25 +119,25 @@ impl<K: Ord + Copy> ReadyQueue<K> {
             && let Some(known) = &mut self.known[phase]
         {
             known.is_queued = true;
-            self.lanes[view.instance.lane_of(phase).index()].insert((known.key, phase));
+            self.slot_kinds[view.instance.slot_kind_of(phase).index()].insert((known.key, phase));
         }
     }
 
     fn remove(&mut self, phase: PhaseId, view: &View<'_>) {
         if self.known[phase].is_some_and(|known| known.is_queued) {
-            self.take_out(phase, view.instance.lane_of(phase));
+            self.take_out(phase, view.instance.slot_kind_of(phase));
         }
     }
 
     /// Takes a queued phase out of the queue.
-    fn take_out(&mut self, phase: PhaseId, lane: Lane) {
+    fn take_out(&mut self, phase: PhaseId, slot_kind: SlotKind) {
         let known = self.known[phase].as_mut().expect("invariant: queued phases are known");
         known.is_queued = false;
-        self.lanes[lane.index()].remove(&(known.key, phase));
+        self.slot_kinds[slot_kind.index()].remove(&(known.key, phase));
     }
 
-    fn drop(&mut self, phase: PhaseId, lane: Lane, view: &View<'_>) {
-        self.take_out(phase, lane);
+    fn drop(&mut self, phase: PhaseId, slot_kind: SlotKind, view: &View<'_>) {
+        self.take_out(phase, slot_kind);
         if view.state.is_early(view.instance, phase) && view.phase(phase).unstarted() > 0 {
             self.barred.push(phase);
         }
@@ -187,7 +187,7 @@ mod tests {
             let Self { instance, state, estimates, queue, .. } = self;
             let skip: Vec<PhaseId> = skip.iter().copied().map(PhaseId).collect();
             let view = View { instance, state, estimates, held: Held::none(), now: Time::ZERO };
-            let ask = Ask { lane: Lane::Any, machine: None, slots: 1, skip: &skip };
+            let ask = Ask { slot_kind: SlotKind::Any, machine: None, slots: 1, skip: &skip };
             queue.first(&ask, &view).map(|phase| phase.0)
         }
 
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(bench.first(&[]), Some(1));
         bench.take(1, 1);
         assert_eq!(bench.first(&[]), Some(0), "one slot must be left to the maps");
-        bench.state.set_alive(Lane::Any, 3);
+        bench.state.set_alive(SlotKind::Any, 3);
         assert_eq!(bench.first(&[]), Some(0), "nothing was said");
         bench.tell(&[Event::Wake]);
         assert_eq!(bench.first(&[]), Some(1));

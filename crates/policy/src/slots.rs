@@ -3,7 +3,7 @@
 
 use slackline_model::SlotRange;
 
-/// A set of slots of one lane.
+/// A set of slots of one slot kind.
 ///
 /// `levels[0]` has one bit per slot; each further level has one bit for each word of the level below
 /// that is not zero. Space: 1 bit a slot and a 64th more.

@@ -1,6 +1,6 @@
 //! Where free slots are looked for: the places that the assignment layer and delay scheduling fill.
 
-use slackline_model::{Lane, MachineId, SlotRange};
+use slackline_model::{MachineId, SlotKind, SlotRange};
 
 use crate::ledger::Ledger;
 
@@ -16,32 +16,32 @@ pub(crate) enum Scope<'a> {
 /// Where slots are looked for: anywhere, or on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
-    pub(crate) lane: Lane,
+    pub(crate) slot_kind: SlotKind,
     pub(crate) machine: Option<(MachineId, SlotRange)>,
 }
 
 impl Spot {
-    /// The spot of `machine`, if it is up and has slots in `lane`.
-    pub(crate) fn of_machine(ledger: &Ledger, lane: Lane, machine: MachineId) -> Option<Self> {
+    /// The spot of `machine`, if it is up and has slots in `slot_kind`.
+    pub(crate) fn of_machine(ledger: &Ledger, slot_kind: SlotKind, machine: MachineId) -> Option<Self> {
         if ledger.is_down(machine) {
             return None;
         }
-        let range = ledger.instance.cluster().machine_slots(lane, machine)?;
-        Some(Self { lane, machine: Some((machine, range)) })
+        let range = ledger.instance.cluster().machine_slots(slot_kind, machine)?;
+        Some(Self { slot_kind, machine: Some((machine, range)) })
     }
 
     /// Free slots there.
     pub(crate) fn free(&self, ledger: &Ledger) -> u32 {
-        let free = &ledger.free[self.lane.index()];
+        let free = &ledger.free[self.slot_kind.index()];
         self.machine.map_or(free.len(), |(_, range)| free.count_in(range))
     }
 
     /// Takes `n` free slots there, the fastest first.
     pub(crate) fn take(&self, ledger: &mut Ledger, n: u32, out: &mut Vec<SlotRange>) {
         out.clear();
-        let free = &mut ledger.free[self.lane.index()];
+        let free = &mut ledger.free[self.slot_kind.index()];
         match self.machine {
-            None => ledger.fastest.take(self.lane, free, n, out),
+            None => ledger.fastest.take(self.slot_kind, free, n, out),
             Some((_, range)) => {
                 free.take_in(range, n, out);
             }

@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use slackline_model::instance::Phase;
-use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, PhaseKind, Table, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, PhaseId, PhaseKind, SlotKind, Table, Time};
 
 use crate::engine::Lengths;
 use crate::event::Event;
@@ -141,9 +141,9 @@ pub struct State {
     lengths: Lengths,
     /// Instant phases that became ready and are about to be done; empty between calls.
     passing: VecDeque<PhaseId>,
-    /// Ready phases with tasks left, by lane.
+    /// Ready phases with tasks left, by slot kind.
     ready: [BTreeSet<PhaseId>; 2],
-    /// Ready phases that something may be guaranteed to, by lane.
+    /// Ready phases that something may be guaranteed to, by slot kind.
     guaranteed: [BTreeSet<PhaseId>; 2],
     /// Ready reduce phases whose maps are not all done.
     early: BTreeSet<PhaseId>,
@@ -172,8 +172,8 @@ impl State {
     pub fn new(cluster: &Cluster, slowstart: f64) -> Self {
         assert!((0.0..=1.0).contains(&slowstart), "slow-start {slowstart} is not a fraction");
         let mut alive = [0; 2];
-        for &lane in cluster.lanes() {
-            alive[lane.index()] = cluster.slots(lane);
+        for &slot_kind in cluster.slot_kinds() {
+            alive[slot_kind.index()] = cluster.slots(slot_kind);
         }
         Self {
             phases: Table::new(),
@@ -241,13 +241,13 @@ impl State {
     }
 
     /// Ready phases that have tasks left (running ones included), in the order of their ids.
-    pub fn ready(&self, lane: Lane) -> impl Iterator<Item = PhaseId> + '_ {
-        self.ready[lane.index()].iter().copied()
+    pub fn ready(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
+        self.ready[slot_kind.index()].iter().copied()
     }
 
     /// The ready phases among them that something may be guaranteed to, by themselves or with their pool: few of many.
-    pub fn guaranteed(&self, lane: Lane) -> impl Iterator<Item = PhaseId> + '_ {
-        self.guaranteed[lane.index()].iter().copied()
+    pub fn guaranteed(&self, slot_kind: SlotKind) -> impl Iterator<Item = PhaseId> + '_ {
+        self.guaranteed[slot_kind.index()].iter().copied()
     }
 
     /// Whether a job is done.
@@ -281,14 +281,14 @@ impl State {
         self.hopeless
     }
 
-    /// Slots of `lane` on machines that are up and that no master of a job holds.
-    pub fn alive(&self, lane: Lane) -> u32 {
-        self.alive[lane.index()]
+    /// Slots of `slot_kind` on machines that are up and that no master of a job holds.
+    pub fn alive(&self, slot_kind: SlotKind) -> u32 {
+        self.alive[slot_kind.index()]
     }
 
-    /// Slots of `lane` held by reduces that wait for maps.
-    pub fn waiting(&self, lane: Lane) -> u32 {
-        self.waiting[lane.index()]
+    /// Slots of `slot_kind` held by reduces that wait for maps.
+    pub fn waiting(&self, slot_kind: SlotKind) -> u32 {
+        self.waiting[slot_kind.index()]
     }
 
     /// Task attempts that finished so far, lost ones included.
@@ -322,8 +322,8 @@ impl State {
             return room;
         }
         // One universal slot must stay free of waiting reduces, or the maps they wait for cannot run.
-        let lane = Lane::Any.index();
-        room.min(self.alive[lane].saturating_sub(1 + self.waiting[lane]))
+        let slot_kind = SlotKind::Any.index();
+        room.min(self.alive[slot_kind].saturating_sub(1 + self.waiting[slot_kind]))
     }
 
     /// Adds phases whose numbers changed since the last call, once or more each, to `to`, and, if the bar for them
@@ -477,19 +477,19 @@ impl State {
 
     /// Enters a phase in the lists of those that are ready.
     fn list(&mut self, instance: &Instance, phase: PhaseId) {
-        let lane = instance.lane_of(phase).index();
-        self.ready[lane].insert(phase);
+        let slot_kind = instance.slot_kind_of(phase).index();
+        self.ready[slot_kind].insert(phase);
         let has_pool = instance.flow(instance.flow_of(phase)).pool.is_some();
         if has_pool || instance.phase(phase).min_slots > 0 {
-            self.guaranteed[lane].insert(phase);
+            self.guaranteed[slot_kind].insert(phase);
         }
     }
 
     /// Takes a phase out of the lists of those that are ready.
     fn unlist(&mut self, instance: &Instance, phase: PhaseId) {
-        let lane = instance.lane_of(phase).index();
-        self.ready[lane].remove(&phase);
-        self.guaranteed[lane].remove(&phase);
+        let slot_kind = instance.slot_kind_of(phase).index();
+        self.ready[slot_kind].remove(&phase);
+        self.guaranteed[slot_kind].remove(&phase);
     }
 
     /// Takes up to `most` consecutive tasks to start, the lowest first; they then count as running.
@@ -526,7 +526,7 @@ impl State {
         state.running += take.count;
         if early {
             state.waiting += take.count;
-            self.waiting[instance.cluster().lane_of(info.kind).index()] += take.count;
+            self.waiting[instance.cluster().slot_kind_of(info.kind).index()] += take.count;
         }
         self.touched.push(phase);
     }
@@ -543,7 +543,7 @@ impl State {
         if early {
             // It had ended before map output was lost, and is heard of only now.
             state.waiting -= count;
-            self.waiting[instance.lane_of(phase).index()] -= count;
+            self.waiting[instance.slot_kind_of(phase).index()] -= count;
         }
         state.running -= count;
         state.done += count;
@@ -645,7 +645,7 @@ impl State {
     /// The waiting reduces of a phase compute from now on.
     pub(crate) fn release(&mut self, instance: &Instance, reduce: PhaseId) {
         let waiting = std::mem::take(&mut self.phases[reduce].waiting);
-        self.waiting[instance.lane_of(reduce).index()] -= waiting;
+        self.waiting[instance.slot_kind_of(reduce).index()] -= waiting;
     }
 
     /// The running reduces of a phase wait again, because map output was lost.
@@ -653,7 +653,7 @@ impl State {
         let state = &mut self.phases[reduce];
         let more = state.running - state.waiting;
         state.waiting += more;
-        self.waiting[instance.lane_of(reduce).index()] += more;
+        self.waiting[instance.slot_kind_of(reduce).index()] += more;
     }
 
     /// Running tasks were killed and must run again.
@@ -669,7 +669,7 @@ impl State {
         state.running -= tasks.count;
         if early {
             state.waiting -= tasks.count;
-            self.waiting[instance.lane_of(phase).index()] -= tasks.count;
+            self.waiting[instance.slot_kind_of(phase).index()] -= tasks.count;
         }
         self.again(phase, tasks, events);
     }
@@ -722,9 +722,9 @@ impl State {
         *started = Some(started.map_or(at, |before| before.min(at)));
     }
 
-    /// Slots of a lane went down or came up with their machine, or a master took or left one.
-    pub(crate) fn set_alive(&mut self, lane: Lane, slots: u32) {
-        self.alive[lane.index()] = slots;
+    /// Slots of a slot kind went down or came up with their machine, or a master took or left one.
+    pub(crate) fn set_alive(&mut self, slot_kind: SlotKind, slots: u32) {
+        self.alive[slot_kind.index()] = slots;
     }
 }
 

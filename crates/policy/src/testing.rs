@@ -194,7 +194,7 @@ pub(crate) fn launch(ledger: &mut Ledger, engine: &mut Scripted, phase: u32, mos
     let phase = PhaseId(phase);
     let taken = ledger.state.take(&ledger.instance, phase, most);
     let mut slots = Vec::new();
-    ledger.free[ledger.instance.lane_of(phase).index()].take_lowest(taken.count, &mut slots);
+    ledger.free[ledger.instance.slot_kind_of(phase).index()].take_lowest(taken.count, &mut slots);
     ledger.launch(engine, phase, taken, &slots);
     crate::audit::audit(ledger);
 }
@@ -264,7 +264,7 @@ impl Policy for Listed {
         let grants = self.order.iter().map(|&(phase, tasks)| Grant { phase: PhaseId(phase), tasks });
         let serves = |grant: &Grant| {
             view.state.knows(grant.phase)
-                && view.instance.lane_of(grant.phase) == ask.lane
+                && view.instance.slot_kind_of(grant.phase) == ask.slot_kind
                 && view.runnable(grant.phase) > 0
                 && !ask.skip.contains(&grant.phase)
         };

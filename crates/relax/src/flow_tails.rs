@@ -5,7 +5,7 @@
 //! as strong in the limit of fine slots; both are computed.
 
 use slackline_model::id::TiSlice;
-use slackline_model::{FlowId, Instance, Lane};
+use slackline_model::{FlowId, Instance, SlotKind};
 
 use crate::flow::{Grid, finish_cuts, just_after, special_points};
 use crate::minisum;
@@ -21,11 +21,12 @@ const SLOTS: usize = 400;
 /// A lower bound on the sum of costs: the transportation problem of slices and at most 400 slots, for each kind of slots
 /// and for all together, the largest of them.
 pub fn bound(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let of_lanes = |lanes: &[Lane]| {
-        let slices: Vec<&Slice> = slices.iter().filter(|slice| lanes.contains(&slice.lane)).collect();
-        of_slices(instance, slices, flows, minisum::capacity(instance.cluster(), lanes))
+    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
+        let slices: Vec<&Slice> =
+            slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)).collect();
+        of_slices(instance, slices, flows, minisum::capacity(instance.cluster(), slot_kinds))
     };
-    minisum::of_lane_sets(instance.cluster(), of_lanes)
+    minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
 /// The problem of some slices on machines of this capacity; flows that have none of them cost what they cost alone.

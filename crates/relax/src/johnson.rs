@@ -27,7 +27,7 @@
 use std::cmp::Ordering;
 use std::ops::Add;
 
-use slackline_model::{Instance, Lane, PhaseId};
+use slackline_model::{Instance, PhaseId, SlotKind};
 
 use crate::guard;
 use crate::paths::Paths;
@@ -77,12 +77,12 @@ pub fn fluid_bound(instance: &Instance, paths: &Paths) -> Option<f64> {
     if !cluster.is_typed() {
         return None;
     }
-    let time = |phase: Option<PhaseId>, lane: Lane| {
+    let time = |phase: Option<PhaseId>, slot_kind: SlotKind| {
         let work = phase.map_or(0.0, |p| paths.work[p]);
-        if work > 0.0 { work / cluster.capacity(lane) } else { 0.0 }
+        if work > 0.0 { work / cluster.capacity(slot_kind) } else { 0.0 }
     };
     let times: Vec<Stages<f64>> = (instance.jobs().iter())
-        .map(|job| [time(job.map, Lane::Map), time(job.reduce, Lane::Reduce)])
+        .map(|job| [time(job.map, SlotKind::Map), time(job.reduce, SlotKind::Reduce)])
         .collect();
     let fluid = makespan(&times, &order(&times));
     let first = instance.flows().iter().map(|flow| flow.release).min().unwrap_or_default().seconds();

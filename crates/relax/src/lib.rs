@@ -84,7 +84,7 @@ mod tests;
 pub mod transport;
 
 use slackline_model::id::TiSlice;
-use slackline_model::{Combine, FlowId, Instance, Lane, Metric};
+use slackline_model::{Combine, FlowId, Instance, Metric, SlotKind};
 
 pub use paths::Paths;
 pub use per_flow::{FlowBound, per_flow};
@@ -263,9 +263,9 @@ fn minisum_searches(
 /// FlowFlex's minimum-cost flow with the earliest completions as Q: for each kind of slots and for all together, the
 /// largest of them.
 fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let of_lanes = |lanes: &[Lane]| {
+    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
         let mut work = vec![0.0; flows.len()];
-        for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
+        for slice in slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)) {
             work[slice.flow.index()] += slice.work;
         }
         let supply = |id: FlowId| flow::Supply {
@@ -275,9 +275,9 @@ fn plain_flow(instance: &Instance, slices: &[tails::Slice], flows: &TiSlice<Flow
             cost: &instance.flow(id).cost,
         };
         let supplies: Vec<flow::Supply<'_>> = instance.flows().keys().map(supply).collect();
-        flow::solve(&supplies, minisum::capacity(instance.cluster(), lanes), FLOW_GRID).bound
+        flow::solve(&supplies, minisum::capacity(instance.cluster(), slot_kinds), FLOW_GRID).bound
     };
-    minisum::of_lane_sets(instance.cluster(), of_lanes)
+    minisum::of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
 /// The strongest of [`bounds`], for schedules of any form; at least 0 for objectives that cannot be negative.

@@ -1,9 +1,9 @@
 //! Bounds on sums of costs that grow in proportion to completion times.
 //!
-//! For a set of lanes of capacity P, seen as if any of its slots served all of its phases, let V_j be
+//! For a set of slot kinds of capacity P, seen as if any of its slots served all of its phases, let V_j be
 //! the work of flow j there and M_j the mean time at which it is done. Then for every schedule
 //!
-//! - Σ_S V_j M_j ≥ V(S)²/(2P): the lanes work at a rate of at most P;
+//! - Σ_S V_j M_j ≥ V(S)²/(2P): the slot kinds work at a rate of at most P;
 //! - C_j ≥ l_j, the earliest completion of [`per_flow`](mod@crate::per_flow);
 //! - C_j − M_j ≥ h_j, the mean tail of the flow's slices ([`tails::mean_tails`]), which is at least
 //!   max( Σ_i s_i (tail_i + s_i/(2δ_i)) / V_j, min_i tail_i + V_j/(2P) ): phase i does its s_i at a rate of at
@@ -11,11 +11,11 @@
 //!
 //! [`pb()`] minimises under the first three, [`pb_convex`] does so for convex costs by their tangents,
 //! [`wspt_release`] minimises Σ w_j M_j with release times, [`mean_busy`] joins that with the second.
-//! Each is computed for every lane and for all lanes together; their maximum is a bound. The sum over
-//! lanes is not: it would count a flow twice.
+//! Each is computed for every slot kind and for all slot kinds together; their maximum is a bound. The sum over
+//! slot kinds is not: it would count a flow twice.
 
 use slackline_model::id::{TiSlice, TiVec};
-use slackline_model::{Cluster, FlowId, Instance, Lane};
+use slackline_model::{Cluster, FlowId, Instance, SlotKind};
 
 use crate::convex;
 use crate::guard;
@@ -51,16 +51,16 @@ pub fn linear_part(
     costs.iter().any(|cost| cost.slope > 0.0).then_some(costs)
 }
 
-/// The bound of [`pb::solve`] for each set of lanes, the largest of them. O(n log n).
+/// The bound of [`pb::solve`] for each set of slot kinds, the largest of them. O(n log n).
 pub fn pb(
     instance: &Instance,
     slices: &[Slice],
     flows: &TiSlice<FlowId, FlowBound>,
     costs: &TiSlice<FlowId, LinearCost>,
 ) -> f64 {
-    let of_lanes = |lanes: &[Lane]| {
-        let capacity = capacity(instance.cluster(), lanes);
-        let shares = shares(instance, slices, lanes);
+    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
+        let capacity = capacity(instance.cluster(), slot_kinds);
+        let shares = shares(instance, slices, slot_kinds);
         let job = |(flow, share): (FlowId, &Share)| pb::Job {
             work: share.work,
             weight: costs[flow].slope,
@@ -70,10 +70,10 @@ pub fn pb(
         let jobs: Vec<pb::Job> = shares.iter_enumerated().map(job).collect();
         total(pb::solve(&jobs, capacity).value, jobs.len(), costs)
     };
-    of_lane_sets(instance.cluster(), of_lanes)
+    of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
-/// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of lanes; the largest
+/// Σ w_j (M_j + h_j) with the least Σ w_j M_j under release times, for each set of slot kinds; the largest
 /// of them (docs/math/dmrs.md A7 (b)). O(n log n).
 ///
 /// Preemptive WSPT on one machine of speed P minimises Σ w_j M_j. As w_j M_j is the sum of
@@ -84,16 +84,16 @@ pub fn wspt_release(
     flows: &TiSlice<FlowId, FlowBound>,
     costs: &TiSlice<FlowId, LinearCost>,
 ) -> f64 {
-    let of_lanes = |lanes: &[Lane]| {
-        let capacity = capacity(instance.cluster(), lanes);
-        let shares = shares(instance, slices, lanes);
+    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
+        let capacity = capacity(instance.cluster(), slot_kinds);
+        let shares = shares(instance, slices, slot_kinds);
         let mut value = 0.0;
         for (flow, share) in shares.iter_enumerated() {
             let fixed = if share.work > 0.0 { share.tail } else { flows[flow].earliest };
             value += costs[flow].slope * fixed;
         }
         let (mut items, mut ratios) = (Vec::new(), Vec::new());
-        for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
+        for slice in slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)) {
             // Flows of slope 0 come last in the order and add nothing.
             if costs[slice.flow].slope > 0.0 {
                 let release = flows[slice.flow].release + slice.head;
@@ -111,7 +111,7 @@ pub fn wspt_release(
         );
         total(value, terms, costs)
     };
-    of_lane_sets(instance.cluster(), of_lanes)
+    of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
 /// Σ slope · C plus the intercepts, lowered by the rounding of `terms` numbers of that magnitude.
@@ -121,16 +121,19 @@ fn total(sloped: f64, terms: usize, costs: &TiSlice<FlowId, LinearCost>) -> f64 
     sloped + intercepts - guard::margin(magnitude, terms + costs.len())
 }
 
-/// The largest of what holds for each lane that has slots, and for the lanes of a typed cluster together.
-pub(crate) fn of_lane_sets(cluster: &Cluster, of_lanes: impl Fn(&[Lane]) -> f64) -> f64 {
-    let lanes = cluster.lanes();
-    let single = lanes.chunks(1).filter(|lane| cluster.slots(lane[0]) > 0);
-    single.chain((lanes.len() > 1).then_some(lanes)).map(of_lanes).fold(f64::NEG_INFINITY, f64::max)
+/// The largest of what holds for each slot kind that has slots, and for the slot kinds of a typed cluster together.
+pub(crate) fn of_slot_kind_sets(cluster: &Cluster, of_slot_kinds: impl Fn(&[SlotKind]) -> f64) -> f64 {
+    let slot_kinds = cluster.slot_kinds();
+    let single = slot_kinds.chunks(1).filter(|slot_kind| cluster.slots(slot_kind[0]) > 0);
+    single
+        .chain((slot_kinds.len() > 1).then_some(slot_kinds))
+        .map(of_slot_kinds)
+        .fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Seconds of work at speed 1 that some lanes do in a second.
-pub(crate) fn capacity(cluster: &Cluster, lanes: &[Lane]) -> f64 {
-    lanes.iter().map(|&lane| cluster.capacity(lane)).sum()
+/// Seconds of work at speed 1 that some slot kinds do in a second.
+pub(crate) fn capacity(cluster: &Cluster, slot_kinds: &[SlotKind]) -> f64 {
+    slot_kinds.iter().map(|&slot_kind| cluster.capacity(slot_kind)).sum()
 }
 
 /// Most evaluations of one flow or slice by the ascents of [`pb_convex`] and [`mean_busy`].
@@ -138,12 +141,12 @@ const EVALUATIONS: usize = 300_000;
 /// Steps of the ascent of [`mean_busy`], which begins near its end.
 const MEAN_BUSY_STEPS: usize = 100;
 
-/// The bound of [`convex::bound`] with the closed-form program for each set of lanes, the largest of them.
+/// The bound of [`convex::bound`] with the closed-form program for each set of slot kinds, the largest of them.
 /// O(n log n) per step.
 pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let of_lanes = |lanes: &[Lane]| {
-        let shares = shares(instance, slices, lanes);
-        let capacity = capacity(instance.cluster(), lanes);
+    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
+        let shares = shares(instance, slices, slot_kinds);
+        let capacity = capacity(instance.cluster(), slot_kinds);
         let job = |(id, share): (FlowId, &Share)| pb::Job {
             work: share.work,
             weight: 0.0,
@@ -159,19 +162,19 @@ pub fn pb_convex(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
             pb::solve(&jobs, capacity)
         })
     };
-    of_lane_sets(instance.cluster(), of_lanes)
+    of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
 /// The bound of [`convex::bound`] with preemptive WSPT under heads, that of [`wspt_release`], for each set of
-/// lanes, the largest of them: heads, mean tails and earliest completions together, for linear and other
+/// slot kinds, the largest of them: heads, mean tails and earliest completions together, for linear and other
 /// convex costs. O(n log n) per step for n slices.
 ///
 /// It is at least `wspt-release`, with which it begins, and `pb` in the limit of the ascent.
 pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, FlowBound>) -> f64 {
-    let of_lanes = |lanes: &[Lane]| {
-        let shares = shares(instance, slices, lanes);
-        let capacity = capacity(instance.cluster(), lanes);
-        let own: Vec<&Slice> = slices.iter().filter(|slice| lanes.contains(&slice.lane)).collect();
+    let of_slot_kinds = |slot_kinds: &[SlotKind]| {
+        let shares = shares(instance, slices, slot_kinds);
+        let capacity = capacity(instance.cluster(), slot_kinds);
+        let own: Vec<&Slice> = slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)).collect();
         let item = |s: &&Slice| Item { release: flows[s.flow].release + s.head, length: s.work / capacity };
         let mut machine = FastMachine::new(own.iter().map(item).collect());
         let steps = (EVALUATIONS / own.len().max(1)).min(MEAN_BUSY_STEPS);
@@ -194,7 +197,7 @@ pub fn mean_busy(instance: &Instance, slices: &[Slice], flows: &TiSlice<FlowId, 
             pb::Solution { completion, value }
         })
     };
-    of_lane_sets(instance.cluster(), of_lanes)
+    of_slot_kind_sets(instance.cluster(), of_slot_kinds)
 }
 
 fn costs<'a>(instance: &'a Instance, flows: &TiSlice<FlowId, FlowBound>) -> Vec<convex::Flow<'a>> {
@@ -208,7 +211,7 @@ fn horizon(flows: &TiSlice<FlowId, FlowBound>, shares: &TiSlice<FlowId, Share>, 
         + shares.iter().map(|s| s.work).sum::<f64>() / capacity
 }
 
-/// What a flow has to do in a set of lanes.
+/// What a flow has to do in a set of slot kinds.
 #[derive(Clone, Copy)]
 struct Share {
     /// V: work in slot-seconds.
@@ -217,10 +220,10 @@ struct Share {
     tail: f64,
 }
 
-fn shares(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVec<FlowId, Share> {
-    let tails = tails::mean_tails(instance, slices, lanes);
+fn shares(instance: &Instance, slices: &[Slice], slot_kinds: &[SlotKind]) -> TiVec<FlowId, Share> {
+    let tails = tails::mean_tails(instance, slices, slot_kinds);
     let mut shares: TiVec<FlowId, Share> = tails.into_iter().map(|tail| Share { work: 0.0, tail }).collect();
-    for slice in slices.iter().filter(|slice| lanes.contains(&slice.lane)) {
+    for slice in slices.iter().filter(|slice| slot_kinds.contains(&slice.slot_kind)) {
         shares[slice.flow].work += slice.work;
     }
     shares

@@ -2,13 +2,13 @@
 //!
 //! A *head* is the least time from a flow's release to the start of work of a phase, a *tail* the
 //! least time from the end of that work to the flow's completion: longest paths over the phases of
-//! the flow, each as short as its cap on the fastest slots of its lane makes it (docs/math/flowflex.md B7), and on
+//! the flow, each as short as its cap on the fastest slots of its kind makes it (docs/math/flowflex.md B7), and on
 //! machines of mixed speed no shorter than its longest task on the fastest slot.
 
 use slackline_model::id::TiVec;
 use slackline_model::instance::{Amount, Phase};
 use slackline_model::tasks::Tasks;
-use slackline_model::{Cluster, Instance, JobId, Lane, PhaseId, Span};
+use slackline_model::{Cluster, Instance, JobId, PhaseId, SlotKind, Span};
 
 /// Work, shortest durations, head and tail of every phase, in (slot-)seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +32,15 @@ impl Paths {
     /// Longest paths of all flows. O(phases · machine groups + tasks runs + edges).
     pub fn of(instance: &Instance) -> Self {
         let cluster = instance.cluster();
-        let speeds = [Lane::Map, Lane::Reduce].map(|lane| speeds(cluster, lane));
+        let speeds = [SlotKind::Map, SlotKind::Reduce].map(|slot_kind| speeds(cluster, slot_kind));
         let work: TiVec<PhaseId, f64> = instance
             .phases()
             .iter()
-            .map(|phase| effective_work(phase, &speeds[cluster.lane_of(phase.kind).index()]))
+            .map(|phase| effective_work(phase, &speeds[cluster.slot_kind_of(phase.kind).index()]))
             .collect();
         let duration = instance.phases().iter_enumerated().map(|(id, phase)| {
-            let lane = cluster.lane_of(phase.kind);
-            work[id] / cluster.fastest(lane, phase.cap)
+            let slot_kind = cluster.slot_kind_of(phase.kind);
+            work[id] / cluster.fastest(slot_kind, phase.cap)
         });
         let duration: TiVec<PhaseId, f64> = duration.collect();
         // On machines of one speed there are plans too, in which work is divided at will.
@@ -88,7 +88,7 @@ fn tails(instance: &Instance, elapsed: &TiVec<PhaseId, f64>) -> TiVec<PhaseId, f
 /// Seconds of the longest task of a phase on the fastest slot, as it is or rounded to whole microseconds, whichever
 /// is less; 0 of work that is not cut into tasks.
 fn longest_task(cluster: &Cluster, phase: &Phase) -> f64 {
-    let fastest = cluster.fastest(cluster.lane_of(phase.kind), 1);
+    let fastest = cluster.fastest(cluster.slot_kind_of(phase.kind), 1);
     let seconds =
         |longest: Span| longest.at_speed_nearest(fastest).seconds().min(longest.seconds() / fastest);
     phase.tasks().map_or(0.0, |tasks| seconds(tasks.longest()))
@@ -98,8 +98,8 @@ fn longest_task(cluster: &Cluster, phase: &Phase) -> f64 {
 /// that is not cut into tasks. The work of a task is done half as long before it ends, in the mean.
 pub(crate) fn mean_task(cluster: &Cluster, phase: &Phase) -> f64 {
     let Some(tasks) = phase.tasks() else { return 0.0 };
-    let (lane, mut work, mut weighted) = (cluster.lane_of(phase.kind), 0.0, 0.0);
-    let (fastest, speeds) = (cluster.fastest(lane, 1), speeds(cluster, lane));
+    let (slot_kind, mut work, mut weighted) = (cluster.slot_kind_of(phase.kind), 0.0, 0.0);
+    let (fastest, speeds) = (cluster.fastest(slot_kind, 1), speeds(cluster, slot_kind));
     for run in tasks.runs() {
         let of_run = least_work(run.span, &speeds) * f64::from(run.count);
         let least = run.span.at_speed_nearest(fastest).seconds().min(run.span.seconds() / fastest);
@@ -108,13 +108,13 @@ pub(crate) fn mean_task(cluster: &Cluster, phase: &Phase) -> f64 {
     if work > 0.0 { weighted / work } else { 0.0 }
 }
 
-/// The distinct speeds of the slots of a lane, ascending. (`Lane::Map` stands for the universal lane
+/// The distinct speeds of the slots of a kind, ascending. (`SlotKind::Map` stands for universal slots
 /// too: they share an index.)
-fn speeds(cluster: &Cluster, lane: Lane) -> Vec<f64> {
+fn speeds(cluster: &Cluster, slot_kind: SlotKind) -> Vec<f64> {
     let mut list = Vec::new();
     let mut slot = 0;
-    while slot < cluster.slots(lane) {
-        let (speed, next) = cluster.speed_of(lane, slot);
+    while slot < cluster.slots(slot_kind) {
+        let (speed, next) = cluster.speed_of(slot_kind, slot);
         list.push(speed);
         slot = next;
     }

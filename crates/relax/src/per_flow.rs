@@ -15,11 +15,11 @@ pub struct FlowBound {
     /// Seconds of its longest chain of phases, each at its cap on the fastest slots, and on machines of mixed speed
     /// no shorter than its longest task.
     pub critical_path: f64,
-    /// Seconds of its squashed area: its work in each lane over the lane's capacity, by
-    /// [`slackline_model::Lane::index`].
+    /// Seconds of its squashed area: its work in each slot kind over the slot kind's capacity, by
+    /// [`slackline_model::SlotKind::index`].
     pub areas: [f64; 2],
     /// Instant (seconds after the start of the workload) before which it cannot complete: its release
-    /// plus the largest of the critical path, the areas, and for each lane Jackson's bound on heads,
+    /// plus the largest of the critical path, the areas, and for each slot kind Jackson's bound on heads,
     /// work and tails (Q2 of docs/math/flowflex.md B7). Lowered by the rounding margin of the crate.
     pub earliest: f64,
     /// Number of phases: how many numbers went into the sums.
@@ -53,24 +53,24 @@ pub(crate) fn with_paths(instance: &Instance, paths: &Paths) -> TiVec<FlowId, Fl
 
 fn of_flow(instance: &Instance, paths: &Paths, id: FlowId) -> FlowBound {
     let flow = instance.flow(id);
-    let mut per_lane: [Vec<PhaseId>; 2] = [Vec::new(), Vec::new()];
+    let mut per_slot_kind: [Vec<PhaseId>; 2] = [Vec::new(), Vec::new()];
     let (mut critical_path, mut terms) = (0f64, 0);
     for job in flow.jobs() {
         for phase in instance.job(job).phases() {
             critical_path = critical_path.max(paths.head[phase] + paths.elapsed[phase] + paths.tail[phase]);
-            per_lane[instance.lane_of(phase).index()].push(phase);
+            per_slot_kind[instance.slot_kind_of(phase).index()].push(phase);
             terms += 1;
         }
     }
     let mut bound =
         FlowBound { release: flow.release.seconds(), critical_path, areas: [0.0; 2], earliest: 0.0, terms };
     let mut alone = critical_path;
-    for &lane in instance.cluster().lanes() {
-        let phases = &per_lane[lane.index()];
+    for &slot_kind in instance.cluster().slot_kinds() {
+        let phases = &per_slot_kind[slot_kind.index()];
         if !phases.is_empty() {
-            let capacity = instance.cluster().capacity(lane);
+            let capacity = instance.cluster().capacity(slot_kind);
             let work: f64 = phases.iter().map(|&p| paths.work[p]).sum();
-            bound.areas[lane.index()] = work / capacity;
+            bound.areas[slot_kind.index()] = work / capacity;
             alone = alone.max(work / capacity).max(jackson(paths, phases, capacity));
         }
     }

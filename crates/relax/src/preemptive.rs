@@ -1,7 +1,7 @@
-//! One fast machine with preemption and release times: the relaxation of a whole lane to a single
+//! One fast machine with preemption and release times: the relaxation of a whole slot kind to a single
 //! slot as fast as all of its slots together.
 //!
-//! Whatever a lane does in an interval, the fast machine can do too, so what the fast machine cannot
+//! Whatever a slot kind does in an interval, the fast machine can do too, so what the fast machine cannot
 //! do by a deadline no schedule can. The best preemptive schedule of one machine is greedy: at every
 //! instant the available item of the smallest key. With due dates as keys (EDF) it minimises maximum
 //! lateness, with negative tails it is Jackson's preemptive schedule, with negative Smith ratios

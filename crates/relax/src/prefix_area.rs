@@ -2,7 +2,7 @@
 //!
 //! If no cost is to exceed a level L, flow j must complete by D_j(L), the latest instant that costs at
 //! most L. Work of phase i of flow j must then be done between r_j + head_i and D_j(L) − tail_i, and
-//! what a lane cannot do so on one machine as fast as all its slots, no schedule can: if EDF on that
+//! what a slot kind cannot do so on one machine as fast as all its slots, no schedule can: if EDF on that
 //! machine misses a deadline, every schedule costs more than L. The largest such L is found by
 //! bisection; for step costs among their levels, which is exact.
 //!
@@ -91,15 +91,15 @@ struct Probe {
     cost: f64,
 }
 
-/// The fast machine of a lane with the flow and tail of each of its items.
-struct LaneMachine {
+/// The fast machine of a slot kind with the flow and tail of each of its items.
+struct SlotKindMachine {
     machine: FastMachine,
     of: Vec<(FlowId, f64)>,
 }
 
-/// The work of one lane, and whose it is, with what must follow it.
+/// The work of one slot kind, and whose it is, with what must follow it.
 #[derive(Default)]
-struct LaneItems {
+struct SlotKindItems {
     items: Vec<Item>,
     of: Vec<(FlowId, f64)>,
 }
@@ -107,29 +107,29 @@ struct LaneItems {
 struct Search<'a> {
     instance: &'a Instance,
     flows: &'a TiSlice<FlowId, FlowBound>,
-    lanes: Vec<LaneMachine>,
+    slot_kinds: Vec<SlotKindMachine>,
     latest: TiVec<FlowId, f64>,
     completion: TiVec<FlowId, f64>,
 }
 
 impl<'a> Search<'a> {
     fn new(instance: &'a Instance, slices: &[Slice], flows: &'a TiSlice<FlowId, FlowBound>) -> Self {
-        let mut lists = [LaneItems::default(), LaneItems::default()];
+        let mut lists = [SlotKindItems::default(), SlotKindItems::default()];
         let cluster = instance.cluster();
         // Phases without work constrain only the critical path, which is in `earliest`.
         for slice in slices {
-            let LaneItems { items, of } = &mut lists[slice.lane.index()];
+            let SlotKindItems { items, of } = &mut lists[slice.slot_kind.index()];
             let release = flows[slice.flow].release + slice.head;
-            items.push(Item { release, length: slice.work / cluster.capacity(slice.lane) });
+            items.push(Item { release, length: slice.work / cluster.capacity(slice.slot_kind) });
             of.push((slice.flow, slice.tail));
         }
-        let lanes = lists
+        let slot_kinds = lists
             .into_iter()
-            .map(|LaneItems { items, of }| LaneMachine { machine: FastMachine::new(items), of });
+            .map(|SlotKindItems { items, of }| SlotKindMachine { machine: FastMachine::new(items), of });
         Self {
             instance,
             flows,
-            lanes: lanes.collect(),
+            slot_kinds: slot_kinds.collect(),
             latest: vec![0.0; flows.len()].into(),
             completion: vec![0.0; flows.len()].into(),
         }
@@ -151,8 +151,8 @@ impl<'a> Search<'a> {
             *completion = bound.earliest;
         }
         let mut feasible = true;
-        let Self { lanes, latest, completion, .. } = self;
-        for LaneMachine { machine, of } in lanes {
+        let Self { slot_kinds, latest, completion, .. } = self;
+        for SlotKindMachine { machine, of } in slot_kinds {
             let due = |item: usize| latest[of[item].0] - of[item].1;
             machine.run(due, |piece| {
                 if piece.done {

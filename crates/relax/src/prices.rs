@@ -148,12 +148,12 @@ fn horizon(instance: &Instance, paths: &Paths, flows: &TiSlice<FlowId, FlowBound
     order.sort_by(|&a, &b| flows[a].release.total_cmp(&flows[b].release));
     let earliest = flows.iter().map(|flow| flow.earliest).fold(0.0, f64::max);
     let mut end = earliest;
-    for &lane in cluster.lanes() {
+    for &slot_kind in cluster.slot_kinds() {
         let mut busy = 0.0;
         for &flow in &order {
-            let phases = instance.flow(flow).phases().filter(|&p| instance.lane_of(p) == lane);
+            let phases = instance.flow(flow).phases().filter(|&p| instance.slot_kind_of(p) == slot_kind);
             let work: f64 = phases.map(|p| paths.work[p]).sum();
-            busy = f64::max(busy, flows[flow].release) + work / cluster.capacity(lane);
+            busy = f64::max(busy, flows[flow].release) + work / cluster.capacity(slot_kind);
         }
         end = f64::max(end, busy);
     }
@@ -258,7 +258,7 @@ impl Ascent {
         Some(size)
     }
 
-    /// Goes on with these kinds of slots: those of a lane at a price in proportion to their speed.
+    /// Goes on with these kinds of slots: those of a slot kind at a price in proportion to their speed.
     fn spread(&mut self, kinds: &[Kind]) -> Option<()> {
         let Best { prices, rate, .. } = self.best.take()?;
         let of = |kind: &Kind| {

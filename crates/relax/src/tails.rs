@@ -8,7 +8,7 @@
 //! had, infinitely many are the work that *must* be done by an instant.
 
 use slackline_model::id::{TiSlice, TiVec};
-use slackline_model::{FlowId, Instance, Lane};
+use slackline_model::{FlowId, Instance, SlotKind};
 
 use crate::guard;
 use crate::paths::{Paths, mean_task};
@@ -23,8 +23,8 @@ const SLICES: usize = 4000;
 pub struct Slice {
     /// The flow it belongs to.
     pub flow: FlowId,
-    /// The lane that does it.
-    pub lane: Lane,
+    /// The slot kind that does it.
+    pub slot_kind: SlotKind,
     /// Seconds from the release of the flow before which none of it is done.
     pub head: f64,
     /// Seconds before the completion of the flow by which all of it is done.
@@ -53,7 +53,7 @@ pub fn slices(instance: &Instance, paths: &Paths, most: usize) -> Vec<Slice> {
             let share = |k: usize| k as f64 / n as f64 * paths.duration[id];
             slices.push(Slice {
                 flow: instance.flow_of(id),
-                lane: instance.lane_of(id),
+                slot_kind: instance.slot_kind_of(id),
                 head: paths.head[id] + share(k),
                 tail: paths.tail[id] + share(n - k - 1),
                 seconds: paths.duration[id] / n as f64,
@@ -66,17 +66,17 @@ pub fn slices(instance: &Instance, paths: &Paths, most: usize) -> Vec<Slice> {
 }
 
 /// The same bounds with earliest completions raised to those of the slices: Jackson's preemptive schedule
-/// of each flow on each lane. O(n log n) for n slices.
+/// of each flow on each slot kind. O(n log n) for n slices.
 pub fn strengthened(
     instance: &Instance,
     slices: &[Slice],
     flows: &TiSlice<FlowId, FlowBound>,
 ) -> TiVec<FlowId, FlowBound> {
     let mut flows = flows.to_vec();
-    for &lane in instance.cluster().lanes() {
-        let capacity = instance.cluster().capacity(lane);
+    for &slot_kind in instance.cluster().slot_kinds() {
+        let capacity = instance.cluster().capacity(slot_kind);
         for own in slices.chunk_by(|a, b| a.flow == b.flow) {
-            let own: Vec<&Slice> = own.iter().filter(|s| s.lane == lane).collect();
+            let own: Vec<&Slice> = own.iter().filter(|s| s.slot_kind == slot_kind).collect();
             if own.is_empty() {
                 continue;
             }
@@ -91,17 +91,17 @@ pub fn strengthened(
     flows
 }
 
-/// The least mean time from the work of each flow in `lanes` to the flow's completion; 0 without work.
+/// The least mean time from the work of each flow in `slot_kinds` to the flow's completion; 0 without work.
 ///
-/// Seen from the completion backwards, a slice comes no earlier than its tail, and the lanes do no more
+/// Seen from the completion backwards, a slice comes no earlier than its tail, and the slot kinds do no more
 /// than their capacity: what a machine does that begins every slice as soon as it may cannot be beaten. Nor
 /// can the mean of the slices by themselves, each at its own rate, or of tasks that each run on the fastest slot; the larger
 /// of the two holds.
-pub fn mean_tails(instance: &Instance, slices: &[Slice], lanes: &[Lane]) -> TiVec<FlowId, f64> {
+pub fn mean_tails(instance: &Instance, slices: &[Slice], slot_kinds: &[SlotKind]) -> TiVec<FlowId, f64> {
     let mut means: TiVec<FlowId, f64> = vec![0.0; instance.flows().len()].into();
-    let capacity: f64 = lanes.iter().map(|&lane| instance.cluster().capacity(lane)).sum();
+    let capacity: f64 = slot_kinds.iter().map(|&slot_kind| instance.cluster().capacity(slot_kind)).sum();
     for own in slices.chunk_by(|a, b| a.flow == b.flow) {
-        let own: Vec<&Slice> = own.iter().filter(|s| lanes.contains(&s.lane)).collect();
+        let own: Vec<&Slice> = own.iter().filter(|s| slot_kinds.contains(&s.slot_kind)).collect();
         let item = |s: &&Slice| Item { release: s.tail, length: s.work / capacity };
         let (mut weighted, mut length) = (0.0, 0.0);
         let mut machine = FastMachine::new(own.iter().map(item).collect());

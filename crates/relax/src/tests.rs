@@ -64,7 +64,7 @@ fn step_costs_snap_to_a_level() {
 }
 
 #[test]
-fn typed_lanes_count_separately_and_together() {
+fn typed_slot_kinds_count_separately_and_together() {
     let job = |maps: u32, reduces: u32| JobDraft {
         reduce: Some(TasksDraft::Uniform { tasks: reduces, seconds: 1.0 }.into()),
         ..one_phase(maps, 1.0)
@@ -183,7 +183,7 @@ fn on_mixed_speeds_tasks_are_done_half_their_length_before_the_end() {
         let draft = Draft { machines, flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() };
         let instance = Instance::new(&draft).unwrap();
         let slices = super::tails::slices(&instance, &super::Paths::of(&instance), 8);
-        super::tails::mean_tails(&instance, &slices, instance.cluster().lanes()).raw[0]
+        super::tails::mean_tails(&instance, &slices, instance.cluster().slot_kinds()).raw[0]
     };
     assert!((early(4.0) - (16.0 * 1.0 + 1.0 / 16.0) / 17.0).abs() < 1e-9, "{}", early(4.0));
     assert!((early(8.0) - 17.0 / 16.0 / 2.0).abs() < 1e-9, "work is divided where all machines are alike");

@@ -125,7 +125,7 @@ fn list_schedule(instance: &Instance, order: &[usize]) -> Vec<f64> {
     let cluster = instance.cluster();
     let n = instance.phases().len();
     let mut busy: Vec<Vec<bool>> =
-        cluster.lanes().iter().map(|&l| vec![false; cluster.slots(l) as usize]).collect();
+        cluster.slot_kinds().iter().map(|&l| vec![false; cluster.slots(l) as usize]).collect();
     let (mut next, mut running, mut finished) = (vec![0u32; n], vec![0u32; n], vec![0u32; n]);
     let mut done = vec![false; n];
     let mut ends: Vec<(u64, usize, usize, usize)> = Vec::new();
@@ -136,29 +136,29 @@ fn list_schedule(instance: &Instance, order: &[usize]) -> Vec<f64> {
             let id = PhaseId::from(k);
             let phase = instance.phase(id);
             let tasks = phase.tasks().unwrap();
-            let lane = instance.lane_of(id);
+            let slot_kind = instance.slot_kind_of(id);
             if instance.flow(instance.flow_of(id)).release.0 > now || done[k] || !ready(instance, id, &done) {
                 continue;
             }
             while next[k] < tasks.count() && running[k] < phase.cap {
-                // The fastest free slot of the lane.
-                let free = busy[lane.index()].iter().enumerate().filter(|(_, b)| !**b).map(|(s, _)| s);
-                let speed = |s: &usize| cluster.speed_of(lane, *s as u32).0;
+                // The fastest free slot of the kind.
+                let free = busy[slot_kind.index()].iter().enumerate().filter(|(_, b)| !**b).map(|(s, _)| s);
+                let speed = |s: &usize| cluster.speed_of(slot_kind, *s as u32).0;
                 let Some(slot) = free.max_by(|a, b| speed(a).total_cmp(&speed(b))) else {
                     break;
                 };
-                busy[lane.index()][slot] = true;
+                busy[slot_kind.index()][slot] = true;
                 let span = tasks.run_at(next[k]).0.at_speed_nearest(speed(&slot));
-                ends.push((now + span.0, k, lane.index(), slot));
+                ends.push((now + span.0, k, slot_kind.index(), slot));
                 next[k] += 1;
                 running[k] += 1;
             }
         }
         let releases = instance.flows().iter().map(|f| f.release.0).filter(|&r| r > now);
         now = ends.iter().map(|e| e.0).chain(releases).min().expect("something happens");
-        ends.retain(|&(end, k, lane, slot)| {
+        ends.retain(|&(end, k, slot_kind, slot)| {
             if end == now {
-                busy[lane][slot] = false;
+                busy[slot_kind][slot] = false;
                 running[k] -= 1;
                 finished[k] += 1;
                 if finished[k] == instance.phase(PhaseId::from(k)).tasks().unwrap().count() {
@@ -184,8 +184,8 @@ fn malleable_schedule(instance: &Instance, order: &[usize]) -> Vec<f64> {
     let mut now = 0.0;
     while done.contains(&false) {
         let mut free = [0u32; 2];
-        for &lane in cluster.lanes() {
-            free[lane.index()] = cluster.slots(lane);
+        for &slot_kind in cluster.slot_kinds() {
+            free[slot_kind.index()] = cluster.slots(slot_kind);
         }
         let mut held = vec![0u32; left.len()];
         let mut step = f64::INFINITY;
@@ -193,7 +193,7 @@ fn malleable_schedule(instance: &Instance, order: &[usize]) -> Vec<f64> {
             let id = PhaseId::from(k);
             let released = instance.flow(instance.flow_of(id)).release.seconds() <= now;
             if released && !done[k] && ready(instance, id, &done) {
-                let free = &mut free[instance.lane_of(id).index()];
+                let free = &mut free[instance.slot_kind_of(id).index()];
                 held[k] = instance.phase(id).cap.min(*free);
                 *free -= held[k];
                 if held[k] > 0 {

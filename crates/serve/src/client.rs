@@ -394,9 +394,22 @@ impl Client {
                 let Some(tls) = &self.tls else { return spoken(stream).await };
                 let name = ServerName::try_from(host.clone()).map_err(|error| error.to_string())?;
                 let stream = TlsConnector::from(tls.clone()).connect(name, stream).await;
-                spoken(stream.map_err(words)?).await
+                spoken(stream.map_err(|error| secret_words(&error, &self.server.host()))?).await
             }
         }
+    }
+}
+
+/// Why no secret connection came about with a host. One that does not speak TLS answers with something that is none.
+fn secret_words(error: &std::io::Error, host: &str) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<tokio_rustls::rustls::Error>());
+    match inner {
+        Some(tokio_rustls::rustls::Error::InvalidMessage(_)) => {
+            format!(
+                "found an answer that is not encrypted, expected TLS: if it listens without, it is http://{host}"
+            )
+        }
+        _ => error.to_string(),
     }
 }
 
@@ -457,6 +470,22 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_does_not_speak_tls_is_told_from_who_is_away() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let service = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+            // What the client says is waited for: bytes that nobody has read would break the connection.
+            let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
+        });
+        let mut client = Client::new(Server::parse(&format!("https://{host}")).unwrap()).unwrap();
+        let error = client.get::<Event>("/x").unwrap_err().to_string();
+        assert!(error.ends_with(&format!("it is http://{host}")), "{error}");
+        service.join().unwrap();
+    }
 
     #[test]
     fn servers_are_sockets_directories_and_addresses() {

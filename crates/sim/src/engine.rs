@@ -7,7 +7,7 @@ use slackline_model::instance::Arrival;
 use slackline_model::random;
 use slackline_model::tasks::Tasks;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, MachineId, PhaseId, Profile, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, JobId, MachineId, PhaseId, Profile, SlotKind, Span, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{
     Batch, Capabilities, Faults, Lengths, MasterOrder, Masters, Offers, Order, Report, RowId, Second, Start,
@@ -285,7 +285,7 @@ impl<'a> Sim<'a> {
     fn leave(&mut self, tracked: &Tracked, is_done: bool) {
         let Some(seconds) = &mut self.seconds else { return };
         let spot = tracked.spot;
-        seconds.leave(spot.lane, spot.slot);
+        seconds.leave(spot.slot_kind, spot.slot);
         if is_done {
             let next = seconds.finish(spot, Span(tracked.startup.0 + tracked.duration.0), self.now);
             self.look_at(spot.job, next);
@@ -325,7 +325,7 @@ impl<'a> Sim<'a> {
     fn leave_master(&mut self, job: JobId) -> Option<MachineId> {
         let (slot, machine) = self.master_on.remove(&job)?;
         if let Some(seconds) = &mut self.seconds {
-            seconds.leave(Lane::Any, slot);
+            seconds.leave(SlotKind::Any, slot);
         }
         Some(machine)
     }
@@ -454,10 +454,10 @@ impl<'a> Sim<'a> {
     /// The master of a job holds a slot, if it does not already.
     fn hold_for_master(&mut self, job: JobId, slot: Option<u32>, live: &Instance) {
         let Some(slot) = slot.filter(|_| !self.master_on.contains_key(&job)) else { return };
-        let (machine, _) = live.cluster().machine_of(Lane::Any, slot);
+        let (machine, _) = live.cluster().machine_of(SlotKind::Any, slot);
         self.master_on.insert(job, (slot, machine));
         if let Some(seconds) = &mut self.seconds {
-            seconds.take(Lane::Any, slot);
+            seconds.take(SlotKind::Any, slot);
         }
         if let Some(heartbeats) = &mut self.heartbeats {
             heartbeats.started(machine, 1);
@@ -475,11 +475,11 @@ impl<'a> Sim<'a> {
     fn duration(&self, start: &Start<'_>, live: &Instance) -> Span {
         let tasks = live.phase(start.phase).tasks().expect("invariant: flows are cut before they arrive");
         let (span, _) = tasks.run_at(start.first);
-        let (lane, slot) = (live.lane_of(start.phase), start.places[0].first);
-        let (speed, _) = live.cluster().speed_of(lane, slot);
+        let (slot_kind, slot) = (live.slot_kind_of(start.phase), start.places[0].first);
+        let (speed, _) = live.cluster().speed_of(slot_kind, slot);
         let mut exact = span.at_speed_nearest(speed);
         if let Some((starts, _)) = &self.starts {
-            let (machine, _) = live.cluster().machine_of(lane, slot);
+            let (machine, _) = live.cluster().machine_of(slot_kind, slot);
             let far = starts.far(live, (start.phase, start.first), machine);
             let factor = far * starts.factor((start.phase, start.first, start.attempt));
             exact = Span::from_seconds_nearest((exact.seconds() * factor).min(SECONDS_MAX));
@@ -551,8 +551,8 @@ impl Engine for Sim<'_> {
         let ends = (!start.held).then(|| (start.since + startup + duration).max(self.now));
         let mut report = ends;
         if start.held || self.tracks_all() {
-            let (lane, slot) = (live.lane_of(start.phase), start.places[0].first);
-            let (machine, _) = live.cluster().machine_of(lane, slot);
+            let (slot_kind, slot) = (live.slot_kind_of(start.phase), start.places[0].first);
+            let (machine, _) = live.cluster().machine_of(slot_kind, slot);
             if let Some(heartbeats) = &mut self.heartbeats {
                 heartbeats.started(machine, start.count);
             }
@@ -560,7 +560,7 @@ impl Engine for Sim<'_> {
             report = ends.map(|(_, reported)| reported);
             let info = live.phase(start.phase);
             let (slots, started) = (start.count, start.since);
-            let spot = Spot { job: info.job, phase: start.phase, task: start.first, lane, slot };
+            let spot = Spot { job: info.job, phase: start.phase, task: start.first, slot_kind, slot };
             let tracked = Tracked { started, startup, duration, ends, machine, slots, spot };
             if self.machines_may_go {
                 self.due.entry(start.phase).or_insert_with(|| info.tasks().map_or(0, Tasks::count));

@@ -25,7 +25,7 @@ pub(crate) struct Heartbeats {
     /// How many machines there were at first: they share the interval.
     n_first: u32,
     slots: Vec<u32>,
-    /// Free slots, both lanes together; 0 while down.
+    /// Free slots, both slot kinds together; 0 while down.
     free: Vec<u32>,
     pulse: Vec<Pulse>,
     quiet: Vec<MachineId>,
@@ -36,7 +36,7 @@ impl Heartbeats {
     pub(crate) fn new(cluster: &Cluster, interval: Span) -> Self {
         let machines = (0..cluster.n_machines()).map(MachineId);
         let count =
-            |m| cluster.lanes().iter().filter_map(|&l| cluster.machine_slots(l, m)).map(|r| r.len).sum();
+            |m| cluster.slot_kinds().iter().filter_map(|&l| cluster.machine_slots(l, m)).map(|r| r.len).sum();
         let slots: Vec<u32> = machines.clone().map(count).collect();
         let pulse = vec![Pulse::Quiet; slots.len()];
         let is_down = vec![false; slots.len()];

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use slackline_model::profile::Between;
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::tasks::Tasks;
-use slackline_model::{Cluster, Instance, JobId, Lane, MachineId, PhaseId, Profile, Seed, Span, Time};
+use slackline_model::{Cluster, Instance, JobId, MachineId, PhaseId, Profile, Seed, SlotKind, Span, Time};
 use slackline_policy::engine::Masters;
 
 /// The starts of one simulation. Each draws from a stream of its own, so that none moves another.
@@ -23,14 +23,14 @@ impl Starts {
     /// If masters hold slots and the cluster has typed slots, or fewer than two.
     pub(crate) fn new(profile: Profile, seed: Seed, cluster: &Cluster) -> Self {
         let starts = Self { profile, seed, up: BTreeMap::new() };
-        let is_possible = !cluster.is_typed() && cluster.slots(Lane::Any) > 1;
+        let is_possible = !cluster.is_typed() && cluster.slots(SlotKind::Any) > 1;
         assert!(starts.profile.am_share() == 0.0 || is_possible, "slots for masters and tasks");
         starts
     }
 
     /// What the driver has to know of masters on that cluster. One may always start, and a slot is always left.
     pub(crate) fn masters(&self, cluster: &Cluster) -> Masters {
-        let (share, slots) = (self.profile.am_share(), cluster.slots(Lane::Any));
+        let (share, slots) = (self.profile.am_share(), cluster.slots(SlotKind::Any));
         let most = (share > 0.0).then(|| ((share * f64::from(slots)) as u32).clamp(1, slots - 1));
         Masters { most, linger: self.profile.am_linger() }
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::profile::Speculation;
-use slackline_model::{Cluster, JobId, Lane, MachineId, PhaseId, Span, Time};
+use slackline_model::{Cluster, JobId, MachineId, PhaseId, SlotKind, Span, Time};
 use slackline_policy::engine::RowId;
 
 /// What a simulation knows of an attempt.
@@ -38,7 +38,7 @@ pub(crate) struct Spot {
     pub(crate) job: JobId,
     pub(crate) phase: PhaseId,
     pub(crate) task: u32,
-    pub(crate) lane: Lane,
+    pub(crate) slot_kind: SlotKind,
     pub(crate) slot: u32,
 }
 
@@ -65,7 +65,7 @@ impl Task {
 #[derive(Clone, Debug)]
 struct Phase {
     total: u32,
-    lane: Lane,
+    slot_kind: SlotKind,
     /// How many of its tasks ended and were reported, and what they took in all, in microseconds.
     ended: (u64, u64),
     running: BTreeMap<u32, Task>,
@@ -89,7 +89,7 @@ pub(crate) type Wanted = Vec<(RowId, u32)>;
 pub(crate) struct Seconds {
     rules: Speculation,
     jobs: BTreeMap<JobId, Job>,
-    /// Free slots of each lane, and the machine of each slot.
+    /// Free slots of each slot kind, and the machine of each slot.
     free: [BTreeSet<u32>; 2],
     machines: [Vec<MachineId>; 2],
 }
@@ -97,22 +97,22 @@ pub(crate) struct Seconds {
 impl Seconds {
     pub(crate) fn new(rules: Speculation, cluster: &Cluster) -> Self {
         let (mut free, mut machines) = ([const { BTreeSet::new() }; 2], [const { Vec::new() }; 2]);
-        for &lane in cluster.lanes() {
-            free[lane.index()] = (0..cluster.slots(lane)).collect();
-            machines[lane.index()] =
-                (0..cluster.slots(lane)).map(|slot| cluster.machine_of(lane, slot).0).collect();
+        for &slot_kind in cluster.slot_kinds() {
+            free[slot_kind.index()] = (0..cluster.slots(slot_kind)).collect();
+            machines[slot_kind.index()] =
+                (0..cluster.slots(slot_kind)).map(|slot| cluster.machine_of(slot_kind, slot).0).collect();
         }
         Self { rules, jobs: BTreeMap::new(), free, machines }
     }
 
     /// A slot is taken.
-    pub(crate) fn take(&mut self, lane: Lane, slot: u32) {
-        self.free[lane.index()].remove(&slot);
+    pub(crate) fn take(&mut self, slot_kind: SlotKind, slot: u32) {
+        self.free[slot_kind.index()].remove(&slot);
     }
 
     /// A slot came free.
-    pub(crate) fn leave(&mut self, lane: Lane, slot: u32) {
-        self.free[lane.index()].insert(slot);
+    pub(crate) fn leave(&mut self, slot_kind: SlotKind, slot: u32) {
+        self.free[slot_kind.index()].insert(slot);
     }
 
     /// The master of a job is up, and looks from now on.
@@ -127,10 +127,10 @@ impl Seconds {
 
     /// An attempt starts; the phase has `total` tasks. Returns when its master is to look, unless that is known.
     pub(crate) fn start(&mut self, spot: Spot, attempt: Attempt, total: u32, now: Time) -> Option<Time> {
-        let Spot { job, phase, task, lane, slot } = spot;
-        self.take(lane, slot);
+        let Spot { job, phase, task, slot_kind, slot } = spot;
+        self.take(slot_kind, slot);
         let phases = &mut self.jobs.entry(job).or_default().phases;
-        let empty = || Phase { total, lane, ended: (0, 0), running: BTreeMap::new() };
+        let empty = || Phase { total, slot_kind, ended: (0, 0), running: BTreeMap::new() };
         let running = &mut phases.entry(phase).or_insert_with(empty).running;
         match running.get_mut(&task) {
             Some(first) => first.second = Some(attempt),
@@ -192,12 +192,12 @@ impl Seconds {
             let Some(row) = seen.slowest.filter(|_| seen.twins < seen.allowed(phase, &self.rules)) else {
                 continue;
             };
-            let lane = phase.lane.index();
+            let slot_kind = phase.slot_kind.index();
             let is_left = |slot: &&u32| {
-                is_idle(self.machines[lane][**slot as usize]) && !taken.contains(&(lane, **slot))
+                is_idle(self.machines[slot_kind][**slot as usize]) && !taken.contains(&(slot_kind, **slot))
             };
-            if let Some(&slot) = self.free[lane].iter().find(is_left) {
-                taken.push((lane, slot));
+            if let Some(&slot) = self.free[slot_kind].iter().find(is_left) {
+                taken.push((slot_kind, slot));
                 wanted.push((row, slot));
             }
         }

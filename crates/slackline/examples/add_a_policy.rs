@@ -37,7 +37,7 @@ impl Policy for ShortestFirst {
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let can_run = |phase: &PhaseId| view.runnable(*phase) > 0 && !ask.skip.contains(phase);
         let left = |phase: &PhaseId| Self::work_left(view.instance.flow_of(*phase), view);
-        let ready = view.state.ready(ask.lane).filter(can_run);
+        let ready = view.state.ready(ask.slot_kind).filter(can_run);
         let shortest = ready.min_by(|a, b| left(a).total_cmp(&left(b)).then(a.cmp(b)));
         shortest.map(|phase| Grant { phase, tasks: u32::MAX })
     }

@@ -23,7 +23,7 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowStatus, Outcome, TaskRow};
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
-pub use deadline::{Deadline, LaneNeed, Verdict};
+pub use deadline::{Deadline, SlotKindNeed, Verdict};
 use held::{Extent, Held, Rows};
 pub use phase::{Blocked, Blocker, PhaseStory, Waits};
 
@@ -387,11 +387,11 @@ fn losses(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<Jo
         if !matches!(row.outcome, Outcome::Killed | Outcome::Lost) {
             continue;
         }
-        let lane = instance.lane_of(row.phase);
+        let slot_kind = instance.slot_kind_of(row.phase);
         // What cannot be on any machine is the judge's business.
         let slots = schedule.tasks.places(row).iter().flat_map(|range| range.first..range.end());
-        for slot in slots.filter(|&slot| slot < cluster.slots(lane)) {
-            let (machine, _) = cluster.machine_of(lane, slot);
+        for slot in slots.filter(|&slot| slot < cluster.slots(slot_kind)) {
+            let (machine, _) = cluster.machine_of(slot_kind, slot);
             let loss = machines.entry(machine).or_insert(Loss { machine, stopped: 0, lost: 0 });
             match row.outcome {
                 Outcome::Lost => loss.lost += 1,

@@ -20,7 +20,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use slackline_model::schedule::{NewRow, Origin};
-use slackline_model::{Instance, Lane, Schedule};
+use slackline_model::{Instance, Schedule, SlotKind};
 use slackline_trace::{ScheduleLine, read_schedule_lines};
 
 use crate::import::{ImportError, ScheduleDocument};
@@ -103,31 +103,31 @@ fn origin(schedule: &Schedule) -> Origin {
     }
 }
 
-/// Numbers for all slots of a cluster: those of its lanes one after the other.
+/// Numbers for all slots of a cluster: those of its slot kinds one after the other.
 #[derive(Clone, Debug, Default)]
 struct SlotNumbers {
-    lanes: Vec<(Lane, u64)>,
+    slot_kinds: Vec<(SlotKind, u64)>,
 }
 
 impl SlotNumbers {
     /// From `first` on.
     fn new(instance: &Instance, first: u64) -> Self {
         let mut next = first;
-        let mut lanes = Vec::new();
-        for &lane in instance.cluster().lanes() {
-            lanes.push((lane, next));
-            next += u64::from(instance.cluster().slot_numbers(lane));
+        let mut slot_kinds = Vec::new();
+        for &slot_kind in instance.cluster().slot_kinds() {
+            slot_kinds.push((slot_kind, next));
+            next += u64::from(instance.cluster().slot_numbers(slot_kind));
         }
-        Self { lanes }
+        Self { slot_kinds }
     }
 
-    /// The number of a slot of a lane.
-    fn of(&self, lane: Lane, slot: u32) -> u64 {
+    /// The number of a slot of a kind.
+    fn of(&self, slot_kind: SlotKind, slot: u32) -> u64 {
         let (_, first) = self
-            .lanes
+            .slot_kinds
             .iter()
-            .find(|(of, _)| *of == lane)
-            .expect("invariant: rows are on lanes of the cluster");
+            .find(|(of, _)| *of == slot_kind)
+            .expect("invariant: rows are on slot kinds of the cluster");
         first + u64::from(slot)
     }
 }

@@ -1,24 +1,24 @@
 //! How much work arrives for each slot: whether a cluster can keep up with a workload at all.
 
-use slackline_model::{Cluster, FlowId, Instance, Lane, Time, Work};
+use slackline_model::{Cluster, FlowId, Instance, SlotKind, Time, Work};
 
-/// The load that a workload offers to the slots of one lane.
+/// The load that a workload offers to the slots of one slot kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// The lane.
-    pub lane: Lane,
-    /// Slots of the lane.
+    /// The slot kind.
+    pub slot_kind: SlotKind,
+    /// Slots of the slot kind.
     pub slots: u32,
-    /// Work for the lane in slot-seconds.
+    /// Work for the slot kind in slot-seconds.
     pub work: f64,
-    /// Work that arrives a second over what the lane can do in a second; `None` of a burst, where it says nothing.
+    /// Work that arrives a second over what the slot kind can do in a second; `None` of a burst, where it says nothing.
     pub offered: Option<f64>,
-    /// Whether more than the lane can do has arrived by the time of the last release, without what arrives then: flows
+    /// Whether more than the slot kind can do has arrived by the time of the last release, without what arrives then: flows
     /// then pile up, however the last ones are placed.
     pub is_too_much: bool,
 }
 
-/// The load of each lane: its work over its capacity times the time from the first to the last release.
+/// The load of each slot kind: its work over its capacity times the time from the first to the last release.
 ///
 /// Flows are a burst, and not a stream with a rate, if that time is shorter than one of them takes alone on average:
 /// then the ratio grows without limit the closer they come together, and says nothing of what the cluster can bear.
@@ -62,30 +62,30 @@ impl Tally {
             self.work_at_last = [Work::ZERO; 2];
         }
         for id in flow.phases() {
-            let (phase, lane) = (instance.phase(id), instance.lane_of(id).index());
+            let (phase, slot_kind) = (instance.phase(id), instance.slot_kind_of(id).index());
             self.tasks += phase.tasks().map_or(0, |tasks| u64::from(tasks.count()));
-            self.work[lane] += phase.work();
+            self.work[slot_kind] += phase.work();
             if flow.release == self.last {
-                self.work_at_last[lane] += phase.work();
+                self.work_at_last[slot_kind] += phase.work();
             }
         }
     }
 
-    /// The load of each lane; see [`offered`].
+    /// The load of each slot kind; see [`offered`].
     pub fn offered(&self, cluster: &Cluster) -> Vec<Load> {
         let window = self.last.since(self.first.unwrap_or_default()).seconds();
         let alone = self.alone / self.flows as f64;
         let is_stream = window > 0.0 && window >= alone;
-        let load = |&lane: &Lane| {
-            let capacity = cluster.capacity(lane) * window;
-            let (work, at_last) = (self.work[lane.index()], self.work_at_last[lane.index()]);
+        let load = |&slot_kind: &SlotKind| {
+            let capacity = cluster.capacity(slot_kind) * window;
+            let (work, at_last) = (self.work[slot_kind.index()], self.work_at_last[slot_kind.index()]);
             let before_last = Work(work.0 - at_last.0).slot_seconds();
             let work = work.slot_seconds();
             let offered = is_stream.then(|| work / capacity).filter(|load| load.is_finite());
             let is_too_much = is_stream && before_last > capacity;
-            Load { lane, slots: cluster.slots(lane), work, offered, is_too_much }
+            Load { slot_kind, slots: cluster.slots(slot_kind), work, offered, is_too_much }
         };
-        cluster.lanes().iter().map(load).collect()
+        cluster.slot_kinds().iter().map(load).collect()
     }
 }
 

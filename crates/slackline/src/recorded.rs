@@ -20,7 +20,7 @@ use slackline_model::draft::{AttemptDraft, MachineDraft};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
 use slackline_model::{
-    Cluster, Draft, FlowId, Instance, JobId, Lane, MachineId, PhaseId, Schedule, SlotRange, Span, Time,
+    Cluster, Draft, FlowId, Instance, JobId, MachineId, PhaseId, Schedule, SlotKind, SlotRange, Span, Time,
 };
 use slackline_policy::{Action, Event, Policy, Style, View};
 
@@ -284,7 +284,7 @@ fn machines(attempts: &[Attempt<'_>]) -> Vec<MachineDraft> {
 
 /// Each attempt on a slot of its machine, with the costs of `priced`; `None` if a machine is not there or its slots are taken.
 fn placed(own: Instance, priced: &Instance, attempts: &[Attempt<'_>]) -> Option<(Instance, TaskRows)> {
-    let mut free = BTreeMap::<(MachineId, Lane), Free>::new();
+    let mut free = BTreeMap::<(MachineId, SlotKind), Free>::new();
     let mut rows = TaskRows::new();
     let cluster: &Cluster = own.cluster();
     let mut machines = BTreeMap::<&str, MachineId>::new();
@@ -296,12 +296,12 @@ fn placed(own: Instance, priced: &Instance, attempts: &[Attempt<'_>]) -> Option<
             machines.insert(attempt.machine, machine);
             machine
         };
-        let lane = own.lane_of(attempt.phase);
+        let slot_kind = own.slot_kind_of(attempt.phase);
         let all = || {
-            let slots = cluster.machine_slots(lane, machine).map(|slots| slots.first..slots.end());
+            let slots = cluster.machine_slots(slot_kind, machine).map(|slots| slots.first..slots.end());
             Free(slots.into_iter().flatten().map(|slot| Reverse((Time::ZERO, slot))).collect())
         };
-        let slot = free.entry((machine, lane)).or_insert_with(all).take(attempt.start, attempt.end)?;
+        let slot = free.entry((machine, slot_kind)).or_insert_with(all).take(attempt.start, attempt.end)?;
         let Attempt { phase, task: first, start, end, outcome, number: attempt, .. } = *attempt;
         let row = NewRow { phase, first, count: 1, start, end, startup: Span::ZERO, attempt, outcome };
         rows.push(row, &[SlotRange { first: slot, len: 1 }]);

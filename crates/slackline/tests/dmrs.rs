@@ -12,7 +12,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase, PhaseDraft, TasksDraft};
 use slackline_model::schedule::{Clock, FlowRow, FlowStatus, Outcome};
 use slackline_model::{
-    Combine, Draft, History, Instance, Lane, MachineId, Metric, Objective, PhaseId, Schedule, Seed, Span,
+    Combine, Draft, History, Instance, MachineId, Metric, Objective, PhaseId, Schedule, Seed, SlotKind, Span,
     Time,
 };
 use slackline_trace::generate;
@@ -270,9 +270,9 @@ fn machines(
 ) -> Vec<((PhaseId, u32), MachineId)> {
     let mut found = Vec::new();
     for row in rows.rows().iter().filter(|row| ends(row)) {
-        let lane: Lane = instance.lane_of(row.phase);
+        let slot_kind: SlotKind = instance.slot_kind_of(row.phase);
         let slots = rows.places(row).iter().flat_map(|range| range.first..range.first + range.len);
-        let on = slots.map(|slot| instance.cluster().machine_of(lane, slot).0);
+        let on = slots.map(|slot| instance.cluster().machine_of(slot_kind, slot).0);
         found.extend((row.first..).map(|task| (row.phase, task)).zip(on));
     }
     found.sort_unstable();

@@ -12,13 +12,13 @@
 use std::collections::BTreeMap;
 
 use slackline_model::time::MICROS;
-use slackline_model::{Combine, Instance, Lane, PhaseId, PhaseKind};
+use slackline_model::{Combine, Instance, PhaseId, PhaseKind, SlotKind};
 
 /// Most states remembered before the search is abandoned.
 const STATES_MAX: usize = 400_000;
 /// Counters of a state.
 const COUNTERS_MAX: usize = 40;
-/// Lanes times speeds.
+/// Slot kinds times speeds.
 const KINDS_MAX: usize = 4;
 
 /// Equal tasks of one phase.
@@ -48,10 +48,10 @@ impl Way {
     }
 }
 
-/// Slots of one lane and speed.
+/// Slots of one slot kind and speed.
 #[derive(Clone, Copy)]
 struct Kind {
-    lane: Lane,
+    slot_kind: SlotKind,
     speed: f64,
     slots: u32,
 }
@@ -94,19 +94,19 @@ pub fn brute(instance: &Instance) -> Option<f64> {
     Some(cost)
 }
 
-/// The slots of an instance by lane and speed.
+/// The slots of an instance by slot kind and speed.
 fn kinds(instance: &Instance) -> Vec<Kind> {
     let cluster = instance.cluster();
     let mut kinds: Vec<Kind> = Vec::new();
-    for &lane in cluster.lanes() {
+    for &slot_kind in cluster.slot_kinds() {
         let mut slot = 0;
-        while slot < cluster.slots(lane) {
-            let (speed, next) = cluster.speed_of(lane, slot);
+        while slot < cluster.slots(slot_kind) {
+            let (speed, next) = cluster.speed_of(slot_kind, slot);
             let slots = next - slot;
             slot = next;
-            match kinds.iter_mut().find(|kind| kind.lane == lane && kind.speed == speed) {
+            match kinds.iter_mut().find(|kind| kind.slot_kind == slot_kind && kind.speed == speed) {
                 Some(kind) => kind.slots += slots,
-                None => kinds.push(Kind { lane, speed, slots }),
+                None => kinds.push(Kind { slot_kind, speed, slots }),
             }
         }
     }
@@ -140,8 +140,9 @@ impl<'a> Search<'a> {
                 let count = u8::try_from(count).ok()?;
                 let (at, first, of_count) = (bits.len(), ways.len(), u8::BITS - count.leading_zeros());
                 bits.push(of_count);
-                let lane = instance.lane_of(phase);
-                for (kind, slots) in kinds.iter().enumerate().filter(|(_, kind)| kind.lane == lane) {
+                let slot_kind = instance.slot_kind_of(phase);
+                for (kind, slots) in kinds.iter().enumerate().filter(|(_, kind)| kind.slot_kind == slot_kind)
+                {
                     let seconds = whole(span.at_speed_nearest(slots.speed).0)?;
                     let seconds = usize::try_from(seconds).ok().filter(|s| (1..=20).contains(s))?;
                     ways.push(Way { class: classes.len(), kind, seconds, at: bits.len() });

@@ -9,7 +9,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, Draft, FlowDraft, Weights};
 use slackline_model::schedule::{FlowStatus, Outcome};
 use slackline_model::{
-    Combine, FlowId, Instance, JobId, Lane, Metric, Objective, PhaseId, PhaseKind, Schedule,
+    Combine, FlowId, Instance, JobId, Metric, Objective, PhaseId, PhaseKind, Schedule, SlotKind,
 };
 
 /// One attempt of one task.
@@ -212,7 +212,12 @@ pub fn metrics(instance: &Instance, schedule: &Schedule) -> BTreeMap<&'static st
 }
 
 fn n_slots(instance: &Instance) -> f64 {
-    instance.cluster().lanes().iter().map(|&lane: &Lane| f64::from(instance.cluster().slots(lane))).sum()
+    instance
+        .cluster()
+        .slot_kinds()
+        .iter()
+        .map(|&slot_kind: &SlotKind| f64::from(instance.cluster().slots(slot_kind)))
+        .sum()
 }
 
 /// Busy slot-seconds if every attempt counts: a reduce is busy from the end of the last map of its job.

@@ -2,7 +2,7 @@
 //!
 //! A list scheduler task by task, in whole microseconds, that does what the driver, the assignment layer and the simulator
 //! do under a policy of priorities: at each instant all batches that end there end, what follows becomes ready, and then
-//! each lane's free slots go to the first phase in the order that can use them, as many as it can and wants, the fastest
+//! each slot kind's free slots go to the first phase in the order that can use them, as many as it can and wants, the fastest
 //! first. Equal tasks that start together are one batch, so that its cost is that of batches and not of tasks: O(log) each.
 //! Nothing is allocated after the first rollout of a size.
 //!
@@ -20,7 +20,7 @@ use slackline_model::{FlowId, PhaseId, Span, Time};
 use slackline_policy::View;
 
 use super::positions::Positions;
-use super::snapshot::{Arrival, End, FlowNow, JobNow, Now, PhaseNow, Snapshot, Wait, lanes};
+use super::snapshot::{Arrival, End, FlowNow, JobNow, Now, PhaseNow, Snapshot, Wait, slot_kinds};
 use super::template::Template;
 use crate::machines::{Faster, ahead, claim, willing};
 
@@ -53,7 +53,7 @@ pub struct Evaluator {
     /// The place in front of each phase of a flow that has a limit, and how many such places there are.
     front: Vec<u32>,
     behind: usize,
-    /// Places of ready phases that have tasks to start, by lane.
+    /// Places of ready phases that have tasks to start, by slot kind.
     ready: [Positions; 2],
     /// Batches that end at this instant.
     due: Vec<End>,
@@ -137,7 +137,7 @@ impl Evaluator {
         self.snapshot.template(flow, &self.by_flow[self.range_of(flow as u32)])
     }
 
-    /// Keeps a share `rho` of each lane from tasks longer than `theta`.
+    /// Keeps a share `rho` of each slot kind from tasks longer than `theta`.
     pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
         self.snapshot.reserve(theta, rho);
     }
@@ -284,8 +284,8 @@ impl Evaluator {
                 self.keep_point(time);
             }
             instants += 1;
-            for lane in lanes(self.snapshot.universal) {
-                self.fill(lane.index(), time);
+            for slot_kind in slot_kinds(self.snapshot.universal) {
+                self.fill(slot_kind.index(), time);
             }
             let Some(next) = self.next_instant() else { break };
             time = next;
@@ -364,11 +364,11 @@ impl Evaluator {
     fn go_first(&mut self, flow: u32) {
         // The places in front are in the order of limits.
         for &phase in &self.by_flow[self.range_of(flow)] {
-            let lane = usize::from(self.snapshot.phases[phase as usize].lane);
+            let slot_kind = usize::from(self.snapshot.phases[phase as usize].slot_kind);
             let (old, new) = (self.place[phase as usize], self.front[phase as usize]);
             self.place[phase as usize] = new;
-            if self.ready[lane].remove(old as usize) {
-                self.ready[lane].insert(new as usize);
+            if self.ready[slot_kind].remove(old as usize) {
+                self.ready[slot_kind].insert(new as usize);
             }
         }
     }
@@ -402,7 +402,7 @@ impl Evaluator {
             place[phase as usize] = k as u32;
             let PhaseNow { is_ready, unstarted, .. } = now.phases[phase as usize];
             if is_ready && unstarted > 0 {
-                ready[usize::from(snapshot.phases[phase as usize].lane)].insert(k);
+                ready[usize::from(snapshot.phases[phase as usize].slot_kind)].insert(k);
             }
         }
         if let Some(time) = point.map(|point| point.time) {
@@ -414,23 +414,24 @@ impl Evaluator {
         time
     }
 
-    /// Gives out the free slots of a lane.
-    fn fill(&mut self, lane: usize, time: Time) {
-        let mut free: u32 = self.now.free[lane].iter().sum();
-        let is_mixed = self.snapshot.classes[lane].len() > 1;
+    /// Gives out the free slots of a kind.
+    fn fill(&mut self, slot_kind: usize, time: Time) {
+        let mut free: u32 = self.now.free[slot_kind].iter().sum();
+        let is_mixed = self.snapshot.classes[slot_kind].len() > 1;
         let (mut from, mut claims) = (0, 0);
         while free > 0 {
-            let Some(place) = self.ready[lane].next(from) else { return };
+            let Some(place) = self.ready[slot_kind].next(from) else { return };
             let phase = self.at[place];
             if self.memory.is_recording {
                 let flow = self.snapshot.jobs[self.snapshot.phases[phase as usize].job as usize].flow;
                 let offered = &mut self.memory.offered[flow as usize];
                 *offered = time.min(*offered);
             }
-            let room = self.room(phase, lane);
+            let room = self.room(phase, slot_kind);
             let mut count = room.min(free);
             while count > 0 {
-                let n = if is_mixed { count.min(self.willing(phase, lane, time, claims)) } else { count };
+                let n =
+                    if is_mixed { count.min(self.willing(phase, slot_kind, time, claims)) } else { count };
                 if n == 0 {
                     let unstarted = self.now.phases[phase as usize].unstarted;
                     claims += claim(unstarted, self.snapshot.phases[phase as usize].mean);
@@ -442,31 +443,31 @@ impl Evaluator {
             // Barred reduces stay, as the bar may move; who is at its cap comes back when a task ends.
             let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
             if unstarted == 0 || running >= self.snapshot.phases[phase as usize].cap {
-                self.ready[lane].remove(place);
+                self.ready[slot_kind].remove(place);
             }
             from = place + 1;
         }
     }
 
     /// How many tasks of a ready phase may start.
-    fn room(&self, phase: u32, lane: usize) -> u32 {
+    fn room(&self, phase: u32, slot_kind: usize) -> u32 {
         let PhaseNow { unstarted, running, .. } = self.now.phases[phase as usize];
         let fixed = &self.snapshot.phases[phase as usize];
         let mut room = unstarted.min(fixed.cap.saturating_sub(running));
         if fixed.is_long && !self.goes_first(phase) {
-            room = room.min(self.snapshot.long_max[lane].saturating_sub(self.now.long[lane]));
+            room = room.min(self.snapshot.long_max[slot_kind].saturating_sub(self.now.long[slot_kind]));
         }
         if self.snapshot.universal && self.is_early(phase) {
             // One slot must stay free of waiting reduces, or the maps they wait for cannot run.
-            return room.min(self.snapshot.alive[lane].saturating_sub(1 + self.now.waiting[lane]));
+            return room.min(self.snapshot.alive[slot_kind].saturating_sub(1 + self.now.waiting[slot_kind]));
         }
         room
     }
 
     /// How many tasks of a phase want the fastest slots that are free while others wait for faster ones with that much
     /// work, as [`crate::machines`] says.
-    fn willing(&self, phase: u32, lane: usize, time: Time, claims: u128) -> u32 {
-        let (classes, free) = (&self.snapshot.classes[lane], &self.now.free[lane]);
+    fn willing(&self, phase: u32, slot_kind: usize, time: Time, claims: u128) -> u32 {
+        let (classes, free) = (&self.snapshot.classes[slot_kind], &self.now.free[slot_kind]);
         let Some(at) = free.iter().position(|&free| free > 0) else { return 0 };
         let (rest, free) = (self.now.phases[phase as usize].unstarted, free[at]);
         if at == 0 || self.is_early(phase) {
@@ -484,7 +485,8 @@ impl Evaluator {
             return free;
         }
         let is_faster = |end: &End| {
-            usize::from(self.snapshot.phases[end.phase as usize].lane) == lane && usize::from(end.class) < at
+            usize::from(self.snapshot.phases[end.phase as usize].slot_kind) == slot_kind
+                && usize::from(end.class) < at
         };
         let busy = self.ends.iter().map(|&Reverse(end)| end).filter(is_faster);
         let after = |end: End| {
@@ -509,7 +511,7 @@ impl Evaluator {
     fn launch(&mut self, phase: u32, count: u32, time: Time) {
         let early = self.is_early(phase);
         let Self { snapshot, now, ends, .. } = self;
-        let lane = usize::from(snapshot.phases[phase as usize].lane);
+        let slot_kind = usize::from(snapshot.phases[phase as usize].slot_kind);
         let (mut left, mut class) = (count, 0);
         while left > 0 {
             let state = &mut now.phases[phase as usize];
@@ -518,7 +520,7 @@ impl Evaluator {
                 (state.run, state.used) = (state.run + 1, 0);
                 continue;
             }
-            let free = &mut now.free[lane][class];
+            let free = &mut now.free[slot_kind][class];
             let n = left.min(of_run - state.used).min(*free);
             if n == 0 {
                 class += 1;
@@ -531,16 +533,16 @@ impl Evaluator {
             if early {
                 now.hold(phase, Wait { count: n, class: class as u16, span, next: None });
             } else {
-                let at = time + span.at_speed_nearest(snapshot.classes[lane][class].speed);
+                let at = time + span.at_speed_nearest(snapshot.classes[slot_kind][class].speed);
                 ends.push(Reverse(End { at, phase, count: n, class: class as u16 }));
             }
         }
         let state = &mut now.phases[phase as usize];
         state.unstarted -= count;
         state.running += count;
-        now.long[lane] += if snapshot.phases[phase as usize].is_long { count } else { 0 };
+        now.long[slot_kind] += if snapshot.phases[phase as usize].is_long { count } else { 0 };
         if early {
-            now.waiting[lane] += count;
+            now.waiting[slot_kind] += count;
         }
     }
 
@@ -548,9 +550,9 @@ impl Evaluator {
     fn finish(&mut self, end: End) {
         let End { at, phase, count, class } = end;
         let fixed = &self.snapshot.phases[phase as usize];
-        let lane = usize::from(fixed.lane);
-        self.now.free[lane][usize::from(class)] += count;
-        self.now.long[lane] -= if fixed.is_long { count } else { 0 };
+        let slot_kind = usize::from(fixed.slot_kind);
+        self.now.free[slot_kind][usize::from(class)] += count;
+        self.now.long[slot_kind] -= if fixed.is_long { count } else { 0 };
         let state = &mut self.now.phases[phase as usize];
         state.running -= count;
         state.left -= count;
@@ -558,7 +560,7 @@ impl Evaluator {
             self.finish_phase(phase, at);
         } else {
             if state.unstarted > 0 {
-                self.ready[lane].insert(self.place[phase as usize] as usize);
+                self.ready[slot_kind].insert(self.place[phase as usize] as usize);
             }
             if fixed.maps.is_none() && state.left <= fixed.opens_at {
                 self.open_reduces(fixed.job);
@@ -588,13 +590,14 @@ impl Evaluator {
 
     /// The last map is done: reduces that hold slots compute.
     fn release(&mut self, reduces: u32, at: Time) {
-        let lane = usize::from(self.snapshot.phases[reduces as usize].lane);
+        let slot_kind = usize::from(self.snapshot.phases[reduces as usize].slot_kind);
         let mut next = self.now.phases[reduces as usize].waits.take();
         while let Some(wait) = next {
             let Wait { count, class, span, next: after } = self.now.waits[wait as usize];
-            let took: Span = span.at_speed_nearest(self.snapshot.classes[lane][usize::from(class)].speed);
+            let took: Span =
+                span.at_speed_nearest(self.snapshot.classes[slot_kind][usize::from(class)].speed);
             self.ends.push(Reverse(End { at: at + took, phase: reduces, count, class }));
-            self.now.waiting[lane] -= count;
+            self.now.waiting[slot_kind] -= count;
             next = after;
         }
     }
@@ -643,7 +646,7 @@ impl Evaluator {
         if fixed.is_instant {
             self.passing.push(phase);
         } else if state.unstarted > 0 {
-            self.ready[usize::from(fixed.lane)].insert(self.place[phase as usize] as usize);
+            self.ready[usize::from(fixed.slot_kind)].insert(self.place[phase as usize] as usize);
         }
     }
 }

@@ -2,19 +2,19 @@
 //!
 //! Nothing is preempted: where one flow of long tasks takes every slot, the next flow waits for a whole task, however short it
 //! is. So tasks longer than *theta*, the median time alone of the flows that came lately, hold at most a share 1 − *rho* of a
-//! lane. How much is worth it depends on what comes: rho is chosen by looking back at the flows that have come, as if they came
+//! slot kind. How much is worth it depends on what comes: rho is chosen by looking back at the flows that have come, as if they came
 //! again to an empty cluster, under each share. What is yet to come is never seen.
 
 use std::collections::VecDeque;
 
-use slackline_model::{FlowId, Lane, Objective, PhaseId, Span};
+use slackline_model::{FlowId, Objective, PhaseId, SlotKind, Span};
 use slackline_policy::{Event, Grown, View};
 
 use super::evaluate::{Evaluator, Sequence};
 use super::known::Known;
 use super::snapshot::long_max;
 
-/// Shares of a lane that may be kept.
+/// Shares of a slot kind that may be kept.
 const SHARES: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
 
 /// The share that is kept until there is something to look back at.
@@ -60,7 +60,7 @@ impl Headroom {
         }
     }
 
-    /// A share of each lane that tasks longer than `theta` never hold.
+    /// A share of each slot kind that tasks longer than `theta` never hold.
     pub(super) fn fixed(theta: Span, rho: f64) -> Self {
         Self { theta, rho, is_fixed: true, ..Self::chosen() }
     }
@@ -177,15 +177,15 @@ impl Bar {
 
     fn count(&mut self, phase: PhaseId, view: &View<'_>) {
         if self.is_long[phase] {
-            let held = &mut self.held[view.instance.lane_of(phase).index()];
+            let held = &mut self.held[view.instance.slot_kind_of(phase).index()];
             *held = *held - self.counted[phase] + view.phase(phase).running();
             self.counted[phase] = view.phase(phase).running();
         }
     }
 
-    /// How many more slots of a lane long tasks may take.
-    pub(super) fn room(&self, lane: Lane, view: &View<'_>) -> u32 {
-        long_max(view.state.alive(lane), self.rho).saturating_sub(self.held[lane.index()])
+    /// How many more slots of a kind long tasks may take.
+    pub(super) fn room(&self, slot_kind: SlotKind, view: &View<'_>) -> u32 {
+        long_max(view.state.alive(slot_kind), self.rho).saturating_sub(self.held[slot_kind.index()])
     }
 }
 

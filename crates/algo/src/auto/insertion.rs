@@ -81,7 +81,7 @@ impl Profile {
 /// The slots of a kind that have one speed.
 #[derive(Clone, Debug)]
 struct Class {
-    lane: usize,
+    slot_kind: usize,
     speed: f64,
     numbers: Vec<u32>,
 }
@@ -216,19 +216,19 @@ impl<'a> Insertion<'a> {
 fn classes(instance: &Instance) -> Vec<Class> {
     let cluster = instance.cluster();
     let mut classes: Vec<Class> = Vec::new();
-    for &lane in cluster.lanes() {
+    for &slot_kind in cluster.slot_kinds() {
         let mut slot = 0;
-        while slot < cluster.slots(lane) {
-            let (speed, next) = cluster.speed_of(lane, slot);
-            let lane = lane.index();
-            match classes.iter_mut().find(|class| class.lane == lane && class.speed == speed) {
+        while slot < cluster.slots(slot_kind) {
+            let (speed, next) = cluster.speed_of(slot_kind, slot);
+            let slot_kind = slot_kind.index();
+            match classes.iter_mut().find(|class| class.slot_kind == slot_kind && class.speed == speed) {
                 Some(class) => class.numbers.extend(slot..next),
-                None => classes.push(Class { lane, speed, numbers: (slot..next).collect() }),
+                None => classes.push(Class { slot_kind, speed, numbers: (slot..next).collect() }),
             }
             slot = next;
         }
     }
-    classes.sort_by(|a, b| a.lane.cmp(&b.lane).then(b.speed.total_cmp(&a.speed)));
+    classes.sort_by(|a, b| a.slot_kind.cmp(&b.slot_kind).then(b.speed.total_cmp(&a.speed)));
     classes
 }
 
@@ -300,15 +300,17 @@ impl<'a> Placing<'a> {
     /// Puts a task where it ends first, on the fastest slots of those that are alike in that.
     fn place(&mut self, task: &Task) -> Place {
         let Task { phase, span, .. } = *task;
-        let lane = self.instance.lane_of(phase).index();
+        let slot_kind = self.instance.slot_kind_of(phase).index();
         let ends = |(class, info): (usize, &Class)| {
             let length = span.at_speed_nearest(info.speed);
             let start = self.earliest(class, phase, length);
             (start + length, class, start)
         };
-        let of_lane = self.classes.iter().enumerate().filter(|(_, class)| class.lane == lane);
-        let (end, class, start) =
-            of_lane.map(ends).min().expect("invariant: a workload is valid only if slots serve its phases");
+        let of_slot_kind = self.classes.iter().enumerate().filter(|(_, class)| class.slot_kind == slot_kind);
+        let (end, class, start) = of_slot_kind
+            .map(ends)
+            .min()
+            .expect("invariant: a workload is valid only if slots serve its phases");
         self.profiles[class].take(start, end);
         if let Some(cap) = &mut self.caps[phase] {
             cap.take(start, end);

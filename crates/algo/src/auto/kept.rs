@@ -18,7 +18,7 @@ pub struct Resolve {
     /// The flows by their places in the document, in the order in which they are served; none where phases of all flows go by their
     /// tails.
     pub order: Option<Vec<FlowId>>,
-    /// The share of each lane that is kept from tasks longer than this.
+    /// The share of each slot kind that is kept from tasks longer than this.
     headroom: (f64, Span),
     /// A flow goes first when it has been there so many times its time alone.
     wait: f64,

@@ -258,7 +258,7 @@ impl Auto {
         self
     }
 
-    /// The same with a share of each lane that tasks longer than `theta` never hold.
+    /// The same with a share of each slot kind that tasks longer than `theta` never hold.
     #[must_use]
     pub fn with_headroom(mut self, theta: Span, share: f64) -> Self {
         self.headroom = Headroom::fixed(theta, share);
@@ -270,7 +270,7 @@ impl Auto {
         self.decided.as_ref()
     }
 
-    /// The share of each lane that is kept from long tasks, and how long those are that are not long.
+    /// The share of each slot kind that is kept from long tasks, and how long those are that are not long.
     pub fn headroom(&self) -> (f64, Span) {
         (self.headroom.rho, self.headroom.theta)
     }

@@ -82,7 +82,7 @@ impl Serving {
     pub(super) fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let Self { place, queue, short, machines, headroom, .. } = self;
         headroom.count_granted(view);
-        let room = headroom.room(ask.lane, view);
+        let room = headroom.room(ask.slot_kind, view);
         let is_barred = |phase: PhaseId| headroom.is_long(phase) && place[phase].0 == NOT_YET;
         let mut grant = machines.grant(ask, view, |ask| {
             let phase = queue.first(ask, view)?;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Span, Time};
+use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Span, Time};
 use slackline_policy::{Holding, View};
 
 use crate::believed;
@@ -26,13 +26,13 @@ pub struct Snapshot {
     pub(super) phases: Vec<Phase>,
     /// Tasks that have not begun, phase by phase: how many, and how long each takes at speed 1.
     pub(super) runs: Vec<(u32, Span)>,
-    /// Slots of one speed, in the order in which they are given out, by lane.
+    /// Slots of one speed, in the order in which they are given out, by slot kind.
     pub(super) classes: [Vec<Class>; 2],
-    /// Slots from that number on are of that class, by lane.
+    /// Slots from that number on are of that class, by slot kind.
     class_from: [Vec<(u32, u16)>; 2],
-    /// Slots that are up, by lane.
+    /// Slots that are up, by slot kind.
     pub(super) alive: [u32; 2],
-    /// How many of them long tasks may hold, by lane ([`super::headroom`]).
+    /// How many of them long tasks may hold, by slot kind ([`super::headroom`]).
     pub(super) long_max: [u32; 2],
     /// Flows that are still to come, by when.
     pub(super) arrivals: Vec<Arrival>,
@@ -51,11 +51,11 @@ pub(super) struct Now {
     pub(super) flows: Vec<FlowNow>,
     pub(super) jobs: Vec<JobNow>,
     pub(super) phases: Vec<PhaseNow>,
-    /// Free slots of each class, by lane.
+    /// Free slots of each class, by slot kind.
     pub(super) free: [Vec<u32>; 2],
-    /// Reduces that hold slots and wait for maps, by lane.
+    /// Reduces that hold slots and wait for maps, by slot kind.
     pub(super) waiting: [u32; 2],
-    /// Slots that long tasks hold, by lane.
+    /// Slots that long tasks hold, by slot kind.
     pub(super) long: [u32; 2],
     /// How many of [`Snapshot::arrivals`] have come, and of [`Snapshot::limits`] have passed.
     pub(super) arrived: usize,
@@ -86,7 +86,7 @@ pub(super) struct Job {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Phase {
     pub(super) job: u32,
-    pub(super) lane: u8,
+    pub(super) slot_kind: u8,
     pub(super) is_instant: bool,
     /// The maps that a reduce phase waits for.
     pub(super) maps: Option<u32>,
@@ -197,7 +197,7 @@ impl Snapshot {
         }
     }
 
-    /// Keeps how many slots tasks of more than `theta` may hold: all but a share `rho` of each lane, rounded down.
+    /// Keeps how many slots tasks of more than `theta` may hold: all but a share `rho` of each slot kind, rounded down.
     pub(super) fn reserve(&mut self, theta: Span, rho: f64) {
         for (most, &alive) in self.long_max.iter_mut().zip(&self.alive) {
             *most = long_max(alive, rho);
@@ -205,7 +205,7 @@ impl Snapshot {
         self.start.long = [0; 2];
         for (phase, now) in self.phases.iter_mut().zip(&self.start.phases) {
             phase.is_long = phase.mean > theta;
-            self.start.long[usize::from(phase.lane)] += if phase.is_long { now.running } else { 0 };
+            self.start.long[usize::from(phase.slot_kind)] += if phase.is_long { now.running } else { 0 };
         }
     }
 
@@ -271,23 +271,23 @@ impl Snapshot {
         self.limits.clear();
         self.start.waiting = [0; 2];
         self.start.long = [0; 2];
-        for lane in 0..2 {
-            self.classes[lane].clear();
-            self.class_from[lane].clear();
-            self.start.free[lane].clear();
+        for slot_kind in 0..2 {
+            self.classes[slot_kind].clear();
+            self.class_from[slot_kind].clear();
+            self.start.free[slot_kind].clear();
         }
     }
 
     fn take_slots(&mut self, view: &View<'_>) {
         let cluster = view.instance.cluster();
         self.universal = !cluster.is_typed();
-        for &lane in cluster.lanes() {
-            let at = lane.index();
-            (self.alive[at], self.long_max[at]) = (view.state.alive(lane), u32::MAX);
-            for (number, class) in (0..).zip(view.held.classes(lane)) {
+        for &slot_kind in cluster.slot_kinds() {
+            let at = slot_kind.index();
+            (self.alive[at], self.long_max[at]) = (view.state.alive(slot_kind), u32::MAX);
+            for (number, class) in (0..).zip(view.held.classes(slot_kind)) {
                 self.classes[at].push(Class { speed: class.speed, slots: class.len() });
                 self.class_from[at].extend(class.slots.iter().map(|range| (range.first, number)));
-                self.start.free[at].push(view.held.free_of(lane, class));
+                self.start.free[at].push(view.held.free_of(slot_kind, class));
             }
             self.class_from[at].sort_unstable();
         }
@@ -329,10 +329,10 @@ impl Snapshot {
         let opens_at =
             if is_map { state.total() - view.state.maps_needed(phase).min(state.total()) } else { 0 };
         let is_instant = view.is_instant(phase);
-        let lane = view.instance.lane_of(phase).index() as u8;
+        let slot_kind = view.instance.slot_kind_of(phase).index() as u8;
         let mean = view.estimates.task[phase];
         let is_long = false;
-        self.phases.push(Phase { job, lane, is_instant, maps, cap: info.cap, opens_at, mean, is_long });
+        self.phases.push(Phase { job, slot_kind, is_instant, maps, cap: info.cap, opens_at, mean, is_long });
         let run = self.runs.len() as u32;
         if !state.is_done() && !is_instant {
             self.runs.extend(believed::pending(view, phase).map(|run| (run.count, run.span)));
@@ -353,23 +353,23 @@ impl Snapshot {
     /// A batch that runs ends when it is believed to or, if it should have ended before, after a tenth more of its time.
     fn take_running(&mut self, holding: &Holding<'_>, view: &View<'_>) {
         let Some(phase) = self.number(holding.phase, view) else { return };
-        let lane = usize::from(self.phases[phase as usize].lane);
-        let from = &self.class_from[lane];
+        let slot_kind = usize::from(self.phases[phase as usize].slot_kind);
+        let from = &self.class_from[slot_kind];
         let (_, class) = from[from.partition_point(|&(first, _)| first <= holding.places[0].first) - 1];
         let span = believed::size(view, holding.phase, holding.first);
         let count = holding.count;
         let Some(since) = holding.since else {
-            self.start.waiting[lane] += count;
+            self.start.waiting[slot_kind] += count;
             self.start.hold(phase, Wait { count, class, span, next: None });
             return;
         };
-        let believed = span.at_speed_nearest(self.classes[lane][usize::from(class)].speed);
+        let believed = span.at_speed_nearest(self.classes[slot_kind][usize::from(class)].speed);
         let at = view.now + busy(since, believed, view.now);
         self.start.ends.push(End { at, phase, count, class });
     }
 }
 
-/// How many of a lane's slots long tasks may hold if a share `rho` of it is kept for others.
+/// How many of a kind's slots long tasks may hold if a share `rho` of it is kept for others.
 pub(super) fn long_max(alive: u32, rho: f64) -> u32 {
     alive - (rho * f64::from(alive)).floor() as u32
 }
@@ -401,7 +401,7 @@ impl Now {
     }
 }
 
-/// The lanes there are.
-pub(super) fn lanes(universal: bool) -> &'static [Lane] {
-    if universal { &[Lane::Any] } else { &[Lane::Map, Lane::Reduce] }
+/// The slot kinds there are.
+pub(super) fn slot_kinds(universal: bool) -> &'static [SlotKind] {
+    if universal { &[SlotKind::Any] } else { &[SlotKind::Map, SlotKind::Reduce] }
 }

@@ -129,7 +129,7 @@ impl Edf {
 
 /// What a phase takes with all the slots it can use, as it is believed, on machines of speed 1.
 fn shortest(phase: PhaseId, view: &View<'_>) -> f64 {
-    let slots = view.instance.cluster().slots(view.instance.lane_of(phase));
+    let slots = view.instance.cluster().slots(view.instance.slot_kind_of(phase));
     let at_once = view.usable(phase).min(slots).max(1);
     let task = if view.is_instant(phase) { 0.0 } else { view.estimates.task[phase].seconds() };
     (view.work_left(phase) / f64::from(at_once)).max(task)

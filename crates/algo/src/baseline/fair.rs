@@ -14,7 +14,7 @@
 //! phases, only at instants at which a share can have changed; O(log n) while slots are left over. **Deviations**: shares stay fractions
 //! and ties go to the phase served longest ago, so that more phases than slots still take turns.
 
-use slackline_model::{Lane, PhaseId};
+use slackline_model::{PhaseId, SlotKind};
 use slackline_policy::minima;
 use slackline_policy::{Action, Event, Policy, Style, View};
 
@@ -45,10 +45,10 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 pub struct Fair {
     by: By,
     targets: Targets,
-    lanes: [Shares; 2],
+    slot_kinds: [Shares; 2],
 }
 
-/// Who shares the slots of a lane.
+/// Who shares the slots of a kind.
 #[derive(Clone, Debug)]
 struct Shares {
     /// Whether the slots have to be shared out again.
@@ -89,12 +89,12 @@ impl Shares {
     }
 
     /// Looks at every claim. O(ready phases).
-    fn renew(&mut self, lane: Lane, view: &View<'_>) {
-        let mut minima = minima::effective(view.instance, view.state, lane).into_iter().peekable();
+    fn renew(&mut self, slot_kind: SlotKind, view: &View<'_>) {
+        let mut minima = minima::effective(view.instance, view.state, slot_kind).into_iter().peekable();
         // Both come in the order of ids.
         let mut min = |phase| minima.next_if(|&(of, _)| of == phase).map_or(0, |(_, min)| min);
         self.claims.clear();
-        self.claims.extend(view.state.ready(lane).map(|phase| (phase, claim(phase, min(phase), view))));
+        self.claims.extend(view.state.ready(slot_kind).map(|phase| (phase, claim(phase, min(phase), view))));
         self.most = self.claims.iter().map(|(_, claim)| claim.max).sum();
         self.weightless = self.claims.iter().filter(|(_, claim)| claim.weight == 0.0).count();
         self.is_ample = false;
@@ -131,7 +131,7 @@ impl Shares {
 impl Fair {
     /// Fair shares for jobs or for flows.
     pub fn new(by: By) -> Self {
-        Self { by, targets: Targets::default(), lanes: [Shares::new(), Shares::new()] }
+        Self { by, targets: Targets::default(), slot_kinds: [Shares::new(), Shares::new()] }
     }
 
     /// Marks what may change by an event.
@@ -153,7 +153,7 @@ impl Fair {
             }
             Event::TasksLost { phase, .. } => self.shares(phase, view).change_all(),
             Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) | Event::FlowFailed(_) => {
-                self.lanes.iter_mut().for_each(Shares::change_all);
+                self.slot_kinds.iter_mut().for_each(Shares::change_all);
             }
             Event::JobDone(_)
             | Event::FlowDone(_)
@@ -166,15 +166,15 @@ impl Fair {
     }
 
     fn shares(&mut self, phase: PhaseId, view: &View<'_>) -> &mut Shares {
-        &mut self.lanes[view.instance.lane_of(phase).index()]
+        &mut self.slot_kinds[view.instance.slot_kind_of(phase).index()]
     }
 
-    fn share_out(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {
-        let Self { by, targets, lanes } = self;
-        let shares = &mut lanes[lane.index()];
-        let capacity = f64::from(view.state.alive(lane));
-        if shares.stale || view.state.guaranteed(lane).next().is_some() {
-            shares.renew(lane, view);
+    fn share_out(&mut self, slot_kind: SlotKind, view: &View<'_>, out: &mut Vec<Action>) {
+        let Self { by, targets, slot_kinds } = self;
+        let shares = &mut slot_kinds[slot_kind.index()];
+        let capacity = f64::from(view.state.alive(slot_kind));
+        if shares.stale || view.state.guaranteed(slot_kind).next().is_some() {
+            shares.renew(slot_kind, view);
         } else {
             shares.update(view);
         }
@@ -230,9 +230,9 @@ impl Policy for Fair {
         for event in events {
             self.note(event, view);
         }
-        for &lane in view.instance.cluster().lanes() {
-            if self.lanes[lane.index()].due {
-                self.share_out(lane, view, out);
+        for &slot_kind in view.instance.cluster().slot_kinds() {
+            if self.slot_kinds[slot_kind.index()].due {
+                self.share_out(slot_kind, view, out);
             }
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! **Problem**: flows of any number of jobs, typed or universal slots, machines of one speed; work may be
 //! divided at will, slots are whole. **Idea**
-//! 1. At every event (a release, a phase done) the slots of each lane are divided again.
+//! 1. At every event (a release, a phase done) the slots of each slot kind are divided again.
 //! 2. FIFO and EDF give every ready phase all it can hold, in their order.
 //! 3. Fair gives every ready phase its share of the water-line. Shares have fractions and slots have
 //!    none, so a phase whose fraction was rounded away gets it back later: as long as there are fractions
@@ -12,7 +12,7 @@
 //!    owed most first.
 //!
 //! **Guarantee**: that of the policies; Fair keeps minima. **Complexity**: O(n log n) an event for n ready
-//! phases, two events per phase and `TURNS` per lane; one for each task besides while minima exceed the slots.
+//! phases, two events per phase and `TURNS` per slot kind; one for each task besides while minima exceed the slots.
 //! **Deviations**: none.
 
 use slackline_model::id::TiVec;
@@ -22,7 +22,7 @@ use slackline_policy::minima;
 
 use super::shares::by_flow;
 use super::{By, edf};
-use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_lane, execute, in_order};
+use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_slot_kind, execute, in_order};
 use crate::classic::{Claim, water_line};
 use crate::phase_graph;
 use crate::registry::Refused;
@@ -140,9 +140,9 @@ struct Shares<'a> {
     share: Vec<f64>,
     /// Slot-seconds of the shares of each phase that it was not given yet.
     owed: Vec<f64>,
-    /// Lanes whose minima take all slots.
+    /// Slot kinds whose minima take all slots.
     crowded: [bool; 2],
-    /// Lanes whose shares have fractions.
+    /// Slot kinds whose shares have fractions.
     fractions: [bool; 2],
 }
 
@@ -150,7 +150,7 @@ impl<'a> Shares<'a> {
     fn new(graph: &'a Graph, dates: Dates<'a>, by: By) -> Self {
         let (instance, cluster) = (dates.instance, dates.instance.cluster());
         let work: f64 = instance.flows().iter().map(|flow| flow.work.slot_seconds()).sum();
-        let capacity: f64 = cluster.lanes().iter().map(|&lane| cluster.capacity(lane)).sum();
+        let capacity: f64 = cluster.slot_kinds().iter().map(|&slot_kind| cluster.capacity(slot_kind)).sum();
         let n = graph.nodes().len();
         Self {
             graph,
@@ -164,15 +164,15 @@ impl<'a> Shares<'a> {
         }
     }
 
-    /// What each ready phase of a lane may have.
-    fn claims(&mut self, lane: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<(PhaseId, Claim)> {
+    /// What each ready phase of a slot kind may have.
+    fn claims(&mut self, slot_kind: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<(PhaseId, Claim)> {
         let instance = self.dates.instance;
         let mut tasks: Vec<(PhaseId, u32)> =
             ready.iter().map(|&node| (PhaseId(node), progress.tasks(node as usize))).collect();
         tasks.sort_unstable();
-        let minima = minima::among(instance, instance.cluster().lanes()[lane], &tasks);
+        let minima = minima::among(instance, instance.cluster().slot_kinds()[slot_kind], &tasks);
         let held: u64 = minima.iter().map(|m| u64::from(m.1)).sum();
-        self.crowded[lane] = held >= u64::from(self.graph.slots()[lane]);
+        self.crowded[slot_kind] = held >= u64::from(self.graph.slots()[slot_kind]);
         let claim = |&node: &u32| {
             let phase = PhaseId(node);
             let min = minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
@@ -184,9 +184,9 @@ impl<'a> Shares<'a> {
     }
 
     /// Shares rounded down, and what is left by what is owed, then in order.
-    fn whole(&mut self, lane: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
-        let claims = self.claims(lane, ready, progress);
-        let total = self.graph.slots()[lane];
+    fn whole(&mut self, slot_kind: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
+        let claims = self.claims(slot_kind, ready, progress);
+        let total = self.graph.slots()[slot_kind];
         let shares = match self.by {
             By::Job => {
                 let claims: Vec<Claim> = claims.iter().map(|claim| claim.1).collect();
@@ -200,7 +200,7 @@ impl<'a> Shares<'a> {
             self.share[node as usize] = share;
         }
         let fraction: Vec<f64> = shares.iter().zip(&slots).map(|(s, &whole)| s - f64::from(whole)).collect();
-        self.fractions[lane] = fraction.iter().any(|&fraction| fraction > 1e-9);
+        self.fractions[slot_kind] = fraction.iter().any(|&fraction| fraction > 1e-9);
         let owed = |k: usize| self.owed[ready[k] as usize] + fraction[k].max(0.0) * self.turn;
         let mut order: Vec<usize> = (0..ready.len()).collect();
         order.sort_by(|&a, &b| owed(b).total_cmp(&owed(a)));
@@ -228,15 +228,15 @@ impl fluid::Rule for Shares<'_> {
     }
 
     fn grant(&mut self, ready: &[u32], progress: &Progress<'_>, given: &mut Vec<u32>) {
-        by_lane(self.graph, ready, given, |lane, ready| self.whole(lane, ready, progress));
+        by_slot_kind(self.graph, ready, given, |slot_kind, ready| self.whole(slot_kind, ready, progress));
     }
 
-    /// When fractions change hands, or where a phase of a crowded lane has a task less and may be guaranteed
+    /// When fractions change hands, or where a phase of a crowded slot kind has a task less and may be guaranteed
     /// less.
     fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let turn = if self.fractions.contains(&true) { progress.now() + self.turn } else { f64::INFINITY };
         let nodes = ready.iter().map(|&node| node as usize).zip(given);
-        let crowded = nodes.filter(|&(node, _)| self.crowded[self.graph.node(node).lane]);
+        let crowded = nodes.filter(|&(node, _)| self.crowded[self.graph.node(node).slot_kind]);
         crowded.filter_map(|(node, &slots)| progress.task_less(node, slots)).fold(turn, f64::min)
     }
 

@@ -1,6 +1,6 @@
 //! Executing schedules of work that can be divided at will among whole slots (malleable work).
 //!
-//! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, lanes of slots | any. **Idea**
+//! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, slot kinds of slots | any. **Idea**
 //! 1. Nodes that are released and wait for nothing are ready, in the order of a key ([`Rule::key`]).
 //! 2. At every event the rule divides the slots again ([`Rule::grant`]). Events are releases, ends of nodes,
 //!    and instants at which the rule wants to look again ([`Rule::look`]).
@@ -25,7 +25,7 @@ pub trait Work {
     /// Most slots at a time.
     fn cap(&self) -> u32;
     /// Which slots serve it: 0 or 1.
-    fn lane(&self) -> usize;
+    fn slot_kind(&self) -> usize;
 }
 
 /// A piece of work that is nothing else.
@@ -36,7 +36,7 @@ pub struct Node {
     /// Most slots at a time.
     pub cap: u32,
     /// Which slots serve it.
-    pub lane: usize,
+    pub slot_kind: usize,
     /// Seconds of its longest task, unless it is work without tasks.
     pub longest: Option<f64>,
 }
@@ -50,8 +50,8 @@ impl Work for Node {
         self.cap
     }
 
-    fn lane(&self) -> usize {
-        self.lane
+    fn slot_kind(&self) -> usize {
+        self.slot_kind
     }
 }
 
@@ -70,7 +70,7 @@ pub struct Graph<N = Node> {
 }
 
 impl<N> Graph<N> {
-    /// Nodes on so many `slots` of each lane; of each pair of `arcs`, the second node waits for the first.
+    /// Nodes on so many `slots` of each slot kind; of each pair of `arcs`, the second node waits for the first.
     /// Nodes that wait for none may run from their `release` on (seconds). O(n log n + arcs log arcs).
     pub fn new(
         slots: [u32; 2],
@@ -94,7 +94,7 @@ impl<N> Graph<N> {
         Self { slots, nodes, next, first_next, waits, arrivals }
     }
 
-    /// The slots of each lane.
+    /// The slots of each slot kind.
     pub fn slots(&self) -> [u32; 2] {
         self.slots
     }
@@ -227,7 +227,7 @@ pub struct Executed {
     pub ends: Vec<f64>,
 }
 
-/// The schedule of a graph under a rule. The rule must leave no lane idle forever while it has ready nodes.
+/// The schedule of a graph under a rule. The rule must leave no slot kind idle forever while it has ready nodes.
 pub fn execute<R: Rule>(graph: &Graph<R::Node>, rule: &mut R) -> Executed {
     let mut executor = Executor::default();
     let mut rows = Vec::new();
@@ -464,8 +464,8 @@ pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) 
     let mut free = graph.slots;
     for &node in ready {
         let node = &graph.nodes[node as usize];
-        let slots = node.cap().min(free[node.lane()]);
-        free[node.lane()] -= slots;
+        let slots = node.cap().min(free[node.slot_kind()]);
+        free[node.slot_kind()] -= slots;
         given.push(slots);
         if free == [0, 0] {
             return;
@@ -473,19 +473,19 @@ pub fn in_order<N: Work>(graph: &Graph<N>, ready: &[u32], given: &mut Vec<u32>) 
     }
 }
 
-/// Divides the slots of each lane separately: `grant` says what its ready nodes get.
-pub fn by_lane<N: Work>(
+/// Divides the slots of each slot kind separately: `grant` says what its ready nodes get.
+pub fn by_slot_kind<N: Work>(
     graph: &Graph<N>,
     ready: &[u32],
     given: &mut Vec<u32>,
     mut grant: impl FnMut(usize, &[u32]) -> Vec<u32>,
 ) {
     given.resize(ready.len(), 0);
-    for lane in (0..graph.slots.len()).filter(|&lane| graph.slots[lane] > 0) {
-        let is_mine = |&at: &usize| graph.nodes[ready[at] as usize].lane() == lane;
+    for slot_kind in (0..graph.slots.len()).filter(|&slot_kind| graph.slots[slot_kind] > 0) {
+        let is_mine = |&at: &usize| graph.nodes[ready[at] as usize].slot_kind() == slot_kind;
         let mine: Vec<usize> = (0..ready.len()).filter(is_mine).collect();
         let nodes: Vec<u32> = mine.iter().map(|&at| ready[at]).collect();
-        for (at, slots) in mine.into_iter().zip(grant(lane, &nodes)) {
+        for (at, slots) in mine.into_iter().zip(grant(slot_kind, &nodes)) {
             given[at] = slots;
         }
     }
@@ -510,13 +510,13 @@ mod tests {
         }
     }
 
-    fn node(work: f64, cap: u32, lane: usize) -> Node {
-        Node { work, cap, lane, longest: None }
+    fn node(work: f64, cap: u32, slot_kind: usize) -> Node {
+        Node { work, cap, slot_kind, longest: None }
     }
 
     #[test]
     fn releases_precedence_and_caps_are_kept() {
-        // 0 then 1 (no work) then 2 on the other lane; 3 comes at 1 and waits for slots.
+        // 0 then 1 (no work) then 2 on the other slot kind; 3 comes at 1 and waits for slots.
         let nodes = vec![node(4.0, 2, 0), node(0.0, 1, 0), node(3.0, 3, 1), node(2.0, 2, 0)];
         let release = |node| if node == 3 { 1.0 } else { 0.0 };
         let graph = Graph::new([2, 3], nodes, vec![(0, 1), (1, 2)], release);

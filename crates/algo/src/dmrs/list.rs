@@ -25,8 +25,8 @@ pub use crate::believed::Run;
 pub struct Phase {
     /// Which phase.
     pub id: PhaseId,
-    /// Index of the lane that serves it.
-    pub lane: usize,
+    /// Index of the slot kind that serves it.
+    pub slot_kind: usize,
     /// Most tasks at a time.
     pub cap: u32,
     /// When tasks of it that run already will end, and how many then.
@@ -65,7 +65,7 @@ pub struct Placed {
     pub task: u32,
     /// Its size.
     pub span: Span,
-    /// The slot, of the lane that serves the phase.
+    /// The slot, of the slot kind that serves the phase.
     pub slot: u32,
     /// When it could have started had a slot been free.
     pub ready: Time,
@@ -78,7 +78,7 @@ pub struct Placed {
 /// A slot that takes part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slot {
-    /// Its number in its lane.
+    /// Its number in its slot kind.
     pub number: u32,
     /// Its speed.
     pub speed: f64,
@@ -198,11 +198,11 @@ impl Class {
     }
 }
 
-/// t_l of every slot, by lane and speed.
+/// t_l of every slot, by slot kind and speed.
 #[derive(Clone, Debug)]
 pub struct List {
     /// The slowest class first, so that the first of equal ends is the slowest.
-    lanes: [Vec<Class>; 2],
+    slot_kinds: [Vec<Class>; 2],
 }
 
 /// How far the placing of a job has got.
@@ -217,7 +217,7 @@ pub struct Progress {
     last: Time,
     /// What the cap of the phase leaves, once a task of it was looked at.
     room: Option<Room>,
-    /// Whether all lanes that were needed have slots.
+    /// Whether all slot kinds that were needed have slots.
     complete: bool,
 }
 
@@ -241,9 +241,9 @@ impl Progress {
 }
 
 impl List {
-    /// A list for these slots, by lane. O(slots) if they come in the order in which they are free.
+    /// A list for these slots, by slot kind. O(slots) if they come in the order in which they are free.
     pub fn new(slots: [Vec<Slot>; 2]) -> Self {
-        let lane = |slots: Vec<Slot>| {
+        let slot_kind = |slots: Vec<Slot>| {
             let mut classes: Vec<(f64, Vec<Free>)> = Vec::new();
             // Most slots are as fast as the one before them.
             for alike in slots.chunk_by(|a, b| a.speed == b.speed) {
@@ -256,11 +256,11 @@ impl List {
             }
             classes.into_iter().map(|(speed, free)| Class::new(speed, free)).collect()
         };
-        Self { lanes: slots.map(lane) }
+        Self { slot_kinds: slots.map(slot_kind) }
     }
 
-    /// Places a job and reports every task; returns when the job ends, or `None` if a lane it needs has
-    /// no slots (tasks of that lane are left out).
+    /// Places a job and reports every task; returns when the job ends, or `None` if a slot kind it needs has
+    /// no slots (tasks of that slot kind are left out).
     pub fn place(&mut self, job: &Job, report: &mut impl FnMut(Placed)) -> Option<Time> {
         let mut progress = Progress::new(job);
         self.go_on(job, &mut progress, u64::MAX, report);
@@ -279,7 +279,7 @@ impl List {
                 progress.end_phase();
                 continue;
             };
-            if self.lanes[phase.lane].is_empty() {
+            if self.slot_kinds[phase.slot_kind].is_empty() {
                 (progress.complete, progress.last) = (false, progress.ready);
                 progress.end_phase();
                 continue;
@@ -289,7 +289,13 @@ impl List {
             }
             let count = u64::from(run.count - progress.tasks).min(left) as u32;
             let some = Run { first: run.first + progress.tasks, count, span: run.span };
-            let end = place_run(&mut self.lanes[phase.lane], phase.id, some, (progress.ready, room), report);
+            let end = place_run(
+                &mut self.slot_kinds[phase.slot_kind],
+                phase.id,
+                some,
+                (progress.ready, room),
+                report,
+            );
             progress.last = progress.last.max(end);
             progress.tasks += count;
             left -= u64::from(count);

@@ -1,39 +1,39 @@
 //! The words of the model as DMRS sees them: machines by speed, jobs with sizes, weights.
 
 use slackline_model::instance::{Flow, Phase};
-use slackline_model::{Cluster, GroupId, Instance, JobId, Lane, PhaseKind};
+use slackline_model::{Cluster, GroupId, Instance, JobId, PhaseKind, SlotKind};
 
 use super::list::{self, Run, Slot};
 use super::lp::{self, Machines, Side, System};
 
 /// The machines by speed; a machine with n slots is n machines. `speed` is what is believed of a group.
 pub fn system(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> System {
-    let machines = |lane: Lane| {
+    let machines = |slot_kind: SlotKind| {
         let classes = cluster.groups().iter_enumerated().map(|(id, group)| {
-            let each = cluster.machine_slots(lane, group.first).map_or(0, |slots| slots.len);
+            let each = cluster.machine_slots(slot_kind, group.first).map_or(0, |slots| slots.len);
             (speed(id), each * group.count)
         });
         Machines::new(classes)
     };
     if cluster.is_typed() {
-        System::typed(machines(Lane::Map), machines(Lane::Reduce))
+        System::typed(machines(SlotKind::Map), machines(SlotKind::Reduce))
     } else {
-        System::shared(machines(Lane::Any))
+        System::shared(machines(SlotKind::Any))
     }
 }
 
-/// The slots of the cluster by lane, all free at time 0. `speed` is what is believed of a group.
+/// The slots of the cluster by slot kind, all free at time 0. `speed` is what is believed of a group.
 pub fn slots(cluster: &Cluster, speed: impl Fn(GroupId) -> f64) -> [Vec<Slot>; 2] {
-    let mut lanes = [Vec::new(), Vec::new()];
-    for &lane in cluster.lanes() {
+    let mut slot_kinds = [Vec::new(), Vec::new()];
+    for &slot_kind in cluster.slot_kinds() {
         for (id, group) in cluster.groups().iter_enumerated() {
-            let each = cluster.machine_slots(lane, group.first).map_or(0, |slots| slots.len);
-            let first = lanes[lane.index()].len() as u32;
+            let each = cluster.machine_slots(slot_kind, group.first).map_or(0, |slots| slots.len);
+            let first = slot_kinds[slot_kind.index()].len() as u32;
             let slot = |k| Slot { number: first + k, speed: speed(id), free: slackline_model::Time::ZERO };
-            lanes[lane.index()].extend((0..each * group.count).map(slot));
+            slot_kinds[slot_kind.index()].extend((0..each * group.count).map(slot));
         }
     }
-    lanes
+    slot_kinds
 }
 
 /// What a second of a flow costs: the slope of its cost where that is linear, else its weight.
@@ -83,8 +83,8 @@ pub fn list_job(instance: &Instance, job: JobId) -> list::Job {
             Run { first: first - run.count, count: run.count, span: run.span }
         };
         let runs = phase.tasks().into_iter().flat_map(slackline_model::tasks::Tasks::runs).map(run).collect();
-        let lane = instance.lane_of(id).index();
-        let mut phase = list::Phase { id, lane, cap: phase.cap, running: Vec::new(), runs };
+        let slot_kind = instance.slot_kind_of(id).index();
+        let mut phase = list::Phase { id, slot_kind, cap: phase.cap, running: Vec::new(), runs };
         phase.sort();
         phase
     };

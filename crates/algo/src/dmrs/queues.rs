@@ -8,10 +8,10 @@ use slackline_model::{Cluster, GroupId, MachineId, PhaseId, Span, Time};
 use super::bits::Bits;
 use super::list::{self, Placed};
 
-/// A slot, by lane and number.
+/// A slot, by slot kind and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct At {
-    pub(super) lane: usize,
+    pub(super) slot_kind: usize,
     pub(super) slot: u32,
 }
 
@@ -148,8 +148,8 @@ impl InOrder {
 /// All slots.
 #[derive(Clone, Debug)]
 pub(super) struct Queues {
-    lanes: [Vec<Slot>; 2],
-    /// The first slot of each machine by lane, and how many it has.
+    slot_kinds: [Vec<Slot>; 2],
+    /// The first slot of each machine by slot kind, and how many it has.
     machines: [Vec<(u32, u32)>; 2],
     ranks: u64,
     /// Tasks in queues.
@@ -168,7 +168,7 @@ pub(super) struct Queues {
 impl Queues {
     pub(super) fn new(cluster: &Cluster) -> Self {
         let mut queues = Self {
-            lanes: [Vec::new(), Vec::new()],
+            slot_kinds: [Vec::new(), Vec::new()],
             machines: [Vec::new(), Vec::new()],
             ranks: 0,
             queued: 0,
@@ -192,10 +192,10 @@ impl Queues {
     /// A machine joins, with all slots idle: they are numbered after those that are there.
     pub(super) fn join(&mut self, cluster: &Cluster, machine: MachineId) {
         let group = cluster.group_id_of(machine);
-        for &lane in cluster.lanes() {
-            let first = self.lanes[lane.index()].len() as u32;
-            let len = cluster.machine_slots(lane, machine).map_or(0, |range| range.len);
-            let machines = &mut self.machines[lane.index()];
+        for &slot_kind in cluster.slot_kinds() {
+            let first = self.slot_kinds[slot_kind.index()].len() as u32;
+            let len = cluster.machine_slots(slot_kind, machine).map_or(0, |range| range.len);
+            let machines = &mut self.machines[slot_kind.index()];
             machines.resize(machines.len().max(machine.index() + 1), (0, 0));
             machines[machine.index()] = (first, len);
             let slot = Slot {
@@ -207,17 +207,17 @@ impl Queues {
                 queue: VecDeque::new(),
                 idle_since: Time::ZERO,
             };
-            self.lanes[lane.index()].extend((0..len).map(|_| slot.clone()));
-            (first..first + len).for_each(|slot| self.idle[lane.index()].insert(slot));
+            self.slot_kinds[slot_kind.index()].extend((0..len).map(|_| slot.clone()));
+            (first..first + len).for_each(|slot| self.idle[slot_kind.index()].insert(slot));
         }
     }
 
     pub(super) fn slot(&self, at: At) -> &Slot {
-        &self.lanes[at.lane][at.slot as usize]
+        &self.slot_kinds[at.slot_kind][at.slot as usize]
     }
 
     fn slot_mut(&mut self, at: At) -> &mut Slot {
-        &mut self.lanes[at.lane][at.slot as usize]
+        &mut self.slot_kinds[at.slot_kind][at.slot as usize]
     }
 
     /// A slot's machine comes or goes.
@@ -269,54 +269,57 @@ impl Queues {
     fn settle(&mut self, at: At) {
         let slot = self.slot(at);
         if slot.up && slot.running.is_none() {
-            self.idle[at.lane].insert(at.slot);
+            self.idle[at.slot_kind].insert(at.slot);
         } else {
-            self.idle[at.lane].remove(at.slot);
+            self.idle[at.slot_kind].remove(at.slot);
         }
-        self.in_order[at.lane].change(at.slot);
+        self.in_order[at.slot_kind].change(at.slot);
     }
 
     /// Whether a slot is up and has no task.
     pub(super) fn is_idle(&self, at: At) -> bool {
-        self.idle[at.lane].contains(at.slot)
+        self.idle[at.slot_kind].contains(at.slot)
     }
 
     /// Whether a slot has a task in its queue.
     pub(super) fn is_loaded(&self, at: At) -> bool {
-        self.loaded[at.lane].contains(at.slot)
+        self.loaded[at.slot_kind].contains(at.slot)
     }
 
     /// Slots that are up and have no task, in order.
     pub(super) fn idle(&self) -> impl Iterator<Item = At> {
-        (0..2).flat_map(|lane| self.idle[lane].iter().map(move |slot| At { lane, slot }))
+        (0..2).flat_map(|slot_kind| self.idle[slot_kind].iter().map(move |slot| At { slot_kind, slot }))
     }
 
     /// Those of them that have a queue.
     pub(super) fn idle_and_loaded(&self) -> impl Iterator<Item = At> {
-        let of = |lane: usize| self.idle[lane].and(&self.loaded[lane]);
-        (0..2).flat_map(move |lane| of(lane).map(move |slot| At { lane, slot }))
+        let of = |slot_kind: usize| self.idle[slot_kind].and(&self.loaded[slot_kind]);
+        (0..2).flat_map(move |slot_kind| of(slot_kind).map(move |slot| At { slot_kind, slot }))
     }
 
-    /// Whether some slot of a lane has neither a task nor a queue.
-    pub(super) fn has_nothing_to_do(&self, lane: usize) -> bool {
-        self.idle[lane].has_beyond(&self.loaded[lane])
+    /// Whether some slot of a kind has neither a task nor a queue.
+    pub(super) fn has_nothing_to_do(&self, slot_kind: usize) -> bool {
+        self.idle[slot_kind].has_beyond(&self.loaded[slot_kind])
     }
 
     /// How many such slots there are.
-    pub(super) fn with_nothing_to_do(&self, lane: usize) -> u64 {
-        self.idle[lane].count_beyond(&self.loaded[lane])
+    pub(super) fn with_nothing_to_do(&self, slot_kind: usize) -> u64 {
+        self.idle[slot_kind].count_beyond(&self.loaded[slot_kind])
     }
 
-    /// The slots of a lane that are up, in the order in which they are believed to be free. O(slots), and sorting those
+    /// The slots of a kind that are up, in the order in which they are believed to be free. O(slots), and sorting those
     /// that changed since the last call. Not for slots whose tasks wait.
-    pub(super) fn free_slots(&mut self, lane: usize, speeds: &Speeds, now: Time) -> Vec<list::Slot> {
-        self.put_in_order(lane, speeds);
-        let slots = &self.lanes[lane];
-        let busy = &self.in_order[lane].busy;
+    pub(super) fn free_slots(&mut self, slot_kind: usize, speeds: &Speeds, now: Time) -> Vec<list::Slot> {
+        self.put_in_order(slot_kind, speeds);
+        let slots = &self.slot_kinds[slot_kind];
+        let busy = &self.in_order[slot_kind].busy;
         // What is idle is free now, and so is what ends now; what is overdue is free later than it is listed.
         let overdue = busy.partition_point(|entry| entry.due <= now);
-        let idle =
-            self.idle[lane].iter().map(|slot| Busy { due: now, slot, group: slots[slot as usize].group });
+        let idle = self.idle[slot_kind].iter().map(|slot| Busy {
+            due: now,
+            slot,
+            group: slots[slot as usize].group,
+        });
         let late = busy[..overdue].iter().map(|entry| Busy { due: late(entry.due, now), ..*entry });
         let mut near: Vec<Busy> = idle.chain(late).collect();
         near.sort_unstable();
@@ -328,41 +331,45 @@ impl Queues {
     }
 
     /// Sorts in what changed since the last time; all if speeds are believed to be others now.
-    fn put_in_order(&mut self, lane: usize, speeds: &Speeds) {
+    fn put_in_order(&mut self, slot_kind: usize, speeds: &Speeds) {
         if self.speeds != speeds.0.raw {
             self.speeds.clone_from(&speeds.0.raw);
-            for (lane, slots) in self.lanes.iter().enumerate() {
-                (0..slots.len() as u32).for_each(|slot| self.in_order[lane].change(slot));
+            for (slot_kind, slots) in self.slot_kinds.iter().enumerate() {
+                (0..slots.len() as u32).for_each(|slot| self.in_order[slot_kind].change(slot));
             }
         }
-        let slots = &self.lanes[lane];
+        let slots = &self.slot_kinds[slot_kind];
         let due = |&slot: &u32| {
             let info = &slots[slot as usize];
             let running = info.running.filter(|_| info.up)?;
             let due = running.since + speeds.time(info, running.span);
             Some(Busy { due, slot, group: info.group })
         };
-        self.in_order[lane].renew(due);
+        self.in_order[slot_kind].renew(due);
     }
 
     /// All slots in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (At, &Slot)> {
-        let of = |(lane, slots): (usize, &'_ Vec<Slot>)| (lane, slots.len());
-        let lanes = self.lanes.iter().enumerate().map(of);
-        lanes.flat_map(move |(lane, n)| {
-            (0..n).map(move |slot| (At { lane, slot: slot as u32 }, &self.lanes[lane][slot]))
+        let of = |(slot_kind, slots): (usize, &'_ Vec<Slot>)| (slot_kind, slots.len());
+        let slot_kinds = self.slot_kinds.iter().enumerate().map(of);
+        slot_kinds.flat_map(move |(slot_kind, n)| {
+            (0..n).map(move |slot| (At { slot_kind, slot: slot as u32 }, &self.slot_kinds[slot_kind][slot]))
         })
     }
 
-    /// The slots of a lane.
-    pub(super) fn lane(&self, lane: usize) -> &[Slot] {
-        &self.lanes[lane]
+    /// The slots of a kind.
+    pub(super) fn slot_kind(&self, slot_kind: usize) -> &[Slot] {
+        &self.slot_kinds[slot_kind]
     }
 
-    /// The slots of a machine in a lane.
-    pub(super) fn of_machine(&self, lane: usize, machine: MachineId) -> impl Iterator<Item = At> + use<> {
-        let (first, len) = self.machines[lane].get(machine.index()).copied().unwrap_or((0, 0));
-        (first..first + len).map(move |slot| At { lane, slot })
+    /// The slots of a machine in a slot kind.
+    pub(super) fn of_machine(
+        &self,
+        slot_kind: usize,
+        machine: MachineId,
+    ) -> impl Iterator<Item = At> + use<> {
+        let (first, len) = self.machines[slot_kind].get(machine.index()).copied().unwrap_or((0, 0));
+        (first..first + len).map(move |slot| At { slot_kind, slot })
     }
 
     /// How many tasks are in queues.
@@ -371,14 +378,14 @@ impl Queues {
     }
 
     /// Appends a task to a slot's queue.
-    pub(super) fn push(&mut self, lane: usize, placed: &Placed) {
+    pub(super) fn push(&mut self, slot_kind: usize, placed: &Placed) {
         let Placed { phase, task, span, slot, ready, .. } = *placed;
         let queued = Queued { phase, task, span, ready, rank: self.ranks };
         self.ranks += 1;
         self.queued += 1;
-        let queue = &mut self.lanes[lane][slot as usize].queue;
+        let queue = &mut self.slot_kinds[slot_kind][slot as usize].queue;
         if queue.is_empty() {
-            self.loaded[lane].insert(slot);
+            self.loaded[slot_kind].insert(slot);
         }
         queue.push_back(queued);
     }
@@ -389,15 +396,15 @@ impl Queues {
         let (popped, is_empty) = (queue.pop_front().is_some(), queue.is_empty());
         self.queued -= u64::from(popped);
         if is_empty {
-            self.loaded[at.lane].remove(at.slot);
+            self.loaded[at.slot_kind].remove(at.slot);
         }
     }
 
     /// Empties all queues.
     pub(super) fn clear(&mut self) {
-        for (lane, loaded) in self.loaded.iter_mut().enumerate() {
+        for (slot_kind, loaded) in self.loaded.iter_mut().enumerate() {
             for slot in loaded.iter() {
-                self.lanes[lane][slot as usize].queue.clear();
+                self.slot_kinds[slot_kind][slot as usize].queue.clear();
             }
             loaded.clear();
         }
@@ -409,14 +416,14 @@ impl Queues {
     /// still to be done, unless there is no other: it failed, or has not begun.
     pub(super) fn finished(
         &self,
-        lane: usize,
+        slot_kind: usize,
         machine: MachineId,
         done: Done,
         speeds: &Speeds,
         is_pending: impl Fn(u32) -> bool,
     ) -> Option<At> {
         let Done { phase, took, now } = done;
-        let slots = self.of_machine(lane, machine).filter_map(|at| {
+        let slots = self.of_machine(slot_kind, machine).filter_map(|at| {
             let slot = self.slot(at);
             let running = slot.running.filter(|running| running.phase == phase)?;
             let began = (running.since + took).0.abs_diff(now.0);
@@ -441,15 +448,15 @@ impl Queues {
     }
 
     /// The slots that tasks of a phase are on, and which. O(slots) if there are any.
-    pub(super) fn places_of(&self, lane: usize, phase: PhaseId) -> Vec<(At, u32)> {
+    pub(super) fn places_of(&self, slot_kind: usize, phase: PhaseId) -> Vec<(At, u32)> {
         if !self.serving.contains_key(&phase) {
             return Vec::new();
         }
         let of = |(number, slot): (u32, &Slot)| {
             let running = slot.running.filter(|running| running.phase == phase)?;
-            Some((At { lane, slot: number }, running.task))
+            Some((At { slot_kind, slot: number }, running.task))
         };
-        (0..).zip(&self.lanes[lane]).filter_map(of).collect()
+        (0..).zip(&self.slot_kinds[slot_kind]).filter_map(of).collect()
     }
 
     /// Whether some slot would end the head of `at` earlier than `at` itself, were it to start now, by
@@ -458,7 +465,7 @@ impl Queues {
         let Some(&head) = self.slot(at).queue.front() else { return false };
         let own = speeds.time(self.slot(at), head.span);
         let limit = Time((now + own).0.saturating_sub(slack(own).0));
-        self.lane(at.lane).iter().enumerate().any(|(number, slot)| {
+        self.slot_kind(at.slot_kind).iter().enumerate().any(|(number, slot)| {
             if number as u32 == at.slot || !slot.up || slot.held {
                 return false;
             }
@@ -506,7 +513,7 @@ mod tests {
         let span = Span(1_000_000);
         let head = Placed { phase: PhaseId(0), task: 0, span, slot: 0, ready, start: now, end: now + span };
         queues.push(0, &head);
-        let own = At { lane: 0, slot: 0 };
+        let own = At { slot_kind: 0, slot: 0 };
         for (time, better) in [(989_997, true), (989_998, false), (1_000_000, false)] {
             let speeds = Speeds(vec![1.0, 1e6 / f64::from(time)].into());
             assert_eq!(queues.is_better_elsewhere(own, &speeds, now), better, "{time}");
@@ -524,13 +531,13 @@ mod tests {
         let (phase, span) = (PhaseId(0), Span(1_000_000));
         for slot in 0..2 {
             let task = Running { phase, task: slot, span, since: Time::ZERO };
-            queues.occupy(At { lane: 0, slot }, task);
+            queues.occupy(At { slot_kind: 0, slot }, task);
         }
         let done = Done { phase, took: span, now: Time::ZERO + span };
         let ended = |is_pending: fn(u32) -> bool| {
             queues.finished(0, MachineId(0), done, &Speeds(vec![1.0].into()), is_pending)
         };
-        assert_eq!(ended(|task| task == 0), Some(At { lane: 0, slot: 1 }));
-        assert_eq!(ended(|_| true), Some(At { lane: 0, slot: 0 }));
+        assert_eq!(ended(|task| task == 0), Some(At { slot_kind: 0, slot: 1 }));
+        assert_eq!(ended(|_| true), Some(At { slot_kind: 0, slot: 0 }));
     }
 }

@@ -86,7 +86,7 @@ impl<'a> Replay<'a> {
         let cluster = instance.cluster();
         let slot = |slot: Given| Slot { speed: slot.speed, queue: VecDeque::new() };
         let mut slots = model::slots(cluster, |group| cluster.groups()[group].speed)
-            .map(|lane| lane.into_iter().map(slot).collect::<Vec<_>>());
+            .map(|slot_kind| slot_kind.into_iter().map(slot).collect::<Vec<_>>());
         let progress = |phase: &slackline_model::instance::Phase| Progress {
             ready: None,
             left: phase.tasks().map_or(0, slackline_model::tasks::Tasks::count),
@@ -95,8 +95,8 @@ impl<'a> Replay<'a> {
         };
         let mut phases: TiVec<PhaseId, Progress> = instance.phases().iter().map(progress).collect();
         for task in planned {
-            let lane = instance.lane_of(task.phase).index();
-            slots[lane][task.slot as usize].queue.push_back((task.phase, task.task, task.span));
+            let slot_kind = instance.slot_kind_of(task.phase).index();
+            slots[slot_kind][task.slot as usize].queue.push_back((task.phase, task.task, task.span));
             phases[task.phase].queued = true;
         }
         let with_length = |&phase: &PhaseId| !instance.phase(phase).is_without_length();
@@ -104,8 +104,8 @@ impl<'a> Replay<'a> {
             let release = instance.flow(job.flow).release;
             job.phases().find(with_length).map(|phase| Reverse((release, Event::Ready(phase))))
         };
-        let numbers = slots.iter().enumerate().flat_map(|(lane, slots)| {
-            (0..slots.len() as u32).map(move |slot| (Time::ZERO, At { lane, slot }))
+        let numbers = slots.iter().enumerate().flat_map(|(slot_kind, slots)| {
+            (0..slots.len() as u32).map(move |slot| (Time::ZERO, At { slot_kind, slot }))
         });
         Self {
             idle: numbers.collect(),
@@ -157,7 +157,7 @@ impl<'a> Replay<'a> {
     /// Gives a slot that is free since then what it may start now, if anything.
     fn serve(&mut self, since: Time, at: At, now: Time) {
         let fits = |&(_, phase): &(Time, PhaseId)| {
-            self.instance.lane_of(phase).index() == at.lane && self.can_start(phase)
+            self.instance.slot_kind_of(phase).index() == at.slot_kind && self.can_start(phase)
         };
         let task = match self.loose.keys().copied().find(fits) {
             Some(key) => Some(self.take_loose(key)),
@@ -165,7 +165,7 @@ impl<'a> Replay<'a> {
         };
         let Some((phase, task, span)) = task else { return };
         self.idle.remove(&(since, at));
-        let end = now + span.at_speed_nearest(self.slots[at.lane][at.slot as usize].speed);
+        let end = now + span.at_speed_nearest(self.slots[at.slot_kind][at.slot as usize].speed);
         let progress = &mut self.phases[phase];
         progress.running += 1;
         let ready = progress.ready.unwrap_or(now);
@@ -174,8 +174,12 @@ impl<'a> Replay<'a> {
     }
 
     fn take_head(&mut self, at: At) -> Option<(PhaseId, u32, Span)> {
-        let &(phase, ..) = self.slots[at.lane][at.slot as usize].queue.front()?;
-        if self.can_start(phase) { self.slots[at.lane][at.slot as usize].queue.pop_front() } else { None }
+        let &(phase, ..) = self.slots[at.slot_kind][at.slot as usize].queue.front()?;
+        if self.can_start(phase) {
+            self.slots[at.slot_kind][at.slot as usize].queue.pop_front()
+        } else {
+            None
+        }
     }
 
     fn take_loose(&mut self, key: (Time, PhaseId)) -> (PhaseId, u32, Span) {

@@ -17,7 +17,7 @@
 //! 6. The best of all is the plan, with a lower bound ([`bound`]) and the candidate that won ([`plan`]).
 //! 7. An instance of the model with reduces, releases or pools is packed phase by phase ([`phases`],
 //!    [`plan_instance`]).
-//! 8. Online, the ready phases of each lane are an instance; the first interval of the packing becomes
+//! 8. Online, the ready phases of each slot kind are an instance; the first interval of the packing becomes
 //!    targets, again in each epoch ([`online`]).
 //!
 //! **Guarantee**: maximum: optimal (docs/math/flex.md C3, C4). Σ of steps with at most 12 jobs: optimal unless the

@@ -1,4 +1,4 @@
-//! FLEX online: targets for the ready phases of each lane, again every epoch.
+//! FLEX online: targets for the ready phases of each slot kind, again every epoch.
 //!
 //! **Paper**: §2.2 (epochs, one instance for maps and one for reduces), §1.1 (as an add-on to Fair),
 //! §4.2 (remaining work from tasks left and their estimated length). Each ready phase is a
@@ -9,7 +9,7 @@
 //! Universal slots are one instance over both kinds of phases. Machine speeds are averaged: the policy
 //! ignores which machine a slot is on.
 
-use slackline_model::{Instance, Lane, PhaseId, Span};
+use slackline_model::{Instance, PhaseId, SlotKind, Span};
 use slackline_policy::{Action, Event, Policy, Style, View, minima};
 use slackline_relax::malleable::Job;
 
@@ -35,10 +35,10 @@ pub struct Flex {
     epochs: Epochs,
     hand: Hand,
     targets: Targets,
-    /// Lanes of which something changed since their last plan.
+    /// Slot kinds of which something changed since their last plan.
     stale: [bool; 2],
     allowance: Allowance,
-    /// The rules that win, by lane.
+    /// The rules that win, by slot kind.
     won: [Favourite<Rule>; 2],
 }
 
@@ -63,7 +63,7 @@ impl Flex {
             Event::TasksDone { phase, .. }
             | Event::TasksLost { phase, .. }
             | Event::PhaseDone(phase)
-            | Event::PhaseReady(phase) => self.stale[instance.lane_of(phase).index()] = true,
+            | Event::PhaseReady(phase) => self.stale[instance.slot_kind_of(phase).index()] = true,
             Event::MachineDown(_) | Event::MachineUp(_) | Event::MachineJoined(_) | Event::FlowFailed(_) => {
                 self.stale = [true; 2];
             }
@@ -77,9 +77,9 @@ impl Flex {
         self.targets.note(event, instance);
     }
 
-    fn plan_lane(&mut self, lane: Lane, view: &View<'_>, out: &mut Vec<Action>) {
-        let phases: Vec<PhaseId> = view.state.ready(lane).collect();
-        let slots = view.state.alive(lane);
+    fn plan_slot_kind(&mut self, slot_kind: SlotKind, view: &View<'_>, out: &mut Vec<Action>) {
+        let phases: Vec<PhaseId> = view.state.ready(slot_kind).collect();
+        let slots = view.state.alive(slot_kind);
         if phases.is_empty() || slots == 0 {
             return;
         }
@@ -87,8 +87,8 @@ impl Flex {
         let most: Vec<u32> = phases.iter().map(|&phase| view.usable(phase).clamp(1, slots)).collect();
         let is_scarce = most.iter().map(|&most| u64::from(most)).sum::<u64>() > u64::from(slots);
         let shares = if is_scarce {
-            let instance = instance_of(&phases, lane, slots, view);
-            allocate(&instance, &self.order(lane, &instance), self.hand)
+            let instance = instance_of(&phases, slot_kind, slots, view);
+            allocate(&instance, &self.order(slot_kind, &instance), self.hand)
         } else {
             most.into_iter().map(f64::from).collect()
         };
@@ -98,8 +98,8 @@ impl Flex {
     }
 
     /// The cheapest order, or that of the rule that wins most if the search is not paid for.
-    fn order(&mut self, lane: Lane, instance: &FlexInstance) -> Vec<usize> {
-        let won = &mut self.won[lane.index()];
+    fn order(&mut self, slot_kind: SlotKind, instance: &FlexInstance) -> Vec<usize> {
+        let won = &mut self.won[slot_kind.index()];
         let again =
             won.get().filter(|_| !self.allowance.may_search()).and_then(|rule| order_of(instance, rule));
         again.unwrap_or_else(|| {
@@ -113,12 +113,12 @@ impl Flex {
     }
 }
 
-/// The ready phases of a lane as an instance that begins now.
-fn instance_of(phases: &[PhaseId], lane: Lane, slots: u32, view: &View<'_>) -> FlexInstance {
+/// The ready phases of a slot kind as an instance that begins now.
+fn instance_of(phases: &[PhaseId], slot_kind: SlotKind, slots: u32, view: &View<'_>) -> FlexInstance {
     let instance = view.instance;
-    let mut minima = minima::effective(instance, view.state, lane).into_iter().peekable();
+    let mut minima = minima::effective(instance, view.state, slot_kind).into_iter().peekable();
     let cluster = instance.cluster();
-    let speed = cluster.capacity(lane) / f64::from(cluster.slots(lane));
+    let speed = cluster.capacity(slot_kind) / f64::from(cluster.slots(slot_kind));
     let job = |&id: &PhaseId| {
         let state = view.phase(id);
         let left = state.unstarted() + state.running();
@@ -176,9 +176,9 @@ impl Policy for Flex {
         if self.stale == [false; 2] || !self.epochs.begin(view.now, out) {
             return;
         }
-        for &lane in view.instance.cluster().lanes() {
-            if std::mem::take(&mut self.stale[lane.index()]) {
-                self.plan_lane(lane, view, out);
+        for &slot_kind in view.instance.cluster().slot_kinds() {
+            if std::mem::take(&mut self.stale[slot_kind.index()]) {
+                self.plan_slot_kind(slot_kind, view, out);
             }
         }
     }

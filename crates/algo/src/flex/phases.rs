@@ -12,7 +12,7 @@ use slackline_model::{FlowId, Instance, PhaseId};
 use slackline_policy::minima;
 
 use super::plan::Mode;
-use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_lane, execute};
+use crate::classic::fluid::{self, Graph, Node, Progress, Rounding, by_slot_kind, execute};
 use crate::phase_graph;
 
 /// Packs one instance in any number of orders.
@@ -67,21 +67,21 @@ struct Packing<'a> {
     rank: TiVec<FlowId, usize>,
     /// What moldable phases hold from their start on.
     held: Vec<u32>,
-    /// Lanes whose minima take all slots.
+    /// Slot kinds whose minima take all slots.
     crowded: [bool; 2],
 }
 
 impl Packing<'_> {
     /// Minima first, then slack by priority.
-    fn malleable(&mut self, lane: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
+    fn malleable(&mut self, slot_kind: usize, ready: &[u32], progress: &Progress<'_>) -> Vec<u32> {
         let Phases { instance, graph, guaranteed, .. } = self.phases;
         let mut tasks: Vec<(PhaseId, u32)> = (ready.iter().filter(|&&node| guaranteed[node as usize]))
             .map(|&node| (PhaseId(node), progress.tasks(node as usize)))
             .collect();
         tasks.sort_unstable();
-        let minima = minima::among(instance, instance.cluster().lanes()[lane], &tasks);
-        let mut slack = graph.slots()[lane] - minima.iter().map(|m| m.1).sum::<u32>();
-        self.crowded[lane] = slack == 0;
+        let minima = minima::among(instance, instance.cluster().slot_kinds()[slot_kind], &tasks);
+        let mut slack = graph.slots()[slot_kind] - minima.iter().map(|m| m.1).sum::<u32>();
+        self.crowded[slot_kind] = slack == 0;
         let give = |&node: &u32| {
             let phase = PhaseId(node);
             let minimum = minima.binary_search_by_key(&phase, |m| m.0).map_or(0, |at| minima[at].1);
@@ -93,9 +93,10 @@ impl Packing<'_> {
     }
 
     /// What is free to the phases that have not started, by priority.
-    fn moldable(&mut self, lane: usize, ready: &[u32]) -> Vec<u32> {
+    fn moldable(&mut self, slot_kind: usize, ready: &[u32]) -> Vec<u32> {
         let graph = &self.phases.graph;
-        let mut free = graph.slots()[lane] - ready.iter().map(|&node| self.held[node as usize]).sum::<u32>();
+        let mut free =
+            graph.slots()[slot_kind] - ready.iter().map(|&node| self.held[node as usize]).sum::<u32>();
         let give = |&node: &u32| {
             let held = &mut self.held[node as usize];
             if *held == 0 {
@@ -119,16 +120,16 @@ impl fluid::Rule for Packing<'_> {
 
     fn grant(&mut self, ready: &[u32], progress: &Progress<'_>, given: &mut Vec<u32>) {
         let phases = self.phases;
-        by_lane(&phases.graph, ready, given, |lane, ready| match phases.mode {
-            Mode::Malleable => self.malleable(lane, ready, progress),
-            Mode::Moldable => self.moldable(lane, ready),
+        by_slot_kind(&phases.graph, ready, given, |slot_kind, ready| match phases.mode {
+            Mode::Malleable => self.malleable(slot_kind, ready, progress),
+            Mode::Moldable => self.moldable(slot_kind, ready),
         });
     }
 
     /// Where a task less changes crowded minima.
     fn look(&self, ready: &[u32], given: &[u32], progress: &Progress<'_>) -> f64 {
         let Phases { graph, guaranteed, .. } = self.phases;
-        let moves = |&(node, _): &(usize, &u32)| self.crowded[graph.node(node).lane] && guaranteed[node];
+        let moves = |&(node, _): &(usize, &u32)| self.crowded[graph.node(node).slot_kind] && guaranteed[node];
         let nodes = ready.iter().map(|&node| node as usize).zip(given);
         let looks = nodes.filter(moves).filter_map(|(node, &slots)| progress.task_less(node, slots));
         looks.fold(f64::INFINITY, f64::min)

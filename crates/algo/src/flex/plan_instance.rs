@@ -1,6 +1,6 @@
 //! FLEX plans for instances of the model: flows of one job each, typed or universal slots.
 //!
-//! If every flow is a single phase released at 0, each lane is a FLEX instance of its
+//! If every flow is a single phase released at 0, each slot kind is a FLEX instance of its
 //! own and everything in [`super::plan()`] applies. Otherwise (reduces after maps, releases, pools,
 //! minima that exceed the slots) an order of the flows is packed phase by phase ([`super::phases`]); the
 //! orders come from the same rules, applied to each flow's share of the cluster, and from the deadlines
@@ -9,7 +9,7 @@
 use slackline_model::id::TiVec;
 use slackline_model::instance::Amount;
 use slackline_model::schedule::Allocation;
-use slackline_model::{Combine, FlowId, Instance, Lane, PhaseId, PhaseKind};
+use slackline_model::{Combine, FlowId, Instance, PhaseId, PhaseKind, SlotKind};
 use slackline_relax::malleable::Job;
 use slackline_relax::minimax;
 
@@ -56,7 +56,7 @@ pub fn plan_instance(instance: &Instance, config: &Config<'_>) -> Result<ModelPl
         return Err(Refused::Minima { policy });
     }
     let mut plan = if is_plain(instance, config.minima) {
-        by_lane(instance, speed, config)
+        by_slot_kind(instance, speed, config)
     } else {
         by_phase(instance, speed, config)
     };
@@ -84,17 +84,17 @@ pub fn cost_without_minima(instance: &Instance, config: &Config<'_>) -> Option<f
 
 /// Whether every flow is a single phase released at 0 whose minimum never moves, if minima are kept.
 fn is_plain(instance: &Instance, minima: bool) -> bool {
-    let fits = |&lane: &Lane| {
+    let fits = |&slot_kind: &SlotKind| {
         let minima = (instance.phases().iter_enumerated())
-            .filter(|&(id, _)| instance.lane_of(id) == lane)
+            .filter(|&(id, _)| instance.slot_kind_of(id) == slot_kind)
             .map(|(_, phase)| u64::from(phase.min_slots));
-        minima.sum::<u64>() <= u64::from(instance.cluster().slots(lane))
+        minima.sum::<u64>() <= u64::from(instance.cluster().slots(slot_kind))
     };
     instance.flows().iter().all(|flow| flow.release.0 == 0)
         && instance.jobs().iter().all(|job| job.phases().count() == 1)
         && (!minima
             || instance.pools().iter().all(|pool| pool.min_map == 0 && pool.min_reduce == 0)
-                && instance.cluster().lanes().iter().all(fits))
+                && instance.cluster().slot_kinds().iter().all(fits))
 }
 
 /// Whether plans of this mode keep the minima of an instance. Moldable phases keep their slots, so that a
@@ -123,8 +123,8 @@ fn job_of(instance: &Instance, id: PhaseId, speed: f64, minima: bool) -> Job {
     Job { firm, ..Job::new(work, (min_slots, phase.cap), cost) }
 }
 
-/// A FLEX instance for each lane.
-fn by_lane(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
+/// A FLEX instance for each slot kind.
+fn by_slot_kind(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
     let combine = instance.objective().combine;
     let mut all = ModelPlan {
         allocations: Vec::new(),
@@ -136,13 +136,14 @@ fn by_lane(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
         cut: false,
     };
     let (mut bounds, mut winners) = (Vec::new(), Vec::new());
-    for &lane in instance.cluster().lanes() {
-        let ids: Vec<PhaseId> = instance.phases().keys().filter(|&p| instance.lane_of(p) == lane).collect();
+    for &slot_kind in instance.cluster().slot_kinds() {
+        let ids: Vec<PhaseId> =
+            instance.phases().keys().filter(|&p| instance.slot_kind_of(p) == slot_kind).collect();
         if ids.is_empty() {
             continue;
         }
         let jobs = ids.iter().map(|&id| job_of(instance, id, speed, config.minima)).collect();
-        let part = plan(&FlexInstance::new(instance.cluster().slots(lane), combine, jobs), config);
+        let part = plan(&FlexInstance::new(instance.cluster().slots(slot_kind), combine, jobs), config);
         all.allocations.extend(part.pieces.iter().map(|piece| Allocation {
             phase: ids[piece.job],
             start: piece.start,
@@ -163,19 +164,19 @@ fn by_lane(instance: &Instance, speed: f64, config: &Config<'_>) -> ModelPlan {
     all
 }
 
-/// Flows as jobs of a single cluster, for their order only: each has its share of every lane as work and
+/// Flows as jobs of a single cluster, for their order only: each has its share of every slot kind as work and
 /// takes as long alone as the flow does.
 fn simplified(instance: &Instance, speed: f64) -> FlexInstance {
     let cluster = instance.cluster();
-    let slots = cluster.slots(cluster.lanes()[0]).max(1);
+    let slots = cluster.slots(cluster.slot_kinds()[0]).max(1);
     let jobs = instance.flows().iter().map(|flow| {
         let phases = flow.jobs().flat_map(|job| instance.job(job).phases());
         let (mut share, mut alone) = ([0.0f64; 2], 0.0);
         for id in phases {
-            let (lane, phase) = (instance.lane_of(id), instance.phase(id));
+            let (slot_kind, phase) = (instance.slot_kind_of(id), instance.phase(id));
             let work = phase.work().slot_seconds() / speed;
-            share[lane.index()] += work / f64::from(cluster.slots(lane));
-            alone += work / f64::from(phase.cap.min(cluster.slots(lane)));
+            share[slot_kind.index()] += work / f64::from(cluster.slots(slot_kind));
+            alone += work / f64::from(phase.cap.min(cluster.slots(slot_kind)));
         }
         let work = share[0].max(share[1]) * f64::from(slots);
         let max = if alone > 0.0 { (work / alone).round().max(1.0) as u32 } else { 1 };
@@ -248,31 +249,31 @@ fn orders(instance: &Instance, speed: f64, budget: &mut Budget<'_>) -> Vec<(Stri
     orders
 }
 
-/// The best lower bound by lane: all flows released at 0, each lane separately, no minima, what follows
-/// in other lanes at full speed.
+/// The best lower bound by slot kind: all flows released at 0, each slot kind separately, no minima, what follows
+/// in other slot kinds at full speed.
 fn relaxed(instance: &Instance, speed: f64, upper: f64) -> f64 {
     let cluster = instance.cluster();
     let combine = instance.objective().combine;
     let mut best = f64::NEG_INFINITY;
-    for &lane in cluster.lanes() {
-        let slots = cluster.slots(lane);
+    for &slot_kind in cluster.slot_kinds() {
+        let slots = cluster.slots(slot_kind);
         let jobs = instance.flows().iter().map(|flow| {
             let phases: Vec<PhaseId> = flow.jobs().flat_map(|job| instance.job(job).phases()).collect();
             let (mut work, mut cap, mut after) = (0.0, 1, 0.0);
             for &id in &phases {
                 let phase = instance.phase(id);
                 let own = phase.work().slot_seconds() / speed;
-                if instance.lane_of(id) == lane {
+                if instance.slot_kind_of(id) == slot_kind {
                     work += own;
                     cap = cap.max(phase.cap);
                 } else if phase.kind == PhaseKind::Reduce {
-                    after += own / f64::from(phase.cap.min(cluster.slots(instance.lane_of(id))));
+                    after += own / f64::from(phase.cap.min(cluster.slots(instance.slot_kind_of(id))));
                 }
             }
             Job { base: after, ..Job::new(work, (0, cap), flow.cost.clone()) }
         });
-        let lane = FlexInstance::new(slots, combine, jobs.collect());
-        best = best.max(bound::of(&lane, upper));
+        let slot_kind = FlexInstance::new(slots, combine, jobs.collect());
+        best = best.max(bound::of(&slot_kind, upper));
     }
     best
 }

@@ -537,7 +537,7 @@ fn what_keeping_minima_costs_is_known() {
         (plan_instance(&instance, &config).unwrap().cost, cost_without_minima(&instance, &config))
     };
     assert_eq!(costs(0, 0.0), (9.0 * 10.0 + 20.0, None), "there are none to keep");
-    // By lanes, and phase by phase: then the light flow comes after 2 s.
+    // By slot kinds, and phase by phase: then the light flow comes after 2 s.
     let (kept, without) = costs(1, 0.0);
     assert!(
         (kept - 10.0 * 20.0).abs() < 1e-6 && (without.unwrap() - 110.0).abs() < 1e-6,

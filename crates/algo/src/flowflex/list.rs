@@ -214,12 +214,12 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Max-min fair whole shares in each lane.
+    /// Max-min fair whole shares in each slot kind.
     fn share(&self, ready: &[u32], given: &mut Vec<u32>) {
         given.resize(ready.len(), 0);
-        for (lane, mut free) in self.net.slots.into_iter().enumerate() {
+        for (slot_kind, mut free) in self.net.slots.into_iter().enumerate() {
             let node = |k: usize| self.net.node(ready[k] as usize);
-            let mut open: Vec<usize> = (0..ready.len()).filter(|&k| node(k).lane == lane).collect();
+            let mut open: Vec<usize> = (0..ready.len()).filter(|&k| node(k).slot_kind == slot_kind).collect();
             while free > 0 && !open.is_empty() {
                 // At least one slot each for the first ones when there are fewer slots than nodes.
                 let each = (free / open.len() as u32).max(1);

@@ -15,10 +15,10 @@ pub struct Node {
     pub phase: PhaseId,
     /// Slot-seconds at the cluster's speed.
     pub work: f64,
-    /// Most slots at a time; at least 1, at most those of its lane.
+    /// Most slots at a time; at least 1, at most those of its slot kind.
     pub cap: u32,
-    /// Index of its lane: 0 or 1.
-    pub lane: usize,
+    /// Index of its slot kind: 0 or 1.
+    pub slot_kind: usize,
     /// Longest path after it, in seconds.
     pub tail: f64,
 }
@@ -44,8 +44,8 @@ impl Work for Node {
         self.cap
     }
 
-    fn lane(&self) -> usize {
-        self.lane
+    fn slot_kind(&self) -> usize {
+        self.slot_kind
     }
 }
 
@@ -58,7 +58,7 @@ pub struct NetFlow {
     pub release: f64,
     /// What completing it at a time costs.
     pub cost: CostFn,
-    /// Work of all its nodes (V), or of those in the lane that orders look at ([`Network::lane`]).
+    /// Work of all its nodes (V), or of those in the slot kind that orders look at ([`Network::slot_kind`]).
     pub work: f64,
     /// The earliest completion by critical path and squashed area, from its release (Eq. (2), Q).
     pub earliest: f64,
@@ -67,10 +67,10 @@ pub struct NetFlow {
 /// A planning problem. Flows are in the order of the instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Slots of each lane; universal slots are lane 0.
+    /// Slots of each slot kind; universal slots are slot kind 0.
     pub slots: [u32; 2],
-    /// The lane that orders of flows look at; `None` for all together.
-    pub lane: Option<usize>,
+    /// The slot kind that orders of flows look at; `None` for all together.
+    pub slot_kind: Option<usize>,
     /// Sum or maximum.
     pub combine: Combine,
     /// The nodes and which wait for which.
@@ -82,11 +82,11 @@ pub struct Network {
 /// What there is to run on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Supply {
-    /// Slots of each lane; universal slots are lane 0.
+    /// Slots of each slot kind; universal slots are slot kind 0.
     pub slots: [u32; 2],
     /// Speed of a slot.
     pub speed: f64,
-    /// Whether orders of flows look at the lane that has most to do for its slots only, instead of at the sum of both.
+    /// Whether orders of flows look at the slot kind that has most to do for its slots only, instead of at the sum of both.
     pub binding: bool,
 }
 
@@ -115,8 +115,8 @@ impl Network {
     /// The whole instance on machines of one `speed`. O(phases + precedences).
     pub fn whole(instance: &Instance, speed: f64) -> Self {
         let mut slots = [0; 2];
-        for &lane in instance.cluster().lanes() {
-            slots[lane.index()] = instance.cluster().slots(lane);
+        for &slot_kind in instance.cluster().slot_kinds() {
+            slots[slot_kind.index()] = instance.cluster().slots(slot_kind);
         }
         let flows = instance.flows().keys();
         Self::of(instance, flows, Supply { slots, speed, binding: false }, 0.0, &Whole(instance))
@@ -144,10 +144,10 @@ impl Network {
                 let mut before: Vec<u32> = job.after.iter().filter_map(|a| last[place(*a)]).collect();
                 for phase in job.phases() {
                     let Some(work) = remaining.work(phase) else { continue };
-                    let lane = instance.lane_of(phase).index();
+                    let slot_kind = instance.slot_kind_of(phase).index();
                     let node = nodes.len() as u32;
-                    let cap = remaining.cap(phase).min(slots[lane]).max(1);
-                    nodes.push(Node { phase, work: work / speed, cap, lane, tail: 0.0 });
+                    let cap = remaining.cap(phase).min(slots[slot_kind]).max(1);
+                    nodes.push(Node { phase, work: work / speed, cap, slot_kind, tail: 0.0 });
                     arcs.extend(before.iter().map(|&b| (b, node)));
                     before = vec![node];
                     last[place(job_id)] = Some(node);
@@ -164,7 +164,7 @@ impl Network {
         let flow_of = |node| planned.partition_point(|flow| flow.nodes.end <= node);
         let graph = Graph::new(slots, nodes, arcs, |node| planned[flow_of(node)].release);
         let combine = instance.objective().combine;
-        let mut net = Self { slots, lane: None, combine, graph, flows: planned };
+        let mut net = Self { slots, slot_kind: None, combine, graph, flows: planned };
         net.measure(binding);
         net
     }
@@ -173,8 +173,8 @@ impl Network {
     fn measure(&mut self, binding: bool) {
         if binding {
             let mut work = [0.0; 2];
-            self.nodes().iter().for_each(|node| work[node.lane] += node.work);
-            self.lane = Some(usize::from(self.area(work, 1) > self.area(work, 0)));
+            self.nodes().iter().for_each(|node| work[node.slot_kind] += node.work);
+            self.slot_kind = Some(usize::from(self.area(work, 1) > self.area(work, 0)));
         }
         for flow in 0..self.flows.len() {
             let (mut path, mut work) = (0f64, [0f64; 2]);
@@ -184,18 +184,18 @@ impl Network {
                 self.graph.node_mut(k).tail = tail;
                 let node = self.node(k);
                 path = path.max(node.alone());
-                work[node.lane] += node.work;
+                work[node.slot_kind] += node.work;
             }
             let least = path.max(self.area(work, 0)).max(self.area(work, 1));
             let flow = &mut self.flows[flow];
-            flow.work = self.lane.map_or(work[0] + work[1], |lane| work[lane]);
+            flow.work = self.slot_kind.map_or(work[0] + work[1], |slot_kind| work[slot_kind]);
             flow.earliest = flow.release + least;
         }
     }
 
-    /// Seconds that a lane takes for its part of some work.
-    fn area(&self, work: [f64; 2], lane: usize) -> f64 {
-        work[lane] / f64::from(self.slots[lane].max(1))
+    /// Seconds that a slot kind takes for its part of some work.
+    fn area(&self, work: [f64; 2], slot_kind: usize) -> f64 {
+        work[slot_kind] / f64::from(self.slots[slot_kind].max(1))
     }
 
     /// The nodes that wait for `node`.
@@ -213,16 +213,16 @@ impl Network {
         self.graph.nodes()
     }
 
-    /// The slots that orders look at, of all lanes or of one: the machine of the relaxations.
+    /// The slots that orders look at, of all slot kinds or of one: the machine of the relaxations.
     pub fn capacity(&self) -> f64 {
         let slots = self.slots.map(f64::from);
-        self.lane.map_or(slots[0] + slots[1], |lane| slots[lane])
+        self.slot_kind.map_or(slots[0] + slots[1], |slot_kind| slots[slot_kind])
     }
 
     /// The nodes of a flow that orders look at.
     pub fn counted(&self, flow: &NetFlow) -> impl Iterator<Item = &Node> {
         let nodes = self.nodes()[flow.nodes.clone()].iter();
-        nodes.filter(|node| self.lane.is_none_or(|lane| lane == node.lane))
+        nodes.filter(|node| self.slot_kind.is_none_or(|slot_kind| slot_kind == node.slot_kind))
     }
 
     /// Whether all slots serve all phases, as the theory of the paper wants it.

@@ -21,7 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::{Combine, FlowId, Key, Lane, PhaseId, Span};
+use slackline_model::{Combine, FlowId, Key, PhaseId, SlotKind, Span};
 use slackline_policy::{Action, Ask, Event, Grant, Grown, Policy, ReadyQueue, Style, View};
 
 use super::list::{self, Lister};
@@ -89,8 +89,8 @@ impl FlowFlex {
 
     fn plan(&mut self, view: &View<'_>, out: &mut Vec<Action>) {
         let mut slots = [0; 2];
-        for &lane in view.instance.cluster().lanes() {
-            slots[lane.index()] = view.state.alive(lane);
+        for &slot_kind in view.instance.cluster().slot_kinds() {
+            slots[slot_kind.index()] = view.state.alive(slot_kind);
         }
         if self.flows.is_empty() || slots == [0, 0] {
             return;
@@ -108,17 +108,17 @@ impl FlowFlex {
         let Serving::Targets(targets) = &mut self.serving else { return };
         let cluster = view.instance.cluster();
         // Early reduces get what is left.
-        for &lane in cluster.lanes() {
-            let used: f64 = view.state.ready(lane).map(|phase| slots_of(&given, phase)).sum();
-            let mut spare = (f64::from(slots[lane.index()]) - used).max(0.0);
-            for phase in next_reduces(lane, view) {
+        for &slot_kind in cluster.slot_kinds() {
+            let used: f64 = view.state.ready(slot_kind).map(|phase| slots_of(&given, phase)).sum();
+            let mut spare = (f64::from(slots[slot_kind.index()]) - used).max(0.0);
+            for phase in next_reduces(slot_kind, view) {
                 let early = f64::from(Left(view).cap(phase)).min(spare);
                 given.insert(phase, early);
                 spare -= early;
             }
         }
-        for &lane in cluster.lanes() {
-            for phase in view.state.ready(lane) {
+        for &slot_kind in cluster.slot_kinds() {
+            for phase in view.state.ready(slot_kind) {
                 targets.push(phase, slots_of(&given, phase), out);
             }
         }
@@ -128,9 +128,9 @@ impl FlowFlex {
     fn planned(&mut self, view: &View<'_>, slots: [u32; 2]) -> Given {
         let cluster = view.instance.cluster();
         let (mut speed, mut all) = (0.0, 0.0);
-        for &lane in cluster.lanes() {
-            speed += cluster.capacity(lane);
-            all += f64::from(cluster.slots(lane));
+        for &slot_kind in cluster.slot_kinds() {
+            speed += cluster.capacity(slot_kind);
+            all += f64::from(cluster.slots(slot_kind));
         }
         let binding = self.binding && cluster.is_typed();
         let (supply, now) = (Supply { slots, speed: speed / all, binding }, view.now.seconds());
@@ -241,10 +241,10 @@ fn slots_of(given: &Given, phase: PhaseId) -> f64 {
 /// and what comes later need not be looked at. O(ready phases).
 fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<Given> {
     let mut given = Given::default();
-    for &lane in view.instance.cluster().lanes() {
-        let mut free = slots[lane.index()];
-        for phase in view.state.ready(lane).filter(|&phase| !view.state.is_early(view.instance, phase)) {
-            let cap = Left(view).cap(phase).min(slots[lane.index()]);
+    for &slot_kind in view.instance.cluster().slot_kinds() {
+        let mut free = slots[slot_kind.index()];
+        for phase in view.state.ready(slot_kind).filter(|&phase| !view.state.is_early(view.instance, phase)) {
+            let cap = Left(view).cap(phase).min(slots[slot_kind.index()]);
             free = free.checked_sub(cap)?;
             given.insert(phase, f64::from(cap));
         }
@@ -253,8 +253,8 @@ fn all_they_can_use(view: &View<'_>, slots: [u32; 2]) -> Option<Given> {
 }
 
 /// Early reduces whose maps have all started, by when these will be done.
-fn next_reduces(lane: Lane, view: &View<'_>) -> Vec<PhaseId> {
-    let ready = view.state.ready(lane).filter(|&reduce| !waits_for_starts(reduce, view));
+fn next_reduces(slot_kind: SlotKind, view: &View<'_>) -> Vec<PhaseId> {
+    let ready = view.state.ready(slot_kind).filter(|&reduce| !waits_for_starts(reduce, view));
     let mut reduces: Vec<(f64, PhaseId)> =
         ready.filter_map(|reduce| Some((end_of_maps(reduce, view)?, reduce))).collect();
     reduces.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));

@@ -101,7 +101,7 @@ impl Ordering {
     /// can be estimated.
     fn better(&mut self, mut orders: Vec<Vec<usize>>, view: &View<'_>) -> Vec<usize> {
         let jobs = self.active.iter().map(|&job| left_of(job, view)).collect();
-        let slots = |kind| view.state.alive(view.instance.cluster().lane_of(kind)).max(1);
+        let slots = |kind| view.state.alive(view.instance.cluster().slot_kind_of(kind)).max(1);
         let split = Split::new(slots(PhaseKind::Map), slots(PhaseKind::Reduce));
         let (Ok(workload), Ok(split)) = (Workload::new(jobs), split) else { return orders.swap_remove(0) };
         self.allowance.spend((orders.len() * self.active.len()) as u64);
@@ -122,7 +122,7 @@ impl Ordering {
 fn stages(times: Times, job: JobId, view: &View<'_>) -> Stages<f64> {
     PhaseKind::ALL.map(|kind| {
         let Some(phase) = view.instance.job(job).phase(kind) else { return 0.0 };
-        let slots = f64::from(view.state.alive(view.instance.lane_of(phase)).max(1));
+        let slots = f64::from(view.state.alive(view.instance.slot_kind_of(phase)).max(1));
         match times {
             Times::Area => view.work_left(phase) / slots,
             Times::Stage => {

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use slackline_model::cluster::Cluster;
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{self, Clock, FlowTimes, NewRow, Origin, Outcome, TaskRows};
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseKind, Schedule, SlotRange, Span, Time};
+use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule, SlotKind, SlotRange, Span, Time};
 
 use super::executor::{Executor, First, Mode, Slots};
 use super::orders::Rule;
@@ -64,7 +64,7 @@ fn split_of(cluster: &Cluster) -> Result<Split, NotOffline> {
     if !cluster.is_typed() {
         return Err(NotOffline::Universal);
     }
-    Ok(Split::new(cluster.slots(Lane::Map), cluster.slots(Lane::Reduce))?)
+    Ok(Split::new(cluster.slots(SlotKind::Map), cluster.slots(SlotKind::Reduce))?)
 }
 
 impl Plan {
@@ -90,12 +90,12 @@ impl Plan {
     }
 }
 
-/// The slots of a lane by when they are free, which write down what they start. Those of a range have one
+/// The slots of a kind by when they are free, which write down what they start. Those of a range have one
 /// speed.
 struct Recorder<'a> {
     instance: &'a Instance,
     kind: PhaseKind,
-    lane: Lane,
+    slot_kind: SlotKind,
     free: BinaryHeap<Reverse<(Time, SlotRange)>>,
     rows: &'a mut Rows,
 }
@@ -103,20 +103,20 @@ struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// The slots that serve phases of a kind.
     fn new(instance: &'a Instance, kind: PhaseKind, rows: &'a mut Rows) -> Self {
-        let (cluster, lane) = (instance.cluster(), instance.cluster().lane_of(kind));
+        let (cluster, slot_kind) = (instance.cluster(), instance.cluster().slot_kind_of(kind));
         let mut free = BinaryHeap::new();
         let mut first = 0;
-        while first < cluster.slots(lane) {
-            let (_, next) = cluster.speed_of(lane, first);
+        while first < cluster.slots(slot_kind) {
+            let (_, next) = cluster.speed_of(slot_kind, first);
             free.push(Reverse((Time::ZERO, SlotRange { first, len: next - first })));
             first = next;
         }
-        Self { instance, kind, lane, free, rows }
+        Self { instance, kind, slot_kind, free, rows }
     }
 
     /// Slots of one speed that have been free longest, at most that many.
     fn take(&mut self, most: u32) -> SlotRange {
-        let Reverse((free, range)) = self.free.pop().expect("invariant: a lane has slots");
+        let Reverse((free, range)) = self.free.pop().expect("invariant: a slot kind has slots");
         let taken = SlotRange { first: range.first, len: range.len.min(most) };
         if taken.len < range.len {
             let rest = SlotRange { first: taken.end(), len: range.len - taken.len };
@@ -132,13 +132,13 @@ impl Slots for Recorder<'_> {
         let phase = phase.expect("invariant: tasks belong to a phase of their job");
         let mut started = Started { left: batch.tasks, ..Started::default() };
         while started.left > 0 {
-            let Reverse((free, _)) = *self.free.peek().expect("invariant: a lane has slots");
+            let Reverse((free, _)) = *self.free.peek().expect("invariant: a slot kind has slots");
             let start = free.max(Time(batch.from));
             if start >= Time(batch.until) {
                 break;
             }
             let range = self.take(started.left);
-            let speed = self.instance.cluster().speed_of(self.lane, range.first).0;
+            let speed = self.instance.cluster().speed_of(self.slot_kind, range.first).0;
             let end = start + Span(batch.span).at_speed_nearest(speed);
             self.free.push(Reverse((end, range)));
             let first = first.task + batch.tasks - started.left;

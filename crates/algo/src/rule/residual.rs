@@ -6,7 +6,7 @@
 //! stay ahead of all others for as long as it runs.
 
 use slackline_model::cluster::Slots;
-use slackline_model::{FlowId, Lane, PhaseId, PhaseKind, Time};
+use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Time};
 use slackline_policy::{Event, Grown, View};
 
 use super::lag::Plans;
@@ -90,12 +90,12 @@ impl Residual {
 
     /// Measures what is left now. O(phases of live flows + what runs).
     pub fn measure(&mut self, view: &View<'_>) {
-        let lanes = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| Speeds::of(view, kind));
+        let slot_kinds = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| Speeds::of(view, kind));
         self.note_running(view);
         self.flows.clear();
         let flows = view.instance.flows().keys();
         for flow in flows.filter(|&flow| is_live(flow, view)) {
-            let left = self.measure_flow(flow, view, &lanes);
+            let left = self.measure_flow(flow, view, &slot_kinds);
             self.flows.push(left);
         }
         self.running = Grown::default();
@@ -103,8 +103,8 @@ impl Residual {
 
     fn note_running(&mut self, view: &View<'_>) {
         for holding in view.held.running() {
-            let lane = view.instance.lane_of(holding.phase);
-            let (machine, _) = view.instance.cluster().machine_of(lane, holding.places[0].first);
+            let slot_kind = view.instance.slot_kind_of(holding.phase);
+            let (machine, _) = view.instance.cluster().machine_of(slot_kind, holding.places[0].first);
             let speed = view.estimates.speed[view.instance.cluster().group_id_of(machine)];
             let done = holding.since.map_or(0.0, |since| view.now.since(since).seconds() * speed);
             let size = believed::size(view, holding.phase, holding.first).seconds();
@@ -118,7 +118,7 @@ impl Residual {
     }
 
     /// From the jobs that nothing comes after to the first.
-    fn measure_flow(&mut self, flow: FlowId, view: &View<'_>, lanes: &[Speeds; 2]) -> Left {
+    fn measure_flow(&mut self, flow: FlowId, view: &View<'_>, slot_kinds: &[Speeds; 2]) -> Left {
         let overrun = self.overrun(flow, view);
         let (mut stages, mut longest_path) = ([0.0; 2], 0.0_f64);
         for &job in view.instance.topological_of(flow).iter().rev() {
@@ -129,9 +129,9 @@ impl Residual {
             let mut tail = tails.fold(0.0, f64::max);
             for phase in [info.reduce, info.map].into_iter().flatten() {
                 let kind = view.instance.phase(phase).kind as usize;
-                let (work, seconds) = self.measure_phase(phase, overrun, view, &lanes[kind]);
+                let (work, seconds) = self.measure_phase(phase, overrun, view, &slot_kinds[kind]);
                 tail += seconds;
-                stages[kind] += work / lanes[kind].capacity;
+                stages[kind] += work / slot_kinds[kind].capacity;
                 self.phases[phase] = PhaseLeft { work, tail };
             }
             longest_path = longest_path.max(tail);
@@ -155,7 +155,7 @@ impl Residual {
     }
 
     /// Work left of a phase in slot-seconds, and the seconds it takes at least.
-    fn measure_phase(&self, phase: PhaseId, overrun: f64, view: &View<'_>, lane: &Speeds) -> (f64, f64) {
+    fn measure_phase(&self, phase: PhaseId, overrun: f64, view: &View<'_>, slot_kind: &Speeds) -> (f64, f64) {
         let state = view.phase(phase);
         if state.is_done() || view.is_instant(phase) {
             return (0.0, 0.0);
@@ -165,8 +165,8 @@ impl Residual {
         let running = self.running[phase];
         let work = (to_start + running.left).max(FLOOR * (self.spent[phase] + running.done));
         let longest = longest.max(running.longest);
-        let usable = lane.fastest(view.usable(phase));
-        (work, (work / usable).max(longest / lane.fastest(1)))
+        let usable = slot_kind.fastest(view.usable(phase));
+        (work, (work / usable).max(longest / slot_kind.fastest(1)))
     }
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn is_live(flow: FlowId, view: &View<'_>) -> bool {
     view.state.completion(flow).is_none() && !view.state.has_failed(flow)
 }
 
-/// The believed speeds of the slots of a lane that are up.
+/// The believed speeds of the slots of a kind that are up.
 struct Speeds {
     /// Speed and how many slots have it, the fastest first.
     slots: Vec<(f64, f64)>,
@@ -187,11 +187,11 @@ impl Speeds {
     /// Those of the slots that serve phases of `kind`. If some are away, as many of each speed as of the others; if all are
     /// away, one of each speed, so that orders are still orders.
     fn of(view: &View<'_>, kind: PhaseKind) -> Self {
-        let lane = view.instance.cluster().lane_of(kind);
-        let of_group = |group: &slackline_model::cluster::Group| match (group.slots, lane) {
+        let slot_kind = view.instance.cluster().slot_kind_of(kind);
+        let of_group = |group: &slackline_model::cluster::Group| match (group.slots, slot_kind) {
             (Slots::Universal(n), _) => n,
-            (Slots::Typed { map, .. }, Lane::Map | Lane::Any) => map,
-            (Slots::Typed { reduce, .. }, Lane::Reduce) => reduce,
+            (Slots::Typed { map, .. }, SlotKind::Map | SlotKind::Any) => map,
+            (Slots::Typed { reduce, .. }, SlotKind::Reduce) => reduce,
         };
         let groups = view.instance.cluster().groups().iter_enumerated();
         let counted =
@@ -205,12 +205,12 @@ impl Speeds {
             is_same
         });
         let all: f64 = slots.iter().map(|&(_, n)| n).sum();
-        let up = f64::from(view.state.alive(lane).max(1)) / all.max(1.0);
+        let up = f64::from(view.state.alive(slot_kind).max(1)) / all.max(1.0);
         for (_, n) in &mut slots {
             *n *= up;
         }
         let capacity = slots.iter().map(|&(speed, n)| speed * n).sum();
-        // A lane without slots serves no phases: any capacity will do.
+        // A slot kind without slots serves no phases: any capacity will do.
         Self { capacity: if slots.is_empty() { 1.0 } else { capacity }, slots }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use slackline_model::{FlowId, Instance, JobId, PhaseId};
 use slackline_policy::{Ask, Grown, View};
 
-/// Phases that may be runnable, by flow and lane.
+/// Phases that may be runnable, by flow and slot kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Active {
     /// By place of the job in its flow's plan, then by id.
@@ -43,7 +43,7 @@ impl Active {
         }
         let place = self.place[view.instance.phase(phase).job];
         let flow = view.instance.flow_of(phase);
-        self.phases[flow][view.instance.lane_of(phase).index()].insert((place, phase));
+        self.phases[flow][view.instance.slot_kind_of(phase).index()].insert((place, phase));
         true
     }
 
@@ -54,17 +54,17 @@ impl Active {
 
     /// The first phase of a flow that can run on the asking slot, leaving those in `ask.skip` out.
     pub(super) fn first(&mut self, flow: FlowId, ask: &Ask<'_>, view: &View<'_>) -> Option<PhaseId> {
-        let lane = &mut self.phases[flow][ask.lane.index()];
+        let slot_kind = &mut self.phases[flow][ask.slot_kind.index()];
         let mut from = None;
         loop {
             let (place, phase) = match from {
-                None => *lane.first()?,
-                Some(passed) => {
-                    *lane.range((std::ops::Bound::Excluded(passed), std::ops::Bound::Unbounded)).next()?
-                }
+                None => *slot_kind.first()?,
+                Some(passed) => *slot_kind
+                    .range((std::ops::Bound::Excluded(passed), std::ops::Bound::Unbounded))
+                    .next()?,
             };
             if view.runnable(phase) == 0 {
-                lane.remove(&(place, phase));
+                slot_kind.remove(&(place, phase));
                 if view.state.is_early(view.instance, phase) && view.phase(phase).unstarted() > 0 {
                     self.barred.push(phase);
                 }
@@ -76,8 +76,8 @@ impl Active {
         }
     }
 
-    /// Whether a flow has nothing left that may be runnable in the asking lane.
+    /// Whether a flow has nothing left that may be runnable in the asking slot kind.
     pub(super) fn is_empty(&self, flow: FlowId, ask: &Ask<'_>) -> bool {
-        self.phases[flow][ask.lane.index()].is_empty()
+        self.phases[flow][ask.slot_kind.index()].is_empty()
     }
 }

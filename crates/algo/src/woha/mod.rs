@@ -4,7 +4,7 @@
 //! priorities).
 //!
 //! **Problem**: online, flows of jobs with deadlines, tasks are not preempted; as few late flows as
-//! possible. Typed or universal slots; machine speeds are ignored (plans use the mean speed of a lane).
+//! possible. Typed or universal slots; machine speeds are ignored (plans use the mean speed of a slot kind).
 //!
 //! **Idea**:
 //! 1. The submitting side puts the jobs of a flow in an order ([`priorities`]).
@@ -23,7 +23,7 @@
 //! **Complexity**: a plan O(E log J) for each cap tried, E batches of equal tasks (at most the tasks),
 //! J jobs. A decision O((k + 1) log n), n flows, k requirements that fell due since the last.
 //!
-//! **Invariants**: I1 a flow is in the list of a lane if and only if it may have a phase to run there
+//! **Invariants**: I1 a flow is in the list of a slot kind if and only if it may have a phase to run there
 //! (`active`); I2 the true progress of a flow is the number of its tasks that are not to be started
 //! (`online`, settled before every decision); I3 lists and records agree (`lag` tests, against
 //! recomputation).
@@ -46,7 +46,7 @@
 //! - D7: line 7 must take W_h out of the ct list; when the last requirement has fired the next change
 //!   is never; printed, it reads past the end.
 //! - D8: line 20 takes the head even if it has nothing to run on the free slot; here a flow is in the
-//!   list of a lane only while it may have.
+//!   list of a slot kind only while it may have.
 //! - D9: tasks that must run again lower the true progress and raise the lag.
 //! - D10: flows without deadline come after all others, fewest started tasks first.
 //! - D11: nothing is required of a flow that cannot meet its deadline even alone (`late=yield`), so that

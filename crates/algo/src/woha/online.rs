@@ -116,7 +116,7 @@ impl Woha {
 
     fn revive(&mut self, phase: PhaseId, view: &View<'_>) {
         if self.active.insert(phase, view) {
-            self.scheduler.enter(view.instance.flow_of(phase), view.instance.lane_of(phase));
+            self.scheduler.enter(view.instance.flow_of(phase), view.instance.slot_kind_of(phase));
         }
     }
 }
@@ -184,7 +184,7 @@ impl Policy for Woha {
         self.scheduler.advance(view.now);
         let Self { active, scheduler, .. } = self;
         let mut idle = Vec::new();
-        let turn = scheduler.first(ask.lane, &mut |flow| {
+        let turn = scheduler.first(ask.slot_kind, &mut |flow| {
             let accepted = active.first(flow, ask, view).is_some();
             if !accepted && active.is_empty(flow, ask) {
                 idle.push(flow);
@@ -192,7 +192,7 @@ impl Policy for Woha {
             accepted
         });
         for flow in idle {
-            scheduler.leave(flow, ask.lane);
+            scheduler.leave(flow, ask.slot_kind);
         }
         let turn = turn?;
         let phase =

@@ -23,7 +23,7 @@ struct Phase {
     tasks: u32,
     span: u64,
     cap: u32,
-    lane: usize,
+    slot_kind: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -51,12 +51,13 @@ impl Workflow {
         let instance = request.instance;
         let typed = instance.cluster().is_typed();
         let mut slots = [0; 2];
-        for &lane in instance.cluster().lanes() {
-            let lane_slots = instance.cluster().slots(lane);
-            slots[if pooled { 0 } else { lane.index() }] += lane_slots;
+        for &slot_kind in instance.cluster().slot_kinds() {
+            let slot_kind_slots = instance.cluster().slots(slot_kind);
+            slots[if pooled { 0 } else { slot_kind.index() }] += slot_kind_slots;
         }
-        let lane_of =
-            |kind: PhaseKind| if pooled || !typed { 0 } else { instance.cluster().lane_of(kind).index() };
+        let slot_kind_of = |kind: PhaseKind| {
+            if pooled || !typed { 0 } else { instance.cluster().slot_kind_of(kind).index() }
+        };
         let first = order.iter().map(|job| job.0).min().unwrap_or(0);
         let mut rank = vec![0; order.len()];
         for (r, job) in (0..).zip(order) {
@@ -74,9 +75,9 @@ impl Workflow {
                 }
                 // A malleable phase that was not cut counts as one task.
                 let tasks = phase.tasks().map_or(1, slackline_model::tasks::Tasks::count);
-                let (span, lane) = (request.span(id).0, lane_of(kind));
-                work[lane] += u128::from(span) * u128::from(tasks);
-                Phase { tasks, span, cap: phase.cap.min(tasks).max(1), lane }
+                let (span, slot_kind) = (request.span(id).0, slot_kind_of(kind));
+                work[slot_kind] += u128::from(span) * u128::from(tasks);
+                Phase { tasks, span, cap: phase.cap.min(tasks).max(1), slot_kind }
             });
             let next = info.before.iter().map(|next| rank[(next.0 - first) as usize]).collect();
             Job { waits: info.after.len() as u32, next, phases }
@@ -176,17 +177,17 @@ impl<'a> Rehearsal<'a> {
 
     /// Gives out slots while there are slots and phases; false if a task would end after the limit.
     fn start(&mut self, now: u64, limit: u64) -> bool {
-        for lane in 0..2 {
-            while self.free[lane] > 0
-                && let Some(Reverse((j, kind))) = self.ready[lane].pop()
+        for slot_kind in 0..2 {
+            while self.free[slot_kind] > 0
+                && let Some(Reverse((j, kind))) = self.ready[slot_kind].pop()
             {
                 let (job, at) = (j as usize, kind as usize);
                 let phase = &self.workflow.jobs[job].phases[at];
                 let (left, running) = (&mut self.left[job][at], &mut self.running[job][at]);
-                let count = self.free[lane].min(*left).min(phase.cap - *running);
+                let count = self.free[slot_kind].min(*left).min(phase.cap - *running);
                 *left -= count;
                 *running += count;
-                self.free[lane] -= count;
+                self.free[slot_kind] -= count;
                 let end = now.saturating_add(phase.span);
                 if end > limit {
                     return false;
@@ -197,7 +198,7 @@ impl<'a> Rehearsal<'a> {
                     _ => self.starts.push((now, u64::from(count))),
                 }
                 if *left > 0 && *running < phase.cap {
-                    self.ready[lane].push(Reverse((j, kind)));
+                    self.ready[slot_kind].push(Reverse((j, kind)));
                 }
             }
         }
@@ -211,9 +212,9 @@ impl<'a> Rehearsal<'a> {
         let (left, running) = (self.left[job][at], &mut self.running[job][at]);
         let was_full = *running == phase.cap;
         *running -= count;
-        self.free[phase.lane] += count;
+        self.free[phase.slot_kind] += count;
         if left > 0 && was_full {
-            self.ready[phase.lane].push(Reverse((j, kind)));
+            self.ready[phase.slot_kind].push(Reverse((j, kind)));
         } else if left == 0 && *running == 0 {
             match kind {
                 PhaseKind::Map => self.reduce(j),
@@ -227,7 +228,7 @@ impl<'a> Rehearsal<'a> {
     fn activate(&mut self, j: u32) {
         let map = self.workflow.jobs[j as usize].phases[PhaseKind::Map as usize];
         if map.tasks > 0 {
-            self.ready[map.lane].push(Reverse((j, PhaseKind::Map)));
+            self.ready[map.slot_kind].push(Reverse((j, PhaseKind::Map)));
         } else {
             self.reduce(j);
         }
@@ -237,7 +238,7 @@ impl<'a> Rehearsal<'a> {
     fn reduce(&mut self, j: u32) {
         let reduce = self.workflow.jobs[j as usize].phases[PhaseKind::Reduce as usize];
         if reduce.tasks > 0 {
-            self.ready[reduce.lane].push(Reverse((j, PhaseKind::Reduce)));
+            self.ready[reduce.slot_kind].push(Reverse((j, PhaseKind::Reduce)));
         } else {
             self.complete.push(j);
         }

@@ -1,6 +1,6 @@
 //! What a plan is made from: one flow, the cluster, and estimates of durations.
 
-use slackline_model::{Cluster, FlowId, Instance, Lane, PhaseId, Span, Time};
+use slackline_model::{Cluster, FlowId, Instance, PhaseId, SlotKind, Span, Time};
 use slackline_policy::Estimates;
 
 /// What a plan is made from.
@@ -19,7 +19,7 @@ pub struct Request<'a> {
 impl Request<'_> {
     /// Estimated time of one task on a slot of the mean speed.
     pub fn span(&self, phase: PhaseId) -> Span {
-        let speed = mean_speed(self.instance.cluster(), self.instance.lane_of(phase));
+        let speed = mean_speed(self.instance.cluster(), self.instance.slot_kind_of(phase));
         self.estimates.task[phase].at_speed_nearest(speed)
     }
 
@@ -29,7 +29,7 @@ impl Request<'_> {
     }
 }
 
-/// Estimates are at speed 1; the mean speed of a lane's slots makes them times.
-fn mean_speed(cluster: &Cluster, lane: Lane) -> f64 {
-    cluster.capacity(lane) / f64::from(cluster.slots(lane).max(1))
+/// Estimates are at speed 1; the mean speed of a kind's slots makes them times.
+fn mean_speed(cluster: &Cluster, slot_kind: SlotKind) -> f64 {
+    cluster.capacity(slot_kind) / f64::from(cluster.slots(slot_kind).max(1))
 }

@@ -1,13 +1,13 @@
 //! Which flow is served next: the other replaceable part of WOHA.
 
-use slackline_model::{FlowId, Lane, Time};
+use slackline_model::{FlowId, SlotKind, Time};
 
 use super::plan::Plan;
 
 /// Chooses among flows (the paper's Workflow Scheduler, section III-B). [`super::lag`] has the paper's
 /// own, on several data structures.
 ///
-/// A flow is submitted, enters and leaves the lanes in which it has tasks to run, and finishes. Every
+/// A flow is submitted, enters and leaves the slot kinds in which it has tasks to run, and finishes. Every
 /// task that is started is counted, and so is every task that must run again.
 pub trait WorkflowScheduler {
     /// A flow arrives with its plan.
@@ -16,19 +16,19 @@ pub trait WorkflowScheduler {
     /// A flow is done.
     fn finish(&mut self, flow: FlowId);
 
-    /// A flow that was submitted may have tasks to run on slots of `lane`. It is in the lane until it
+    /// A flow that was submitted may have tasks to run on slots of `slot_kind`. It is in the slot kind until it
     /// leaves; entering twice does nothing.
-    fn enter(&mut self, flow: FlowId, lane: Lane);
+    fn enter(&mut self, flow: FlowId, slot_kind: SlotKind);
 
-    /// A flow has nothing to run on slots of `lane`; leaving twice does nothing.
-    fn leave(&mut self, flow: FlowId, lane: Lane);
+    /// A flow has nothing to run on slots of `slot_kind`; leaving twice does nothing.
+    fn leave(&mut self, flow: FlowId, slot_kind: SlotKind);
 
     /// It is `now`, not earlier than at the last call.
     fn advance(&mut self, now: Time);
 
-    /// The first flow in `lane` that is accepted, and how many tasks it may start before another
+    /// The first flow in `slot_kind` that is accepted, and how many tasks it may start before another
     /// accepted one is to be served.
-    fn first(&self, lane: Lane, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn>;
+    fn first(&self, slot_kind: SlotKind, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn>;
 
     /// Tasks of a flow were started.
     fn assigned(&mut self, flow: FlowId, tasks: u32);

@@ -100,12 +100,12 @@ impl ByTasks<'_> {
 
     fn may_start(&self, p: PhaseId) -> bool {
         let info = self.instance.phase(p);
-        let lane = lane_of(self.instance, p.index(), self.pooled);
-        let same = (0..self.ends.len()).filter(|&q| lane_of(self.instance, q, self.pooled) == lane);
+        let slot_kind = slot_kind_of(self.instance, p.index(), self.pooled);
+        let same = (0..self.ends.len()).filter(|&q| slot_kind_of(self.instance, q, self.pooled) == slot_kind);
         self.is_ready(p)
             && self.seconds(p.index()) > 0
             && self.ends[p.index()].len() < self.total(p.index())
-            && same.map(|q| self.busy(q)).sum::<usize>() < self.free[lane] as usize
+            && same.map(|q| self.busy(q)).sum::<usize>() < self.free[slot_kind] as usize
             && self.busy(p.index()) < info.cap as usize
     }
 }
@@ -131,17 +131,17 @@ fn by_tasks(instance: &Instance, order: &[u32], free: [u32; 2], pooled: bool) ->
     }
 }
 
-fn lane_of(instance: &Instance, phase: usize, pooled: bool) -> usize {
+fn slot_kind_of(instance: &Instance, phase: usize, pooled: bool) -> usize {
     let kind = instance.phases()[PhaseId::from(phase)].kind;
     if pooled || !instance.cluster().is_typed() { 0 } else { usize::from(kind == PhaseKind::Reduce) }
 }
 
 /// Slots of each kind under a cap.
 fn capped(instance: &Instance, cap: u32, pooled: bool) -> [u32; 2] {
-    let lanes = instance.cluster().lanes();
+    let slot_kinds = instance.cluster().slot_kinds();
     let mut slots = [0; 2];
-    for &lane in lanes {
-        slots[if pooled { 0 } else { lane.index() }] += instance.cluster().slots(lane);
+    for &slot_kind in slot_kinds {
+        slots[if pooled { 0 } else { slot_kind.index() }] += instance.cluster().slots(slot_kind);
     }
     slots.map(|n| n.min(cap))
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_model::{JobId, Key, Lane, Time};
+use slackline_model::{JobId, Key, SlotKind, Time};
 use slackline_policy::Grown;
 
 use super::{Container, Turns, UserApps};
@@ -30,7 +30,7 @@ pub(super) struct Queue {
     pub(super) children: Vec<QueueAt>,
     /// Slots that its applications hold, their masters' included.
     pub(super) used: u32,
-    /// How many of its applications could take a slot of each lane.
+    /// How many of its applications could take a slot of each slot kind.
     open: [u32; 2],
     /// Its applications that run, and how many may.
     apps: u32,
@@ -58,7 +58,7 @@ pub(super) struct Here {
     /// Applications that run, and those of them that want something.
     apps: u32,
     wanting: u32,
-    /// Those that could take a slot, by lane.
+    /// Those that could take a slot, by slot kind.
     open: [BTreeSet<Place>; 2],
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Counts {
     pub(super) used: u32,
     /// Tasks that were asked for and have not started.
     pub(super) wants: u32,
-    /// Whether it could take a slot of each lane.
+    /// Whether it could take a slot of each slot kind.
     pub(super) open: [bool; 2],
 }
 
@@ -127,8 +127,8 @@ impl Queue {
     }
 
     /// Whether an application of it could take a slot.
-    pub(super) fn is_open(&self, lane: Lane) -> bool {
-        self.open[lane.index()] > 0
+    pub(super) fn is_open(&self, slot_kind: SlotKind) -> bool {
+        self.open[slot_kind.index()] > 0
     }
 
     /// Its users that want something.
@@ -141,15 +141,15 @@ impl Queue {
     /// The first application that could take a slot and that is accepted, of users that may have one more.
     pub(super) fn first(
         &self,
-        lane: Lane,
+        slot_kind: SlotKind,
         mut may: impl FnMut(&Here) -> bool,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Option<JobId> {
         let mut users: Vec<_> = self
             .users
             .values()
-            .filter(|user| !user.open[lane.index()].is_empty() && may(user))
-            .map(|user| user.open[lane.index()].iter().peekable())
+            .filter(|user| !user.open[slot_kind.index()].is_empty() && may(user))
+            .map(|user| user.open[slot_kind.index()].iter().peekable())
             .collect();
         loop {
             let next = users.iter_mut().filter_map(|places| places.peek().copied().map(|at| (*at, places)));
@@ -344,12 +344,12 @@ impl Book {
         if let Some(here) = self.queues[leaf].users.get_mut(&user) {
             here.used = here.used + now.used - before.used;
             here.wanting = here.wanting + u32::from(now.wants > 0) - u32::from(before.wants > 0);
-            for lane in 0..2 {
-                if before.open[lane] && (!now.open[lane] || old_key != key) {
-                    here.open[lane].remove(&(old_key, seat));
+            for slot_kind in 0..2 {
+                if before.open[slot_kind] && (!now.open[slot_kind] || old_key != key) {
+                    here.open[slot_kind].remove(&(old_key, seat));
                 }
-                if now.open[lane] {
-                    here.open[lane].insert((key, seat));
+                if now.open[slot_kind] {
+                    here.open[slot_kind].insert((key, seat));
                 }
             }
         }

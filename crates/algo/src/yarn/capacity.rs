@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use slackline_model::names::unknown;
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{Cluster, JobId, Key, Lane};
+use slackline_model::{Cluster, JobId, Key, SlotKind};
 use slackline_policy::Policy;
 
 use super::book::{Active, Book, Here, MastersMax, Queue as Line, QueueAt};
@@ -283,7 +283,7 @@ impl Hierarchy {
 
 /// The CapacityScheduler with these queues.
 pub fn policy(cluster: &Cluster, hierarchy: Hierarchy, container: Container) -> Box<dyn Policy + Send> {
-    let slots = cluster.lanes().iter().map(|&lane| cluster.slots(lane)).sum();
+    let slots = cluster.slot_kinds().iter().map(|&slot_kind| cluster.slots(slot_kind)).sum();
     let (rules, book) = parts(slots, hierarchy, container);
     Box::new(Scheduler::of(rules, book))
 }
@@ -371,18 +371,20 @@ impl ByCapacity {
         &self,
         (at, limit): (QueueAt, i64),
         book: &Book,
-        lane: Lane,
+        slot_kind: SlotKind,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Turn {
         let queue = &book.queues[at];
         let one = book.container.memory.cast_signed();
         let used = i64::from(queue.used) * one;
         let limit = limit.min(self.sizes[at].maximum);
-        if !queue.is_open(lane) || used >= limit {
+        if !queue.is_open(slot_kind) || used >= limit {
             return Turn::Nobody;
         }
         if queue.children.is_empty() {
-            let Some(job) = self.application((at, used), book, lane, accept) else { return Turn::Nobody };
+            let Some(job) = self.application((at, used), book, slot_kind, accept) else {
+                return Turn::Nobody;
+            };
             return if limit - used < one { Turn::Blocked(limit - used) } else { Turn::Of(job) };
         }
         let mut children = queue.children.clone();
@@ -390,7 +392,7 @@ impl ByCapacity {
         let mut blocked = None;
         for child in children {
             let left = limit - blocked.unwrap_or(0) - used + i64::from(book.queues[child].used) * one;
-            match self.turn((child, left.div_euclid(one) * one), book, lane, accept) {
+            match self.turn((child, left.div_euclid(one) * one), book, slot_kind, accept) {
                 Turn::Of(job) => return Turn::Of(job),
                 Turn::Nobody => {}
                 Turn::Blocked(memory) => blocked = Some(blocked.unwrap_or(0) + memory.max(0)),
@@ -420,13 +422,13 @@ impl ByCapacity {
         &self,
         (at, used): (QueueAt, i64),
         book: &Book,
-        lane: Lane,
+        slot_kind: SlotKind,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Option<JobId> {
         let queue = &book.queues[at];
         let one = book.container.memory.cast_signed();
         let limit = self.user_limit((at, used), queue.active(), one);
-        queue.first(lane, |user: &Here| i64::from(user.used) * one <= limit, accept)
+        queue.first(slot_kind, |user: &Here| i64::from(user.used) * one <= limit, accept)
     }
 
     /// MiB above which a user of a leaf gets nothing more (`UsersManager.computeUserLimit`).
@@ -538,8 +540,8 @@ impl Rules for ByCapacity {
         }
     }
 
-    fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
-        match self.turn((0, self.cluster), book, lane, accept) {
+    fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
+        match self.turn((0, self.cluster), book, slot_kind, accept) {
             Turn::Of(job) => Some(job),
             Turn::Nobody | Turn::Blocked(_) => None,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::params::{Param, Values};
-use slackline_model::{Cluster, JobId, Key, Lane};
+use slackline_model::{Cluster, JobId, Key, SlotKind};
 use slackline_policy::Policy;
 
 use super::book::{Book, Queue as Line, QueueAt};
@@ -183,7 +183,7 @@ impl Default for Allocations {
 
 /// The FairScheduler with these queues.
 pub fn policy(cluster: &Cluster, allocations: Allocations, container: Container) -> Box<dyn Policy + Send> {
-    let slots = cluster.lanes().iter().map(|&lane| cluster.slots(lane)).sum();
+    let slots = cluster.slot_kinds().iter().map(|&slot_kind| cluster.slots(slot_kind)).sum();
     let (rules, book) = parts(slots, allocations, container);
     Box::new(Scheduler::of(rules, book))
 }
@@ -221,23 +221,23 @@ impl ByShare {
         &self,
         at: QueueAt,
         book: &Book,
-        lane: Lane,
+        slot_kind: SlotKind,
         accept: &mut dyn FnMut(JobId) -> bool,
     ) -> Option<JobId> {
         let queue = &book.queues[at];
-        if !queue.is_open(lane) || queue.used >= self.most[at] {
+        if !queue.is_open(slot_kind) || queue.used >= self.most[at] {
             return None;
         }
         if queue.children.is_empty() {
-            return queue.first(lane, |_| true, accept);
+            return queue.first(slot_kind, |_| true, accept);
         }
         let mut children: Vec<QueueAt> =
-            queue.children.iter().copied().filter(|&child| book.queues[child].is_open(lane)).collect();
+            queue.children.iter().copied().filter(|&child| book.queues[child].is_open(slot_kind)).collect();
         // Most of the time the first has it: cheaper than to sort them all.
         while let Some(first) =
             (0..children.len()).min_by(|&a, &b| self.key(children[a], book).cmp(&self.key(children[b], book)))
         {
-            if let Some(job) = self.turn(children.swap_remove(first), book, lane, accept) {
+            if let Some(job) = self.turn(children.swap_remove(first), book, slot_kind, accept) {
                 return Some(job);
             }
         }
@@ -359,7 +359,7 @@ impl Rules for ByShare {
         self.most = self.allocations.queues.iter().map(|queue| self.most_of(queue, book.container)).collect();
     }
 
-    fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
-        self.turn(0, book, lane, accept)
+    fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
+        self.turn(0, book, slot_kind, accept)
     }
 }

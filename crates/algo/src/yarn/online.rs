@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::{JobId, Lane, MachineId, PhaseId};
+use slackline_model::{JobId, MachineId, PhaseId, SlotKind};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 
 use super::book::{Book, Counts, QueueAt};
@@ -27,7 +27,7 @@ pub(super) trait Rules {
     fn limit_masters(&self, _book: &mut Book) {}
 
     /// The application that gets the next slot, among those that are accepted.
-    fn next(&self, book: &Book, lane: Lane, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId>;
+    fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId>;
 }
 
 /// What a flow says of itself.
@@ -56,8 +56,8 @@ pub(super) struct Scheduler<R> {
 /// Slots that were dealt and not granted yet.
 #[derive(Clone, Debug, Default)]
 struct Deal {
-    /// The slots: their lane, and their machine if it is one.
-    of: Option<(Lane, Option<MachineId>)>,
+    /// The slots: their slot kind, and their machine if it is one.
+    of: Option<(SlotKind, Option<MachineId>)>,
     /// How many of each phase, in the order of their first; granted from the end.
     phases: Vec<(PhaseId, u32)>,
     /// The phase that was granted last, with the tasks that run if all that were granted have started.
@@ -101,7 +101,7 @@ impl<R: Rules> Scheduler<R> {
             if state.is_ready() && state.unstarted() > 0 {
                 counts.wants += state.unstarted();
                 let has_room = state.running() < view.instance.phase(phase).cap;
-                counts.open[view.instance.lane_of(phase).index()] |= has_room;
+                counts.open[view.instance.slot_kind_of(phase).index()] |= has_room;
             }
         }
         self.book.set(job, counts);
@@ -142,12 +142,12 @@ impl<R: Rules> Scheduler<R> {
 
     /// Deals all slots that ask.
     fn deal(&mut self, ask: &Ask<'_>, view: &View<'_>) {
-        let lane = ask.lane;
+        let slot_kind = ask.slot_kind;
         let mut dealt: BTreeMap<PhaseId, (u32, u32)> = BTreeMap::new();
         for _ in 0..ask.slots {
             let Self { rules, book, asleep, .. } = self;
             let (mut found, mut tired) = (None, Vec::new());
-            let job = rules.next(book, lane, &mut |job| {
+            let job = rules.next(book, slot_kind, &mut |job| {
                 found = open_phase(job, ask, view, &dealt);
                 if found.is_none() && !view.instance.job(job).phases().any(|p| ask.skip.contains(&p)) {
                     tired.push(job);
@@ -156,7 +156,7 @@ impl<R: Rules> Scheduler<R> {
             });
             for job in tired {
                 let mut counts = book.counts(job);
-                counts.open[lane.index()] = false;
+                counts.open[slot_kind.index()] = false;
                 book.set(job, counts);
                 asleep.push(job);
             }
@@ -170,7 +170,7 @@ impl<R: Rules> Scheduler<R> {
             dealt.into_iter().map(|(phase, (order, n))| (order, (phase, n))).collect();
         phases.sort_unstable_by_key(|&(order, _)| std::cmp::Reverse(order));
         self.deal = Deal {
-            of: Some((lane, ask.machine)),
+            of: Some((slot_kind, ask.machine)),
             phases: phases.into_iter().map(|(_, dealt)| dealt).collect(),
             granted: None,
         };
@@ -185,7 +185,7 @@ fn open_phase(
     dealt: &BTreeMap<PhaseId, (u32, u32)>,
 ) -> Option<PhaseId> {
     view.instance.job(job).phases().find(|&phase| {
-        view.instance.lane_of(phase) == ask.lane
+        view.instance.slot_kind_of(phase) == ask.slot_kind
             && !ask.skip.contains(&phase)
             && view.runnable(phase) > dealt.get(&phase).map_or(0, |&(_, n)| n)
     })
@@ -237,8 +237,9 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
                 | Event::Wake => {}
             }
         }
-        let lanes = view.instance.cluster().lanes();
-        let slots = lanes.iter().map(|&lane| view.state.alive(lane)).sum::<u32>() + view.held.masters();
+        let slot_kinds = view.instance.cluster().slot_kinds();
+        let slots = slot_kinds.iter().map(|&slot_kind| view.state.alive(slot_kind)).sum::<u32>()
+            + view.held.masters();
         if self.slots.replace(slots) != Some(slots) {
             self.rules.resize(&self.book, slots);
             self.limit_masters(view);
@@ -250,7 +251,7 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let goes_on = self.has_started(view)
-            && self.deal.of == Some((ask.lane, ask.machine))
+            && self.deal.of == Some((ask.slot_kind, ask.machine))
             && self
                 .deal
                 .phases

@@ -1,6 +1,6 @@
 //! Small cases with what Hadoop's rules make of them, worked out by hand. Ten slots are 10,240 MiB.
 
-use slackline_model::{JobId, Lane, Time};
+use slackline_model::{JobId, SlotKind, Time};
 
 use super::book::{Book, Counts, QueueAt};
 use super::capacity::{self, Capacity, Hierarchy, Mapping};
@@ -71,7 +71,7 @@ impl<R: Rules> Bench<R> {
     fn deal(&mut self, slots: u32) -> Vec<u32> {
         let mut dealt = Vec::new();
         for _ in 0..slots {
-            let Some(job) = self.rules.next(&self.book, Lane::Any, &mut |_| true) else { break };
+            let Some(job) = self.rules.next(&self.book, SlotKind::Any, &mut |_| true) else { break };
             let Counts { used, wants, .. } = self.book.counts(job);
             self.book.set(job, Counts { used: used + 1, wants: wants - 1, open: [wants > 1, false] });
             dealt.push(job.0);

@@ -140,6 +140,8 @@ fn due((one, flow): &Row<'_>) -> Option<Timestamp> {
 
 fn word((one, flow): &Row<'_>, now: Timestamp) -> String {
     match flow {
+        // Its flows are cancelled; that is not the whole of it.
+        Some(_) if one.state == State::Rejected => service::status(one),
         Some(flow) => match &flow.why {
             Some(why) => format!("{}: {why}", service::verdict(flow, now)),
             None => service::verdict(flow, now).to_owned(),
@@ -204,11 +206,7 @@ fn flows_table(rows: &[Row<'_>], said: &[String], now: Timestamp) -> Table {
         words("user", &|(one, _)| one.user.clone()).rank(3),
         words("submitted", &|(one, _)| service::clock(one.submitted, now)).rank(4),
         words("deadline", &|row| service::clock_if(due(row), now)),
-        of_flow("predicted", &|flow| {
-            let mark = if flow.guess { "~" } else { "" };
-            flow.predicted.map_or_else(String::new, |at| format!("{mark}{}", service::clock(at, now)))
-        })
-        .rank(1),
+        of_flow("predicted", &|flow| service::predicted(flow, now)).rank(1),
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
         of_flow("at work", &|flow| flow.running.to_string()).rank(5),
@@ -238,6 +236,7 @@ fn csv(all: &[Submission]) -> String {
         "done",
         "running",
         "failed_attempts",
+        "guess",
     ];
     let at = |at: Option<Timestamp>| at.map_or_else(String::new, |at| at.to_string());
     let row = |(one, flow): Row<'_>| {
@@ -270,6 +269,7 @@ fn csv(all: &[Submission]) -> String {
                 flow.done.to_string(),
                 flow.running.to_string(),
                 flow.failed_attempts.to_string(),
+                flow.guess.to_string(),
             ]),
         }
         cells

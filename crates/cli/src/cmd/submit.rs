@@ -447,7 +447,8 @@ fn ended(over: &Submission, now: Timestamp) -> String {
     let is_told = over.flows.iter().any(|flow| flow.cause.is_some());
     let status = if is_told { over.state.name().to_owned() } else { service::status(over) };
     let mut text = format!("{} is over: {status}\n", over.number);
-    for flow in &over.flows {
+    // What was rejected has not begun: there is no more to say of its flows.
+    for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
         let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
         let cause = flow.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
         let _ = writeln!(text, "  {}: {}{at}{cause}", flow.flow, service::verdict(flow, now));
@@ -467,9 +468,11 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
             None if flow.guess => " (a guess: how long its tasks take is not known yet)".to_owned(),
             None => String::new(),
         };
+        let (holds, does_not) =
+            if flow.guess { ("would hold", "would not hold") } else { ("holds", "does not hold") };
         let holds = match (flow.deadline, flow.holds) {
-            (Some(deadline), Some(true)) => format!("; the deadline {} holds", clock(deadline)),
-            (Some(deadline), Some(false)) => format!("; the deadline {} does not hold", clock(deadline)),
+            (Some(deadline), Some(true)) => format!("; the deadline {} {holds}", clock(deadline)),
+            (Some(deadline), Some(false)) => format!("; the deadline {} {does_not}", clock(deadline)),
             _ => String::new(),
         };
         let chance =

@@ -256,7 +256,7 @@ fn what_is_submitted_is_shown_held_changed_and_cancelled() {
     let due = later["deadline"].as_str().expect("a deadline");
     let row = format!("\n3,later,{},queued,", later["user"].as_str().expect("a user"));
     let queue = place.done(&["queue", "--format", "csv"]);
-    assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,\n")), "{queue}");
+    assert!(queue.contains(&row) && queue.contains(&format!(",0,,,,{due},,,,,,,,,\n")), "{queue}");
     assert!(later["why"].as_str().is_some_and(|why| why.starts_with("the service drains")), "{later}");
     // It is shortened where the deadline is of tomorrow, which has a date.
     assert!(place.done(&["queue"]).contains("queued: the"));

@@ -67,9 +67,16 @@ fn what_would_be_late_is_rejected_with_exit_code_1() {
     let late = ["submit", "flow.toml", "--deadline", "f=0.000001", "--if-late", "reject"];
     let (code, out, err) = answered(&place, &late);
     assert_eq!(code, Some(1), "{out}{err}");
-    for words in ["flow is submitted as 1\n", "does not hold", "1 is over: rejected"] {
+    for words in [
+        "flow is submitted as 1\n",
+        "(a guess: how long its tasks take is not known yet)",
+        "would not hold",
+        "1 is over: rejected",
+    ] {
         assert!(out.contains(words), "{words:?} in\n{out}");
     }
+    let all = place.done(&["queue", "--all"]);
+    assert!(!out.contains("cancelled") && all.contains("rejected: a"), "{out}{all}");
     assert_eq!(place.shown("1")["state"], "rejected");
     assert!(!place.dir.join("began").exists(), "it was not to be begun");
     let (code, out, err) =

@@ -58,7 +58,7 @@ pub(crate) fn phase(instance: &Instance, name: &str) -> PhaseId {
 pub(crate) struct Run {
     pub(crate) phase: &'static str,
     pub(crate) first: u32,
-    /// `(first, len)` of ranges of lane slots.
+    /// `(first, len)` of ranges of slots of their kind.
     pub(crate) places: Vec<(u32, u32)>,
     pub(crate) start: f64,
     pub(crate) end: f64,

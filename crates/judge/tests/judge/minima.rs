@@ -79,7 +79,7 @@ fn a_phase_up_to_its_own_minimum_may_take_a_slot() {
 }
 
 #[test]
-fn minima_beyond_the_lane_shrink() {
+fn minima_beyond_the_slot_kind_shrink() {
     // 4 + 2 on three slots: 2 and 1.
     let instance = guaranteed(3, &[(4, 0.0, 4), (2, 0.0, 2)]);
     let two_one = [

@@ -41,8 +41,8 @@ fn build(case: &Case) -> Instance {
 
 /// Every task in order of ids on the slot that is free first.
 fn list_schedule(instance: &Instance) -> Schedule {
-    let lane = instance.cluster().lanes()[0];
-    let mut free = vec![Time::ZERO; instance.cluster().slots(lane) as usize];
+    let slot_kind = instance.cluster().slot_kinds()[0];
+    let mut free = vec![Time::ZERO; instance.cluster().slots(slot_kind) as usize];
     let mut rows = TaskRows::new();
     for job in instance.jobs().iter() {
         let mut ready = instance.flow(job.flow).release;
@@ -51,7 +51,7 @@ fn list_schedule(instance: &Instance) -> Schedule {
             let mut last = ready;
             for first in 0..tasks.count() {
                 let slot = (0..free.len()).min_by_key(|&s| (free[s], s)).unwrap();
-                let speed = instance.cluster().speed_of(lane, slot as u32).0;
+                let speed = instance.cluster().speed_of(slot_kind, slot as u32).0;
                 let start = free[slot].max(ready);
                 let end = start + tasks.run_at(first).0.at_speed_nearest(speed);
                 free[slot] = end;
@@ -112,7 +112,7 @@ fn claimed(instance: &Instance, mut schedule: Schedule) -> Schedule {
 
 /// Feasibility by definition: every pair of tasks, every instant.
 fn feasible(instance: &Instance, rows: &[(TaskRow, SlotRange)]) -> bool {
-    let lane = instance.cluster().lanes()[0];
+    let slot_kind = instance.cluster().slot_kinds()[0];
     let overlap = |a: &(TaskRow, SlotRange), b: &(TaskRow, SlotRange)| {
         a.1 == b.1 && a.0.end.min(b.0.end) > a.0.start.max(b.0.start)
     };
@@ -127,7 +127,7 @@ fn feasible(instance: &Instance, rows: &[(TaskRow, SlotRange)]) -> bool {
             {
                 ready = rows.iter().filter(|r| r.0.phase == map).map(|r| r.0.end).fold(ready, Time::max);
             }
-            let speed = instance.cluster().speed_of(lane, place.first).0;
+            let speed = instance.cluster().speed_of(slot_kind, place.first).0;
             let span = phase.tasks().unwrap().run_at(row.first).0.at_speed_nearest(speed);
             row.start >= ready && row.end == row.start + span
         })
@@ -155,7 +155,7 @@ proptest! {
         match change.1 {
             0 => (rows[at].0.start, rows[at].0.end) = (shift, shift + row.end.since(row.start)),
             1 => rows[at].0.end = row.start.max(shift),
-            2 => rows[at].1.first = change.2 % instance.cluster().slots(instance.cluster().lanes()[0]),
+            2 => rows[at].1.first = change.2 % instance.cluster().slots(instance.cluster().slot_kinds()[0]),
             _ => rows.reverse(),
         }
         let verdict = check(&instance, &reclaimed(&instance, &rows));

@@ -246,7 +246,7 @@ fn mixed_speeds_and_single_durations_are_told_apart_within_a_row() {
 }
 
 #[test]
-fn typed_slots_are_lanes_of_their_own() {
+fn typed_slots_are_slot_kinds_of_their_own() {
     let instance = instance(typed(2, 1), vec![flow("a", uniform(2, 10.0), uniform(2, 5.0))]);
     let schedule = |second: (u32, u32)| {
         let runs = [

@@ -93,7 +93,7 @@ fn placing(name: &str, equal: u32, n: u32, repeats: usize) {
             };
             let runs = (0..count).step_by(equal as usize).map(run).collect();
             let mut phase =
-                list::Phase { id: PhaseId(id), lane: 0, cap: u32::MAX, running: Vec::new(), runs };
+                list::Phase { id: PhaseId(id), slot_kind: 0, cap: u32::MAX, running: Vec::new(), runs };
             phase.sort();
             phase
         };

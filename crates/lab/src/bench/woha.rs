@@ -20,7 +20,7 @@ use slackline_algo::woha::{
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::{Draft, FlowId, Instance, Lane, Span, Time};
+use slackline_model::{Draft, FlowId, Instance, SlotKind, Span, Time};
 use slackline_policy::Estimates;
 
 use self::btree::BTree;
@@ -97,7 +97,7 @@ impl Draw {
         let plan = Plan::new(1, Span::ZERO, vec![0], steps).expect("times fall and tasks rise");
         let flow = FlowId::from(flow);
         scheduler.submit(flow, plan, Goal::Deadline(due));
-        scheduler.enter(flow, Lane::Any);
+        scheduler.enter(flow, SlotKind::Any);
         if started > 0 {
             scheduler.assigned(flow, u32::try_from(started).expect("a few hundred tasks"));
         }
@@ -125,7 +125,7 @@ fn assign<S: WorkflowScheduler>(name: &str, measure: Measure, case: Case, make: 
             for call in 0..calls {
                 let now = call * 1_000_000 / rate;
                 scheduler.advance(Time(now));
-                let turn = scheduler.first(Lane::Any, &mut |_| true).expect("no flow leaves");
+                let turn = scheduler.first(SlotKind::Any, &mut |_| true).expect("no flow leaves");
                 scheduler.assigned(turn.flow, 1);
                 hash = (hash ^ u64::from(turn.flow.0)).wrapping_mul(0x100_0000_01b3);
                 let flow = turn.flow.index();

@@ -8,7 +8,7 @@ use slackline_algo::ordering::split::{Config, Splits, mk_sf_jr};
 use slackline_algo::ordering::workload::{Split, Workload};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::{Draft, Instance, JobId, Lane, PhaseKind};
+use slackline_model::{Draft, Instance, JobId, PhaseKind, SlotKind};
 
 use super::Printed;
 use super::drawing::{Bar, bars};
@@ -52,7 +52,7 @@ fn drawn(
     marks: &[(f64, &str)],
 ) -> Result<String, String> {
     let plan = in_order(instance, order.to_vec(), Mode::WorkConserving).map_err(|error| error.to_string())?;
-    let maps = f64::from(instance.cluster().slots(Lane::Map));
+    let maps = f64::from(instance.cluster().slots(SlotKind::Map));
     let mut shown: Vec<Bar> = Vec::new();
     for row in plan.tasks.rows() {
         let job = instance.flow_of(row.phase).index();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use slackline_model::{Lane, PhaseKind};
+use slackline_model::{PhaseKind, SlotKind};
 use slackline_policy::engine::RowId;
 
 use super::ending::{Finished, Problem};
@@ -175,24 +175,24 @@ impl Local<'_> {
 
     /// The first slot for a map that nothing is at work on: that of a reduce which waits for it, or an idle one.
     fn slot_for(&self, map: TaskId) -> Option<u32> {
-        let lane = self.lane_of(map);
+        let slot_kind = self.slot_kind_of(map);
         let waits = |r: &Running| r.stage == Stage::Starved && r.id.job == map.job;
-        let on = |r: &Running, slot: u32| r.slot == slot && self.lane_of(r.id) == lane;
+        let on = |r: &Running, slot: u32| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
         let others = self.fleet.beside();
         let is_taken = |slot: u32| {
             let by_row =
                 |r: &Running| on(r, slot) && !waits(r) || r.second.as_deref().is_some_and(|r| on(r, slot));
-            self.is_others(&others, lane, slot)
+            self.is_others(&others, slot_kind, slot)
                 || self.running.values().any(by_row)
                 || self.lost.attempts().any(|r| on(r, slot))
         };
-        let mut slots = 0..self.cluster.slot_numbers(lane);
+        let mut slots = 0..self.cluster.slot_numbers(slot_kind);
         slots.find(|&slot| !is_taken(slot) && !self.is_away(map, slot))
     }
 
     /// An attempt that makes a map again gives way to what the policy starts on its slot.
-    pub(super) fn make_room_of_lost(&mut self, lane: Lane, slot: u32) {
-        let on = |r: &Running| r.slot == slot && self.lane_of(r.id) == lane;
+    pub(super) fn make_room_of_lost(&mut self, slot_kind: SlotKind, slot: u32) {
+        let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
         let number = self.lost.attempts().find(|r| on(r)).map(|r| r.number);
         if let Some(running) = number.and_then(|number| self.lost.take(number)) {
             self.drop_attempt(&running);

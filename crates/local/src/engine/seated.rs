@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::{Lane, MachineId, Time};
+use slackline_model::{MachineId, SlotKind, Time};
 use slackline_policy::engine::{Report, RowId, Start};
 
 use super::{Local, Running};
@@ -27,7 +27,7 @@ pub(crate) struct Busy {
     /// Its number in the run.
     pub(crate) number: u64,
     pub(crate) id: TaskId,
-    /// Its slot, of the lane that serves the task.
+    /// Its slot, of the slot kind that serves the task.
     pub(crate) slot: u32,
     /// Since when it has its slot.
     pub(crate) since: Time,
@@ -82,8 +82,8 @@ impl Local<'_> {
     }
 
     /// What the driver starts on a slot is not of this run: second attempts there give way.
-    pub(crate) fn give_way(&mut self, lane: Lane, slot: u32) {
-        self.make_room(lane, slot);
+    pub(crate) fn give_way(&mut self, slot_kind: SlotKind, slot: u32) {
+        self.make_room(slot_kind, slot);
     }
 
     /// The attempts of a flow that are at work, one for each task.

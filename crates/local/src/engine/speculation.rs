@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use slackline_model::Lane;
+use slackline_model::SlotKind;
 use slackline_policy::engine::RowId;
 
 use super::ending::Problem;
@@ -46,9 +46,9 @@ impl Local<'_> {
     }
 
     /// A second attempt, or one that makes a lost map again, gives way to whatever the policy starts on its slot.
-    pub(super) fn make_room(&mut self, lane: Lane, slot: u32) {
-        self.make_room_of_lost(lane, slot);
-        let on = |second: &Running| second.slot == slot && self.lane_of(second.id) == lane;
+    pub(super) fn make_room(&mut self, slot_kind: SlotKind, slot: u32) {
+        self.make_room_of_lost(slot_kind, slot);
+        let on = |second: &Running| second.slot == slot && self.slot_kind_of(second.id) == slot_kind;
         let row = self.running.iter().find(|(_, r)| r.second.as_deref().is_some_and(on)).map(|(&row, _)| row);
         let second = row.and_then(|row| self.running.get_mut(&row)).and_then(|running| running.second.take());
         if let Some(second) = second {
@@ -62,25 +62,25 @@ impl Local<'_> {
             return;
         }
         let others = self.fleet.beside();
-        for &lane in self.cluster.lanes() {
+        for &slot_kind in self.cluster.slot_kinds() {
             let busy = |slot: u32| {
-                let on = |r: &Running| r.slot == slot && self.lane_of(r.id) == lane;
-                self.is_others(&others, lane, slot)
+                let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
+                self.is_others(&others, slot_kind, slot)
                     || self.running.values().any(|r| on(r) || r.second.as_deref().is_some_and(on))
                     || self.lost.attempts().any(on)
             };
-            let is_there = |slot: u32| !self.away.contains(&self.cluster.machine_of(lane, slot).0);
-            let slots = 0..self.cluster.slot_numbers(lane);
+            let is_there = |slot: u32| !self.away.contains(&self.cluster.machine_of(slot_kind, slot).0);
+            let slots = 0..self.cluster.slot_numbers(slot_kind);
             let idle: Vec<u32> = slots.filter(|&slot| !busy(slot) && is_there(slot)).collect();
             for slot in idle {
-                let Some(row) = self.straggler(lane) else { break };
+                let Some(row) = self.straggler(slot_kind) else { break };
                 self.try_again(row, slot);
             }
         }
     }
 
     /// The attempt that has taken longest for its phase: [`STRAGGLER`] times the mean of those that are done.
-    fn straggler(&self, lane: Lane) -> Option<RowId> {
+    fn straggler(&self, slot_kind: SlotKind) -> Option<RowId> {
         let late = |running: &Running| {
             let (count, micros) = self.took.get(&(running.id.job, running.id.phase))?;
             let mean = *micros as f64 / f64::from(*count);
@@ -90,7 +90,7 @@ impl Local<'_> {
         };
         (self.running.iter())
             .filter(|(_, r)| r.second.is_none() && !r.second_failed && r.is_at_work() && r.killed.is_none())
-            .filter(|(_, r)| self.lane_of(r.id) == lane)
+            .filter(|(_, r)| self.slot_kind_of(r.id) == slot_kind)
             .filter_map(|(&row, running)| Some((row, late(running)?)))
             .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
             .map(|(row, _)| row)
@@ -118,13 +118,13 @@ impl Local<'_> {
     }
 
     /// Whether somebody else has a slot.
-    pub(super) fn is_others(&self, others: &[Beside], lane: Lane, slot: u32) -> bool {
+    pub(super) fn is_others(&self, others: &[Beside], slot_kind: SlotKind, slot: u32) -> bool {
         let cluster = self.work.instance.cluster();
-        others.iter().any(|other| other.slot == slot && cluster.lane_of(other.phase) == lane)
+        others.iter().any(|other| other.slot == slot && cluster.slot_kind_of(other.phase) == slot_kind)
     }
 
-    /// The lane of the slots that serve a task.
-    pub(super) fn lane_of(&self, id: TaskId) -> Lane {
-        self.cluster.lane_of(id.phase)
+    /// The slot kind of the slots that serve a task.
+    pub(super) fn slot_kind_of(&self, id: TaskId) -> SlotKind {
+        self.cluster.slot_kind_of(id.phase)
     }
 }

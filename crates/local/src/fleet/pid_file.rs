@@ -47,7 +47,7 @@ pub struct AtWork {
     pub attempt: Option<u64>,
     /// Its task.
     pub id: TaskId,
-    /// The slot, of the lane that serves the task; none of one on a cluster.
+    /// The slot, of the slot kind that serves the task; none of one on a cluster.
     pub slot: Option<u32>,
     /// Since when, microseconds since the run began.
     pub since: u64,

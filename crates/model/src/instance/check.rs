@@ -16,7 +16,7 @@ pub(super) use flows::{check_one, limits, recurrences};
 /// The largest weight, cost and slope: a cost is at most the product of two of them and of a time, and flows are fewer than 2^32.
 const AMOUNT_MAX: f64 = 1e100;
 
-/// Most slots a lane may have, so that slot numbers and their sums fit `u32`.
+/// Most slots a slot kind may have, so that slot numbers and their sums fit `u32`.
 const SLOTS_MAX: u64 = 1 << 31;
 
 /// Collects problems with the path they belong to.

@@ -42,13 +42,13 @@ pub(super) fn amount(tasks: &TasksDraft, cluster: &Cluster) -> Amount {
 
 /// Seconds of a phase at its cap on the fastest slots.
 pub(super) fn phase_alone(cluster: &Cluster, phase: &Phase) -> f64 {
-    phase.work().slot_seconds() / cluster.fastest(cluster.lane_of(phase.kind), phase.cap)
+    phase.work().slot_seconds() / cluster.fastest(cluster.slot_kind_of(phase.kind), phase.cap)
 }
 
 /// Fills in what follows from a flow's jobs: work, critical path, time alone.
 pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
     let mut ends: BTreeMap<JobId, f64> = BTreeMap::new();
-    let mut per_lane = [Work::ZERO; 2];
+    let mut per_slot_kind = [Work::ZERO; 2];
     let mut critical_path = 0f64;
     for &id in instance.topological_of(flow) {
         let job = &instance.jobs[id];
@@ -56,18 +56,19 @@ pub(super) fn derive(instance: &mut Instance, flow: FlowId) {
         for phase in job.phases() {
             let phase = &instance.phases[phase];
             end += phase_alone(&instance.cluster, phase);
-            per_lane[instance.cluster.lane_of(phase.kind).index()] += phase.work();
+            per_slot_kind[instance.cluster.slot_kind_of(phase.kind).index()] += phase.work();
         }
         critical_path = critical_path.max(end);
         ends.insert(id, end);
     }
-    let area = instance.cluster.lanes().iter().map(|&lane| match per_lane[lane.index()] {
-        Work::ZERO => 0.0,
-        work => work.slot_seconds() / instance.cluster.capacity(lane),
-    });
+    let area =
+        instance.cluster.slot_kinds().iter().map(|&slot_kind| match per_slot_kind[slot_kind.index()] {
+            Work::ZERO => 0.0,
+            work => work.slot_seconds() / instance.cluster.capacity(slot_kind),
+        });
     let alone = area.fold(critical_path, f64::max);
     let flow = &mut instance.flows[flow];
-    flow.work = per_lane[0] + per_lane[1];
+    flow.work = per_slot_kind[0] + per_slot_kind[1];
     flow.critical_path = critical_path;
     flow.alone = alone;
 }

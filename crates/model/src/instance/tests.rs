@@ -68,7 +68,7 @@ fn areas_bound_wide_flows() {
 }
 
 #[test]
-fn lanes_number_slots_machine_by_machine() {
+fn slot_kinds_number_slots_machine_by_machine() {
     let mut d = draft(vec![job("a", &[])]);
     d.machines.push(MachineDraft {
         name: "big".into(),
@@ -79,19 +79,19 @@ fn lanes_number_slots_machine_by_machine() {
     });
     let instance = Instance::new(&d).unwrap();
     let cluster = instance.cluster();
-    assert_eq!((cluster.slots(Lane::Map), cluster.slots(Lane::Reduce)), (7, 2));
-    assert_eq!(cluster.capacity(Lane::Map), 16.0);
-    assert_eq!(cluster.fastest(Lane::Map, 4), 13.0);
-    assert_eq!(cluster.machine_of(Lane::Map, 3), (crate::MachineId(1), 1));
-    assert_eq!(cluster.machine_of(Lane::Reduce, 1), (crate::MachineId(1), 2));
-    assert_eq!(cluster.machine_of(Lane::Map, 6), (crate::MachineId(2), 2));
+    assert_eq!((cluster.slots(SlotKind::Map), cluster.slots(SlotKind::Reduce)), (7, 2));
+    assert_eq!(cluster.capacity(SlotKind::Map), 16.0);
+    assert_eq!(cluster.fastest(SlotKind::Map, 4), 13.0);
+    assert_eq!(cluster.machine_of(SlotKind::Map, 3), (crate::MachineId(1), 1));
+    assert_eq!(cluster.machine_of(SlotKind::Reduce, 1), (crate::MachineId(1), 2));
+    assert_eq!(cluster.machine_of(SlotKind::Map, 6), (crate::MachineId(2), 2));
     assert_eq!(cluster.slot_at(PhaseKind::Reduce, crate::MachineId(1), 2), Some(1));
     assert_eq!(cluster.slot_at(PhaseKind::Reduce, crate::MachineId(1), 1), None);
     assert_eq!(cluster.machine_named("node-1"), Some(crate::MachineId(1)));
     assert_eq!(cluster.machine_named("node-01"), None);
     assert_eq!(cluster.machine_named("big"), Some(crate::MachineId(2)));
-    assert_eq!(cluster.speed_of(Lane::Map, 3), (1.0, 4));
-    assert_eq!(cluster.speed_of(Lane::Map, 4), (4.0, 7));
+    assert_eq!(cluster.speed_of(SlotKind::Map, 3), (1.0, 4));
+    assert_eq!(cluster.speed_of(SlotKind::Map, 4), (4.0, 7));
 }
 
 #[test]

@@ -21,7 +21,7 @@ struct Placed {
     count: u32,
 }
 
-/// A queue for each machine and lane.
+/// A queue for each machine and slot kind.
 #[derive(Clone)]
 pub(super) struct Placements {
     queues: Vec<[VecDeque<Placed>; 2]>,
@@ -46,16 +46,16 @@ impl Placements {
         first: u32,
         count: u32,
     ) {
-        let lane = instance.lane_of(phase);
+        let slot_kind = instance.slot_kind_of(phase);
         assert!(
-            instance.cluster().machine_slots(lane, machine).is_some(),
+            instance.cluster().machine_slots(slot_kind, machine).is_some(),
             "{} placed on a machine without slots for it",
             instance.phase_name(phase)
         );
         if self.queues.len() <= machine.index() {
             self.queues.resize(machine.index() + 1, [VecDeque::new(), VecDeque::new()]);
         }
-        self.queues[machine.index()][lane.index()].push_back(Placed { phase, first, count });
+        self.queues[machine.index()][slot_kind.index()].push_back(Placed { phase, first, count });
         self.loaded.insert(machine);
         self.awake.insert(machine);
     }
@@ -105,9 +105,9 @@ impl Placements {
                 continue;
             }
             let queues = &mut self.queues[machine.index()];
-            for &lane in ledger.instance.cluster().lanes() {
-                if let Some(spot) = Spot::of_machine(ledger, lane, machine) {
-                    let queue = &mut queues[lane.index()];
+            for &slot_kind in ledger.instance.cluster().slot_kinds() {
+                if let Some(spot) = Spot::of_machine(ledger, slot_kind, machine) {
+                    let queue = &mut queues[slot_kind.index()];
                     let (begun, is_full) = serve(queue, (machine, spot), ledger, engine, estimates);
                     decisions += begun;
                     self.is_full |= is_full;

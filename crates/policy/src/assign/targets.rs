@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::{Lane, PhaseId};
+use slackline_model::{PhaseId, SlotKind};
 
 use crate::grown::Grown;
 use crate::ledger::Ledger;
@@ -91,8 +91,8 @@ impl Targets {
         let mut stale = std::mem::take(&mut self.stale);
         ledger.state.drain_touched(&mut stale);
         if self.keeps_minima {
-            for &lane in ledger.instance.cluster().lanes() {
-                self.minima.refresh(&ledger.instance, &ledger.state, lane, |phase| stale.push(phase));
+            for &slot_kind in ledger.instance.cluster().slot_kinds() {
+                self.minima.refresh(&ledger.instance, &ledger.state, slot_kind, |phase| stale.push(phase));
             }
         }
         for phase in stale.drain(..) {
@@ -102,8 +102,13 @@ impl Targets {
     }
 
     /// The phase to serve next, and how many tasks it may have before another one is due.
-    pub(super) fn first(&self, lane: Lane, skip: &[PhaseId], ledger: &Ledger) -> Option<(PhaseId, u32)> {
-        let mut order = self.order[lane.index()].iter().filter(|(_, phase)| !skip.contains(phase));
+    pub(super) fn first(
+        &self,
+        slot_kind: SlotKind,
+        skip: &[PhaseId],
+        ledger: &Ledger,
+    ) -> Option<(PhaseId, u32)> {
+        let mut order = self.order[slot_kind.index()].iter().filter(|(_, phase)| !skip.contains(phase));
         let &(rank, phase) = order.next()?;
         let running = f64::from(ledger.state.phase(phase).running());
         let goal = match rank.need {
@@ -134,7 +139,7 @@ impl Targets {
         // A reduce that waits may bar others from waiting too, and what they were guaranteed falls to the rest.
         if self.keeps_minima && ledger.state.is_early(&ledger.instance, phase) {
             let Ledger { instance, state, .. } = &*ledger;
-            self.minima.refresh(instance, state, instance.lane_of(phase), |phase| touched.push(phase));
+            self.minima.refresh(instance, state, instance.slot_kind_of(phase), |phase| touched.push(phase));
         }
         for phase in touched.drain(..) {
             self.touch(phase, ledger);
@@ -151,7 +156,7 @@ impl Targets {
         if rank == entry.rank {
             return;
         }
-        let order = &mut self.order[ledger.instance.lane_of(phase).index()];
+        let order = &mut self.order[ledger.instance.slot_kind_of(phase).index()];
         if let Some(old) = entry.rank {
             order.remove(&(old, phase));
         }

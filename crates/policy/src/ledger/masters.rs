@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::schedule::{MasterRow, Outcome};
-use slackline_model::{FlowId, JobId, Lane, PhaseId, SlotRange, Time};
+use slackline_model::{FlowId, JobId, PhaseId, SlotKind, SlotRange, Time};
 
 use super::Ledger;
 use crate::engine::{self, Engine, MasterOrder};
@@ -137,7 +137,7 @@ impl Ledger {
     /// Whether one more master may have a slot: there must be one left then that no reduce waits on for maps.
     fn has_room(&self) -> bool {
         let Some(masters) = &self.masters else { return false };
-        let (alive, waiting) = (self.state.alive(Lane::Any), self.state.waiting(Lane::Any));
+        let (alive, waiting) = (self.state.alive(SlotKind::Any), self.state.waiting(SlotKind::Any));
         masters.rules.most.is_none_or(|most| masters.held < most && waiting + 1 < alive)
     }
 
@@ -146,7 +146,7 @@ impl Ledger {
         let slot = needs_slot.then(|| {
             let mut places = Vec::new();
             spot.take(self, 1, &mut places);
-            self.state.set_alive(spot.lane, self.state.alive(spot.lane) - 1);
+            self.state.set_alive(spot.slot_kind, self.state.alive(spot.slot_kind) - 1);
             places[0].first
         });
         let since = self.now;
@@ -192,10 +192,10 @@ impl Ledger {
     fn leave_slot(&mut self, slot: Option<u32>, events: &mut Vec<Event>) {
         let Some(slot) = slot else { return };
         let cluster = self.instance.cluster();
-        self.free[Lane::Any.index()].insert(SlotRange { first: slot, len: 1 });
-        self.state.set_alive(Lane::Any, self.state.alive(Lane::Any) + 1);
+        self.free[SlotKind::Any.index()].insert(SlotRange { first: slot, len: 1 });
+        self.state.set_alive(SlotKind::Any, self.state.alive(SlotKind::Any) + 1);
         if let Some(freed) = &mut self.freed {
-            freed.insert(cluster.machine_of(Lane::Any, slot).0);
+            freed.insert(cluster.machine_of(SlotKind::Any, slot).0);
         }
         if let Some(masters) = &mut self.masters {
             masters.held -= 1;

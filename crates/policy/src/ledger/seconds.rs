@@ -4,7 +4,7 @@
 //! policies may count on. What becomes of them on a machine that goes is not known: where machines may, there are none.
 
 use slackline_model::schedule::Outcome;
-use slackline_model::{Lane, SlotRange, Time};
+use slackline_model::{SlotKind, SlotRange, Time};
 
 use super::Ledger;
 use crate::engine::{Engine, Faults, Order, RowId, Second};
@@ -21,9 +21,9 @@ impl Ledger {
             return;
         };
         let phase = self.log[row].task.phase;
-        let lane = self.instance.lane_of(phase);
-        self.free[lane.index()].remove(place);
-        self.state.set_alive(lane, self.state.alive(lane) - 1);
+        let slot_kind = self.instance.slot_kind_of(phase);
+        self.free[slot_kind.index()].remove(place);
+        self.state.set_alive(slot_kind, self.state.alive(slot_kind) - 1);
         self.piece.clear();
         self.piece.push(place);
         let id = self.open_row(phase, taken, since);
@@ -35,11 +35,11 @@ impl Ledger {
     /// The attempt that may start on `place` beside a row, if one may.
     fn may_run_beside(&self, row: RowId, place: SlotRange) -> Option<Taken> {
         let first = self.log.get(row).filter(|row| row.is_running() && row.task.count == 1)?.task;
-        let lane = self.instance.lane_of(first.phase);
-        let is_there = place.end() <= self.instance.cluster().slot_numbers(lane);
+        let slot_kind = self.instance.slot_kind_of(first.phase);
+        let is_there = place.end() <= self.instance.cluster().slot_numbers(slot_kind);
         let may_run = self.capabilities.faults == Faults::Never
             && is_there
-            && self.free[lane.index()].count_in(place) == 1
+            && self.free[slot_kind.index()].count_in(place) == 1
             && !self.twins.contains_key(&row)
             && !self.state.is_early(&self.instance, first.phase);
         let attempt = first.attempt.checked_add(1).filter(|_| may_run)?;
@@ -58,17 +58,17 @@ impl Ledger {
         let other = self.twins.remove(&id)?;
         self.twins.remove(&other);
         let (row, _) = self.free_places(other);
-        let lane = self.instance.lane_of(row.phase);
-        self.state.set_alive(lane, self.state.alive(lane) + 1);
+        let slot_kind = self.instance.slot_kind_of(row.phase);
+        self.state.set_alive(slot_kind, self.state.alive(slot_kind) + 1);
         self.end_row(other, at.max(row.start + row.startup), Outcome::Killed);
         engine.order(Order::Kill(other));
         self.unpark(events);
         Some(row.attempt)
     }
 
-    /// Second attempts that run on slots of a lane.
-    pub(crate) fn seconds(&self, lane: Lane) -> u32 {
-        let is_here = |row: &RowId| self.instance.lane_of(self.log[*row].task.phase) == lane;
+    /// Second attempts that run on slots of a kind.
+    pub(crate) fn seconds(&self, slot_kind: SlotKind) -> u32 {
+        let is_here = |row: &RowId| self.instance.slot_kind_of(self.log[*row].task.phase) == slot_kind;
         self.twins.keys().filter(|row| self.is_second(**row) && is_here(row)).count() as u32
     }
 

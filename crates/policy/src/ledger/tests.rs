@@ -26,7 +26,7 @@ fn outcomes(ledger: &Ledger) -> Vec<Outcome> {
 }
 
 fn free(ledger: &Ledger) -> u32 {
-    ledger.free[Lane::Any.index()].len()
+    ledger.free[SlotKind::Any.index()].len()
 }
 
 /// The batches of (first task, ranges) into which starting all maps on all slots falls.
@@ -129,7 +129,7 @@ fn the_last_map_lets_the_waiting_reduces_go_from_its_end_on() {
     books.now = seconds(9);
     absorb(&mut books, &mut engine, finished(2, seconds(7)));
     assert_eq!(engine.orders, [Order::Go { row: RowId(0), since: seconds(7) }]);
-    assert_eq!(books.state.waiting(Lane::Any), 0);
+    assert_eq!(books.state.waiting(SlotKind::Any), 0);
     // Waiting for maps is no computing.
     books.now = seconds(12);
     let events = absorb(&mut books, &mut engine, finished(0, seconds(12)));
@@ -192,7 +192,7 @@ fn a_second_attempt_is_a_row_beside_the_first() {
     let Started { row, first, attempt, places, .. } = engine.starts.last().unwrap();
     assert_eq!((*row, *first, *attempt, &places[..]), (2, 0, 1, &[range(3, 1)][..]));
     let state = &books.state;
-    assert_eq!((state.phase(MAP).running(), state.alive(Lane::Any), free(&books)), (2, 3, 1));
+    assert_eq!((state.phase(MAP).running(), state.alive(SlotKind::Any), free(&books)), (2, 3, 1));
     let seen: Vec<u32> = crate::held::Held::of(&books).running().map(|held| held.first).collect();
     assert_eq!(seen, [0, 1], "who looks ahead counts each task once");
 }
@@ -226,7 +226,10 @@ fn whichever_attempt_ends_first_stops_the_other_in_that_instant() {
         assert_eq!(engine.orders, [Order::Kill(RowId(other))]);
         let row = books.log[RowId(other)].task;
         assert_eq!((row.outcome, row.end), (Outcome::Killed, seconds(4)));
-        assert_eq!((books.state.phase(MAP).done(), books.state.alive(Lane::Any), free(&books)), (1, 4, 3));
+        assert_eq!(
+            (books.state.phase(MAP).done(), books.state.alive(SlotKind::Any), free(&books)),
+            (1, 4, 3)
+        );
         assert_eq!(absorb(&mut books, &mut engine, finished(other, seconds(5))), [], "it was stopped");
     }
 }
@@ -244,7 +247,7 @@ fn a_task_with_two_attempts_runs_again_once_if_one_fails() {
     let report = Report::Failed { row: RowId(1), at: seconds(2), is_final: true };
     let events = absorb(&mut books, &mut engine, report);
     assert_eq!(events.last(), Some(&Event::FlowFailed(FLOW)));
-    assert_eq!((free(&books), books.state.alive(Lane::Any)), (4, 4));
+    assert_eq!((free(&books), books.state.alive(SlotKind::Any)), (4, 4));
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn a_flow_that_is_given_up_takes_both_attempts_with_it() {
     let lost = Event::TasksLost { phase: MAP, count: 1 };
     assert_eq!(events, [lost, lost, Event::FlowFailed(FLOW)]);
     assert_eq!(engine.orders, [Order::Kill(RowId(0)), Order::Kill(RowId(2))]);
-    assert_eq!((free(&books), books.state.alive(Lane::Any)), (4, 4));
+    assert_eq!((free(&books), books.state.alive(SlotKind::Any)), (4, 4));
 }
 
 #[test]
@@ -321,10 +324,10 @@ fn a_machine_dies_with_what_runs_on_it() {
     assert_eq!(events, [Event::MachineDown(MachineId(0)), Event::TasksLost { phase: MAP, count: 2 }]);
     assert_eq!(engine.orders, [Order::Kill(RowId(0))]);
     assert_eq!((books.log[RowId(0)].task.end, books.log[RowId(1)].task.end), (seconds(2), RUNNING));
-    assert_eq!((free(&books), books.state.alive(Lane::Any)), (1, 2));
+    assert_eq!((free(&books), books.state.alive(SlotKind::Any)), (1, 2));
     assert_eq!((books.is_down(MachineId(0)), books.is_down(MachineId(1))), (true, false));
     assert_eq!(absorb(&mut books, &mut engine, Report::Down(MachineId(0))), [], "it dies once");
-    assert_eq!(books.state.alive(Lane::Any), 2);
+    assert_eq!(books.state.alive(SlotKind::Any), 2);
 }
 
 #[test]
@@ -337,7 +340,7 @@ fn a_machine_that_comes_back_is_empty() {
     absorb(&mut books, &mut engine, Report::Down(MachineId(0)));
     let events = absorb(&mut books, &mut engine, Report::Up(MachineId(0)));
     assert_eq!(events, [Event::MachineUp(MachineId(0))]);
-    assert_eq!((free(&books), books.state.alive(Lane::Any)), (4, 4));
+    assert_eq!((free(&books), books.state.alive(SlotKind::Any)), (4, 4));
 }
 
 #[test]
@@ -368,7 +371,7 @@ fn output_of_maps_is_lost_with_its_machine_while_a_reduce_needs_it() {
     assert_eq!(books.log[RowId(1)].task.end, seconds(1), "it ended when it did");
     // Both reduces wait again, and the younger one makes room for the maps.
     assert_eq!(engine.orders, [Order::Hold(RowId(2)), Order::Hold(RowId(3)), Order::Kill(RowId(3))]);
-    assert_eq!((free(&books), books.state.waiting(Lane::Any)), (1, 1));
+    assert_eq!((free(&books), books.state.waiting(SlotKind::Any)), (1, 1));
 }
 
 /// Two machines of a map slot and one of two reduce slots, and a job that fills them.

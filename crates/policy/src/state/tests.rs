@@ -55,7 +55,7 @@ fn nothing_can_run_before_its_flow_arrives() {
     assert_eq!(events, [Event::FlowArrived(FLOW), Event::PhaseReady(MAP)]);
     assert_eq!((state.runnable(&instance, MAP), state.knows(MAP)), (4, true));
     assert_eq!((state.phase(MAP).is_ready(), state.phase(MAP).ready_since()), (true, seconds(2)));
-    assert_eq!(state.ready(Lane::Any).collect::<Vec<_>>(), [MAP]);
+    assert_eq!(state.ready(SlotKind::Any).collect::<Vec<_>>(), [MAP]);
     assert_eq!((state.runnable(&instance, REDUCE), state.phase(REDUCE).is_ready()), (0, false));
 }
 
@@ -127,7 +127,7 @@ fn reduces_are_ready_when_all_maps_are_done() {
     assert!(state.is_early(&instance, REDUCE));
     let events = did(&mut state, &instance, MAP, 1, seconds(2));
     assert_eq!(events, [Event::PhaseReady(REDUCE), Event::PhaseDone(MAP)]);
-    assert_eq!(state.ready(Lane::Any).collect::<Vec<_>>(), [REDUCE]);
+    assert_eq!(state.ready(SlotKind::Any).collect::<Vec<_>>(), [REDUCE]);
     assert_eq!((state.phase(REDUCE).ready_since(), state.is_early(&instance, REDUCE)), (seconds(2), false));
     assert_eq!(state.runnable(&instance, REDUCE), 2);
 }
@@ -168,9 +168,9 @@ fn early_reduces_leave_one_universal_slot_to_the_maps() {
     let (mut state, _) = arrived(&instance, 0.0);
     assert_eq!(state.runnable(&instance, REDUCE), 1);
     state.take(&instance, REDUCE, 1);
-    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(Lane::Any)), (1, 1));
+    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (1, 1));
     assert_eq!(state.runnable(&instance, REDUCE), 0);
-    state.set_alive(Lane::Any, 3);
+    state.set_alive(SlotKind::Any, 3);
     assert_eq!(state.runnable(&instance, REDUCE), 1);
 }
 
@@ -179,10 +179,10 @@ fn early_reduces_may_hold_all_slots_of_their_own_kind() {
     let job = vec![flow("f", uniform(4, 1.0), uniform(2, 1.0))];
     let instance = instance(vec![typed(1, 2)], job);
     let (mut state, _) = arrived(&instance, 0.0);
-    assert_eq!((state.alive(Lane::Map), state.alive(Lane::Reduce)), (1, 2));
+    assert_eq!((state.alive(SlotKind::Map), state.alive(SlotKind::Reduce)), (1, 2));
     state.take(&instance, REDUCE, 1);
     assert_eq!(state.runnable(&instance, REDUCE), 1);
-    assert_eq!((state.waiting(Lane::Map), state.waiting(Lane::Reduce)), (0, 1));
+    assert_eq!((state.waiting(SlotKind::Map), state.waiting(SlotKind::Reduce)), (0, 1));
 }
 
 #[test]
@@ -191,11 +191,11 @@ fn waiting_reduces_compute_when_they_are_released_and_wait_when_they_are_held() 
     let (mut state, _) = arrived(&instance, 0.0);
     state.take(&instance, REDUCE, 2);
     state.release(&instance, REDUCE);
-    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(Lane::Any)), (0, 0));
+    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (0, 0));
     state.hold(&instance, REDUCE);
-    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(Lane::Any)), (2, 2));
+    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (2, 2));
     state.hold(&instance, REDUCE);
-    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(Lane::Any)), (2, 2), "they wait once");
+    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (2, 2), "they wait once");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_waiting_reduce_that_ends_unheard_waits_no_more() {
     let (mut state, _) = arrived(&instance, 0.0);
     state.take(&instance, REDUCE, 2);
     end(&mut state, &instance, REDUCE, 1, seconds(1));
-    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(Lane::Any)), (1, 1));
+    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (1, 1));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_job_is_done_with_its_reduces() {
     let events = did(&mut state, &instance, REDUCE, 2, seconds(2));
     assert_eq!(events, [Event::PhaseDone(REDUCE), Event::JobDone(JobId(0)), Event::FlowDone(FLOW)]);
     assert_eq!((state.completion(FLOW), state.flows_left()), (Some(seconds(2)), 0));
-    assert_eq!(state.ready(Lane::Any).count(), 0);
+    assert_eq!(state.ready(SlotKind::Any).count(), 0);
     assert_eq!(state.tasks_done(), 6);
 }
 
@@ -282,7 +282,7 @@ fn a_killed_early_reduce_waits_no_more() {
     let (mut state, _) = arrived(&instance, 0.0);
     let both = state.take(&instance, REDUCE, 2);
     state.kill(&instance, REDUCE, Taken { count: 1, ..both }, &mut Vec::new());
-    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(Lane::Any)), (1, 1));
+    assert_eq!((state.phase(REDUCE).waiting(), state.waiting(SlotKind::Any)), (1, 1));
     assert_eq!(state.phase(REDUCE).running(), 1);
 }
 
@@ -306,7 +306,7 @@ fn lost_map_output_is_made_again_and_stops_the_reduces() {
     state.lose(&instance, MAP, taken(1, 2, 0), seconds(3), &mut events);
     assert_eq!(events, [Event::PhaseReady(MAP), Event::TasksLost { phase: MAP, count: 2 }]);
     assert_eq!((state.phase(MAP).done(), state.phase(MAP).ready_since()), (2, seconds(3)));
-    assert_eq!(state.ready(Lane::Any).collect::<Vec<_>>(), [MAP]);
+    assert_eq!(state.ready(SlotKind::Any).collect::<Vec<_>>(), [MAP]);
     assert_eq!((state.phase(REDUCE).is_ready(), state.runnable(&instance, REDUCE)), (false, 0));
     assert_eq!(state.take(&instance, MAP, 9), taken(1, 2, 1));
     let events = end(&mut state, &instance, MAP, 2, seconds(4));
@@ -321,7 +321,7 @@ fn lost_map_output_leaves_reduces_in_that_slow_start_lets_in_anyway() {
     state.lose(&instance, MAP, taken(0, 2, 0), seconds(2), &mut events);
     assert!(state.phase(REDUCE).is_ready());
     touched(&mut state);
-    state.set_alive(Lane::Any, 3);
+    state.set_alive(SlotKind::Any, 3);
     assert_eq!(touched(&mut state), [REDUCE], "it is early again");
     state.lose(&instance, MAP, taken(2, 1, 0), seconds(2), &mut events);
     assert!(!state.phase(REDUCE).is_ready(), "one of four is less than half");
@@ -364,7 +364,7 @@ fn nothing_of_an_abandoned_flow_can_run() {
     state.give_up(&instance, FLOW, &mut events);
     assert_eq!(events, [Event::FlowFailed(FLOW)]);
     assert_eq!((state.has_failed(FLOW), state.has_failed(FlowId(1)), state.flows_left()), (true, false, 1));
-    assert_eq!(state.ready(Lane::Any).collect::<Vec<_>>(), [PhaseId(2), PhaseId(3)]);
+    assert_eq!(state.ready(SlotKind::Any).collect::<Vec<_>>(), [PhaseId(2), PhaseId(3)]);
     assert_eq!([0, 1, 2].map(|p| state.runnable(&instance, PhaseId(p))), [0, 0, 4]);
     state.give_up(&instance, FLOW, &mut events);
     assert_eq!((events.len(), state.flows_left()), (1, 1), "once is enough");
@@ -379,7 +379,7 @@ fn lost_output_of_an_abandoned_flow_is_not_made_again() {
     events.clear();
     state.lose(&instance, MAP, taken(0, 1, 0), seconds(2), &mut events);
     assert_eq!(
-        (events, state.ready(Lane::Any).count()),
+        (events, state.ready(SlotKind::Any).count()),
         (vec![Event::TasksLost { phase: MAP, count: 1 }], 0)
     );
 }
@@ -413,12 +413,12 @@ fn early_reduces_change_when_the_slots_they_must_leave_do() {
     let (mut state, _) = arrived(&instance, 0.0);
     touched(&mut state);
     assert_eq!(touched(&mut state), []);
-    state.set_alive(Lane::Any, 3);
+    state.set_alive(SlotKind::Any, 3);
     assert_eq!(touched(&mut state), [REDUCE]);
     assert_eq!(touched(&mut state), []);
     did(&mut state, &instance, MAP, 4, seconds(1));
     state.clear_touched();
-    state.set_alive(Lane::Any, 2);
+    state.set_alive(SlotKind::Any, 2);
     assert_eq!(touched(&mut state), [], "they are early no more");
 }
 
@@ -450,7 +450,7 @@ fn a_phase_without_length_is_done_when_it_becomes_ready() {
     let passed = state.phase(REDUCE);
     assert_eq!((passed.done(), passed.unstarted(), passed.last_end()), (3, 0, seconds(1)));
     assert_eq!((passed.is_ready(), passed.pending().count()), (false, 0));
-    assert_eq!(state.ready(Lane::Any).collect::<Vec<_>>(), [b_reduce]);
+    assert_eq!(state.ready(SlotKind::Any).collect::<Vec<_>>(), [b_reduce]);
     assert_eq!(state.tasks_done(), 1, "nothing was attempted");
 }
 

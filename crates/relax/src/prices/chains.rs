@@ -5,19 +5,19 @@
 //! is m chains: in order of start, a task begins no earlier than the one m places before it ends. They are ⌈n/m⌉ or one
 //! less long, and chains of one length are a bundle. On machines of mixed speed lengths are those on the fastest slots.
 
-use slackline_model::{Cluster, FlowId, Instance, JobId, Lane, PhaseId, Span};
+use slackline_model::{Cluster, FlowId, Instance, JobId, PhaseId, SlotKind, Span};
 
 use crate::paths::Paths;
 
 /// Most groups of a phase.
 const GROUPS: usize = 8;
-/// Most speeds of a lane that have prices of their own.
+/// Most speeds of a slot kind that have prices of their own.
 const SPEEDS: usize = 4;
 
-/// Slots of one lane and about one speed: what has a price of its own.
+/// Slots of one slot kind and about one speed: what has a price of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kind {
-    lane: Lane,
+    slot_kind: SlotKind,
     /// The highest of them.
     pub(super) speed: f64,
     pub(super) slots: f64,
@@ -26,23 +26,23 @@ pub(super) struct Kind {
 impl Kind {
     /// Whether slots of both serve the same phases.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
-        self.lane == other.lane
+        self.slot_kind == other.slot_kind
     }
 }
 
-/// The kinds of slots, those of a lane one after the other, the fastest first.
+/// The kinds of slots, those of a slot kind one after the other, the fastest first.
 pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
     let mut all = Vec::new();
-    for &lane in cluster.lanes() {
+    for &slot_kind in cluster.slot_kinds() {
         let (mut speeds, mut slot): (Vec<(f64, u32)>, u32) = (Vec::new(), 0);
-        while slot < cluster.slots(lane) {
-            let (speed, next) = cluster.speed_of(lane, slot);
+        while slot < cluster.slots(slot_kind) {
+            let (speed, next) = cluster.speed_of(slot_kind, slot);
             speeds.push((speed, next - slot));
             slot = next;
         }
         speeds.sort_by(|a, b| a.0.total_cmp(&b.0));
         let kind = |list: &[(f64, u32)]| Kind {
-            lane,
+            slot_kind,
             speed: list[list.len() - 1].0,
             slots: list.iter().map(|&(_, slots)| f64::from(slots)).sum(),
         };
@@ -51,12 +51,12 @@ pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
     all
 }
 
-/// Each lane as if it had the fastest of its slots only, as many as do the same work: where prices may start, but no
+/// Each slot kind as if it had the fastest of its slots only, as many as do the same work: where prices may start, but no
 /// bound.
 pub(super) fn lumped(kinds: &[Kind]) -> Vec<Kind> {
-    let lump = |lane: &[Kind]| {
-        let work: f64 = lane.iter().map(|kind| kind.slots * kind.speed).sum();
-        Kind { slots: work / lane[0].speed, ..lane[0] }
+    let lump = |slot_kind: &[Kind]| {
+        let work: f64 = slot_kind.iter().map(|kind| kind.slots * kind.speed).sum();
+        Kind { slots: work / slot_kind[0].speed, ..slot_kind[0] }
     };
     kinds.chunk_by(Kind::is_beside).map(lump).collect()
 }
@@ -192,8 +192,9 @@ fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>
     if phase.is_without_length() {
         return Some(Vec::new());
     }
-    let (cluster, lane) = (instance.cluster(), instance.lane_of(id));
-    let own: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(|(_, kind)| kind.lane == lane).collect();
+    let (cluster, slot_kind) = (instance.cluster(), instance.slot_kind_of(id));
+    let own: Vec<(usize, &Kind)> =
+        kinds.iter().enumerate().filter(|(_, kind)| kind.slot_kind == slot_kind).collect();
     let fastest = own.first()?.1.speed;
     let mut spans: Vec<(Span, u32)> = phase.tasks()?.runs().iter().map(|run| (run.span, run.count)).collect();
     spans.retain(|&(span, _)| least(fastest, span) > 0.0);
@@ -203,7 +204,7 @@ fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>
         last.1 += if same { next.1 } else { 0 };
         same
     });
-    let slots = cluster.slots(lane);
+    let slots = cluster.slots(slot_kind);
     let group = |list: &[(Span, u32)]| {
         let tasks = list.iter().map(|&(_, count)| count).sum();
         let hold = |&(kind, of): &(usize, &Kind)| Hold { kind, seconds: least(of.speed, list[0].0) };

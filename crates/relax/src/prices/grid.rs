@@ -1,6 +1,6 @@
 //! Prices of slots over time, and what tasks pay under them.
 
-/// What a slot costs over time in one lane: constant on intervals of one length, nothing before and after them.
+/// What a slot costs over time in one slot kind: constant on intervals of one length, nothing before and after them.
 ///
 /// Times are in intervals from the beginning of the first.
 #[derive(Clone, Debug)]

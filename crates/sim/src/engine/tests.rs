@@ -470,7 +470,7 @@ impl slackline_policy::Policy for InOrder {
         ask: &slackline_policy::Ask<'_>,
         view: &slackline_policy::View<'_>,
     ) -> Option<slackline_policy::Grant> {
-        let phase = view.state.ready(ask.lane).find(|&phase| view.runnable(phase) > 0)?;
+        let phase = view.state.ready(ask.slot_kind).find(|&phase| view.runnable(phase) > 0)?;
         Some(slackline_policy::Grant { phase, tasks: u32::MAX })
     }
 }

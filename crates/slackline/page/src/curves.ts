@@ -5,7 +5,7 @@ import { policyColour } from "./colour";
 import { asTable, h, plainTable, svg } from "./dom";
 import { duration, niceStep, number, percent, short } from "./format";
 
-const WIDTH = 460, HEIGHT = 220, LEFT = 66;
+const WIDTH = 460, HEIGHT = 220, LEFT = 80;
 
 export function curves(model: Model, say: (at: MouseEvent, lines: string[] | null) => void): HTMLElement {
   const all = model.doc.extras.curves, lines = all[0].lines;

@@ -21,7 +21,7 @@ export interface Master { job: number; slot: number | null; start: number; up: n
 export interface Ran {
   wait: number[]; took: number[]; cost: (number | null)[] | null;
   start: number[]; held: number[];
-  lanes: Curve[]; largest: number[]; shares: Curve[];
+  slot_kinds: Curve[]; largest: number[]; shares: Curve[];
   bars: Bars | null; masters: Master[]; choices: Choice[];
   explained: Explained[]; spans: number | null;
 }
@@ -58,7 +58,7 @@ export interface Doc {
   believed: string[];
   clock: { local: string; zone: string; shifts: [number, number][] } | null;
   cluster: {
-    lanes: { name: string; slots: number }[];
+    slot_kinds: { name: string; slots: number }[];
     groups: { name: string; count: number; speed: number; rack: string | null; slots: number[] }[];
   };
   workload: {
@@ -100,7 +100,7 @@ export class Model {
   /** By job: its first phase. By flow: its first job. */
   readonly firstPhase: Int32Array;
   readonly firstJob: Int32Array;
-  /** By lane: its first row among all slots. */
+  /** By slot kind: its first row among all slots. */
   readonly firstSlot: number[];
   readonly nSlots: number;
   /** Policies that ran, by their place. */
@@ -126,7 +126,7 @@ export class Model {
     this.firstPhase[jobs.phases.length] = phase;
     this.firstSlot = [];
     let slots = 0;
-    for (const lane of doc.cluster.lanes) { this.firstSlot.push(slots); slots += lane.slots; }
+    for (const slotKind of doc.cluster.slot_kinds) { this.firstSlot.push(slots); slots += slotKind.slots; }
     this.nSlots = slots;
     for (const policy of doc.policies) undelta(policy.ran?.bars);
     this.ran = doc.policies.flatMap((policy, k) => policy.ran ? [k] : []);
@@ -171,15 +171,15 @@ export class Model {
     return late === null ? "free" : late > 0 ? "late" : "met";
   }
 
-  /** The lane that serves a phase. */
-  laneOf(phase: number): number {
-    return this.doc.cluster.lanes.length > 1 ? this.doc.workload.phases.kind[phase] : 0;
+  /** The slot kind that serves a phase. */
+  slotKindOf(phase: number): number {
+    return this.doc.cluster.slot_kinds.length > 1 ? this.doc.workload.phases.kind[phase] : 0;
   }
-  /** The name of the machine that has a slot of a lane, and the slot's number on it. */
-  machineOf(lane: number, slot: number): string {
+  /** The name of the machine that has a slot of a slot kind, and the slot's number on it. */
+  machineOf(slotKind: number, slot: number): string {
     let first = 0;
     for (const group of this.doc.cluster.groups) {
-      const per = group.slots[lane];
+      const per = group.slots[slotKind];
       if (slot < first + per * group.count) {
         const machine = Math.floor((slot - first) / per);
         return group.count === 1 ? group.name : `${group.name}-${machine}`;

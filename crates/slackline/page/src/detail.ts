@@ -23,9 +23,9 @@ export function told(model: Model, ran: Ran, hit: { flow: number; job: number | 
 }
 
 function attempt(model: Model, ran: Ran, k: number): string[] {
-  const { doc } = model, bars = ran.bars!, phase = bars.phase[k], lane = model.laneOf(phase), n = bars.slots[k];
+  const { doc } = model, bars = ran.bars!, phase = bars.phase[k], slotKind = model.slotKindOf(phase), n = bars.slots[k];
   const tasks = n === 1 ? `task ${bars.task[k]}` : `tasks ${bars.task[k]}–${bars.task[k] + n - 1}`;
-  const first = model.machineOf(lane, bars.slot[k]), last = model.machineOf(lane, bars.slot[k] + n - 1);
+  const first = model.machineOf(slotKind, bars.slot[k]), last = model.machineOf(slotKind, bars.slot[k] + n - 1);
   const job = model.jobOfPhase[phase];
   const startup = bars.startup[k] > 0 ? `, of which ${duration(bars.startup[k] * doc.tick)} to start` : "";
   return [

@@ -160,7 +160,7 @@ export class Gantt {
       const phase = bars.phase[k];
       boxes.start[k] = bars.start[k];
       boxes.end[k] = bars.start[k] + bars.length[k];
-      boxes.row[k] = model.firstSlot[model.laneOf(phase)] + bars.slot[k];
+      boxes.row[k] = model.firstSlot[model.slotKindOf(phase)] + bars.slot[k];
       boxes.rows[k] = bars.slots[k];
       boxes.flow[k] = model.flowOfPhase(phase);
       boxes.phase[k] = phase;
@@ -386,9 +386,9 @@ export class Gantt {
 
   private slotName(row: number): string {
     const { model } = this;
-    const lane = model.firstSlot.findLastIndex((first) => row >= first);
-    const kind = model.firstSlot.length > 1 ? ` ${model.doc.cluster.lanes[lane].name}` : "";
-    return `${model.machineOf(lane, row - model.firstSlot[lane])}${kind}`;
+    const slotKind = model.firstSlot.findLastIndex((first) => row >= first);
+    const kind = model.firstSlot.length > 1 ? ` ${model.doc.cluster.slot_kinds[slotKind].name}` : "";
+    return `${model.machineOf(slotKind, row - model.firstSlot[slotKind])}${kind}`;
   }
 
   /** Which rows these are, where they are too low for names. */
@@ -399,14 +399,14 @@ export class Gantt {
       c.fillText("by release", 6, TOP + 28);
       return;
     }
-    model.doc.cluster.lanes.forEach((lane, k) => {
+    model.doc.cluster.slot_kinds.forEach((slotKind, k) => {
       const y = TOP + model.firstSlot[k] * height - top;
-      if (lane.slots === 0) return;
+      if (slotKind.slots === 0) return;
       if (k > 0) {
         c.fillStyle = styled("--muted");
         c.fillRect(0, y - 0.5, this.width, 1);
       }
-      c.fillText(`${lane.slots.toLocaleString("en-US")} ${lane.name}`, 6, Math.max(TOP, y) + 14);
+      c.fillText(`${slotKind.slots.toLocaleString("en-US")} ${slotKind.name}`, 6, Math.max(TOP, y) + 14);
       c.fillText("slots", 6, Math.max(TOP, y) + 28);
     });
   }

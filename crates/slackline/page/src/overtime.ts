@@ -24,12 +24,12 @@ export class OverTime {
 
   constructor(private readonly model: Model, private readonly state: State, private readonly say: (at: MouseEvent, lines: string[] | null) => void) {
     const backlog = model.doc.policies.map((policy) => policy.ran ? backlogOf(model, policy.ran) : null);
-    const lanes = model.doc.cluster.lanes.map((lane, k): Measure => ({
-      title: model.doc.cluster.lanes.length > 1 ? `Utilisation of the ${lane.name} slots` : "Utilisation",
+    const kinds = model.doc.cluster.slot_kinds.map((slotKind, k): Measure => ({
+      title: model.doc.cluster.slot_kinds.length > 1 ? `Utilisation of the ${slotKind.name} slots` : "Utilisation",
       unit: "% of slots held", most: 1, text: percent,
-      of: (policy, from, to) => lane.slots ? meanOf(model.doc.policies[policy].ran!.lanes[k], from, to) / lane.slots : 0,
+      of: (policy, from, to) => slotKind.slots ? meanOf(model.doc.policies[policy].ran!.slot_kinds[k], from, to) / slotKind.slots : 0,
     }));
-    this.measures = [...lanes, {
+    this.measures = [...kinds, {
       title: "Backlog", unit: "flows released and not done", most: null, text: (value) => short(Math.round(value)),
       of: (policy, from, to) => backlog[policy]!((from + to) / 2),
     }];

@@ -98,14 +98,14 @@ impl<'a> Looking<'a> {
             .iter()
             .flat_map(|run| std::iter::repeat_n(run.span.seconds(), run.count as usize))
             .collect();
-        let lane = self.instance.lane_of(id);
+        let slot_kind = self.instance.slot_kind_of(id);
         for row in self.rows[id.index()].iter().filter(|row| row.start <= now) {
             let slots =
                 self.schedule.tasks.places(row).iter().flat_map(|place| place.first..place.first + place.len);
             for (task, slot) in (row.first..row.first + row.count).zip(slots) {
                 let seconds = &mut left[task as usize];
                 if row.end > now {
-                    let speed = self.instance.cluster().speed_of(lane, slot).0;
+                    let speed = self.instance.cluster().speed_of(slot_kind, slot).0;
                     *seconds = seconds.min(row.end.since(now).seconds() * speed);
                 } else if row.outcome == Outcome::Done {
                     *seconds = 0.0;

@@ -103,7 +103,7 @@ fn place(
         return Err(format!("found machine {machine}, expected the number of a machine, from 0 to {last}"));
     }
     let (machine, tasks) = (MachineId(machine), live.tasks);
-    if cluster.machine_slots(cluster.lane_of(live.kind), machine).is_none() {
+    if cluster.machine_slots(cluster.slot_kind_of(live.kind), machine).is_none() {
         let (name, kind) = (cluster.machine_name(machine), live.kind);
         return Err(format!(
             "found machine {} ({name}), expected one with slots for {kind} tasks",

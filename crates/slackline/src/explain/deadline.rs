@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::cluster::Lane;
+use slackline_model::cluster::SlotKind;
 use slackline_model::cost::is_late;
 use slackline_model::{FlowId, Instance, JobId, PhaseId};
 
@@ -24,18 +24,18 @@ pub struct Deadline {
     pub alone: f64,
     /// By when it had to start, with the slots it got; none of a flow that is not done.
     pub start_by: Option<f64>,
-    /// Slots it needed from its release to its deadline, lane by lane; empty if there was no time at all.
-    pub needs: Vec<LaneNeed>,
+    /// Slots it needed from its release to its deadline, slot kind by slot kind; empty if there was no time at all.
+    pub needs: Vec<SlotKindNeed>,
     /// Slot-seconds that flows with later deadlines or none held while it wanted them.
     pub less_urgent: f64,
 }
 
-/// Slots of a lane from release to deadline, on average.
+/// Slots of a slot kind from release to deadline, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LaneNeed {
-    /// The lane.
-    pub lane: Lane,
-    /// Slots needed at least: the work over the time, at the mean speed of the lane.
+pub struct SlotKindNeed {
+    /// The slot kind.
+    pub slot_kind: SlotKind,
+    /// Slots needed at least: the work over the time, at the mean speed of the slot kind.
     pub needed: f64,
     /// Slots held.
     pub held: f64,
@@ -121,7 +121,7 @@ fn chain_of(instance: &Instance, flow: FlowId, seconds: impl Fn(&Instance, Phase
 
 /// What a phase takes at least with any number of slots as fast as the fastest there are.
 fn least_of(instance: &Instance, phase: PhaseId) -> f64 {
-    let fastest = instance.cluster().fastest(instance.lane_of(phase), 1);
+    let fastest = instance.cluster().fastest(instance.slot_kind_of(phase), 1);
     let of = instance.phase(phase);
     longest(instance, phase).max(of.work().slot_seconds() / f64::from(of.cap) / fastest)
 }
@@ -133,11 +133,11 @@ fn alone_of(instance: &Instance, phase: PhaseId) -> f64 {
 
 /// The longest task on the fastest slot; plans without tasks have none.
 fn longest(instance: &Instance, phase: PhaseId) -> f64 {
-    let fastest = instance.cluster().fastest(instance.lane_of(phase), 1);
+    let fastest = instance.cluster().fastest(instance.slot_kind_of(phase), 1);
     instance.phase(phase).tasks().map_or(0.0, |tasks| tasks.longest().seconds() / fastest)
 }
 
-fn needs(facts: &Facts<'_>, id: FlowId, deadline: f64) -> Vec<LaneNeed> {
+fn needs(facts: &Facts<'_>, id: FlowId, deadline: f64) -> Vec<SlotKindNeed> {
     let (instance, cluster) = (facts.instance, facts.instance.cluster());
     let release = instance.flow(id).release.seconds();
     let time = deadline - release;
@@ -147,18 +147,18 @@ fn needs(facts: &Facts<'_>, id: FlowId, deadline: f64) -> Vec<LaneNeed> {
     let phases: Vec<PhaseId> = instance.flow(id).jobs().flat_map(|job| instance.job(job).phases()).collect();
     let (mut work, mut held) = ([0.0; 2], [0.0; 2]);
     for &phase in &phases {
-        work[instance.lane_of(phase).index()] += instance.phase(phase).work().slot_seconds();
+        work[instance.slot_kind_of(phase).index()] += instance.phase(phase).work().slot_seconds();
     }
     // The phases of a flow are consecutive.
     for row in facts.held.iter().filter(|row| phases.binary_search(&row.phase).is_ok()) {
         let seconds = (row.end.min(deadline) - row.start.max(release)).max(0.0);
-        held[instance.lane_of(row.phase).index()] += f64::from(row.slots) * seconds;
+        held[instance.slot_kind_of(row.phase).index()] += f64::from(row.slots) * seconds;
     }
-    let need = |&lane: &Lane| {
-        let slots = cluster.slots(lane);
-        let mean_speed = cluster.capacity(lane) / f64::from(slots);
-        let needed = work[lane.index()] / mean_speed / time;
-        LaneNeed { lane, needed, held: held[lane.index()] / time, slots }
+    let need = |&slot_kind: &SlotKind| {
+        let slots = cluster.slots(slot_kind);
+        let mean_speed = cluster.capacity(slot_kind) / f64::from(slots);
+        let needed = work[slot_kind.index()] / mean_speed / time;
+        SlotKindNeed { slot_kind, needed, held: held[slot_kind.index()] / time, slots }
     };
-    cluster.lanes().iter().filter(|lane| work[lane.index()] > 0.0).map(need).collect()
+    cluster.slot_kinds().iter().filter(|slot_kind| work[slot_kind.index()] > 0.0).map(need).collect()
 }

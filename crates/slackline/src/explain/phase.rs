@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Add;
 
 use slackline_model::schedule::Outcome;
-use slackline_model::{JobId, Lane, PhaseId};
+use slackline_model::{JobId, PhaseId, SlotKind};
 
 use super::Facts;
 use super::held::{Held, Spans};
@@ -143,7 +143,7 @@ impl Facts<'_> {
     pub(super) fn story(&self, phase: PhaseId) -> PhaseStory {
         let extent = self.extents[phase];
         let of = self.instance.phase(phase);
-        let lane = self.instance.lane_of(phase);
+        let slot_kind = self.instance.slot_kind_of(phase);
         let mut story = PhaseStory {
             phase,
             ready: extent.ready,
@@ -154,7 +154,7 @@ impl Facts<'_> {
             waits: Waits::default(),
             mean: None,
             most: 0,
-            cap: of.cap.min(self.instance.cluster().slots(lane)),
+            cap: of.cap.min(self.instance.cluster().slots(slot_kind)),
             early: 0.0,
             blocked: Blocked::default(),
         };
@@ -214,13 +214,14 @@ impl Facts<'_> {
         changes
     }
 
-    /// Who held the slots of the lane of `phase` in these spans.
+    /// Who held the slots that serve `phase` in these spans.
     fn blocked(&self, phase: PhaseId, wanting: &Spans) -> Blocked {
-        let lane = self.instance.lane_of(phase);
+        let slot_kind = self.instance.slot_kind_of(phase);
         let mut others = BTreeMap::new();
         let mut blocked = Blocked { seconds: wanting.measure(), ..Blocked::default() };
         let Some((from, to)) = wanting.extent().filter(|_| blocked.seconds > 0.0) else { return blocked };
-        for row in self.held.during(from, to).filter(|row| self.instance.lane_of(row.phase) == lane) {
+        for row in self.held.during(from, to).filter(|row| self.instance.slot_kind_of(row.phase) == slot_kind)
+        {
             let slots = f64::from(row.slots);
             let slot_seconds = slots * wanting.within(row.start, row.end);
             if row.phase == phase {
@@ -231,9 +232,9 @@ impl Facts<'_> {
             }
         }
         blocked.others = sorted(others);
-        let all = blocked.seconds * f64::from(self.instance.cluster().slots(lane));
+        let all = blocked.seconds * f64::from(self.instance.cluster().slots(slot_kind));
         let held: f64 = blocked.others.iter().map(|other| other.slot_seconds).sum();
-        if lane == Lane::Any {
+        if slot_kind == SlotKind::Any {
             let during = self.masters.iter().filter(|held| held.0 < to && held.1 > from);
             blocked.masters = during.map(|held| wanting.within(held.0, held.1)).sum();
         }

@@ -2,7 +2,7 @@
 //!
 //! A job's workload is its flow, since names of jobs are unique in their flow alone. It is submitted when it may start: when
 //! its flow is released and the jobs are done that it comes after. Its resources are all slots that its tasks held, numbered
-//! through the lanes of the cluster from 0, though rarely all at once and all the time. Rows come flow by flow, in the
+//! through the slot kinds of the cluster from 0, though rarely all at once and all the time. Rows come flow by flow, in the
 //! order of the schedule's flows. Memory: the slots of the jobs of flows that are not over.
 
 use std::collections::BTreeMap;
@@ -171,7 +171,7 @@ impl<W: Write> RowWriter for Jobs<W> {
     }
 
     fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
-        let (phase, lane) = (live.phase(row.phase), live.lane_of(row.phase));
+        let (phase, slot_kind) = (live.phase(row.phase), live.slot_kind_of(row.phase));
         let seen = self.seen.entry(phase.flow).or_default().entry(phase.job).or_default();
         seen.start = Some(seen.start.map_or(row.start, |at| at.min(row.start)));
         seen.end = seen.end.max(Some(row.end));
@@ -181,7 +181,7 @@ impl<W: Write> RowWriter for Jobs<W> {
             seen.tasks_done += u64::from(row.count);
         }
         for range in places {
-            let first = self.numbers.of(lane, range.first);
+            let first = self.numbers.of(slot_kind, range.first);
             seen.add(first, first + u64::from(range.len));
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Outcome};
-use slackline_model::{FlowId, Instance, JobId, Lane, PhaseId, SlotRange, Time};
+use slackline_model::{FlowId, Instance, JobId, PhaseId, SlotKind, SlotRange, Time};
 
 use super::phase_words;
 use crate::simulate::RowWriter;
@@ -73,7 +73,7 @@ type Counts = bool;
 struct Bar {
     start: Time,
     end: Time,
-    lane: Lane,
+    slot_kind: SlotKind,
     slots: SlotRange,
     /// The task on the first slot.
     first: u32,
@@ -92,7 +92,7 @@ pub struct Paje<W> {
     /// Flows in the order in which they are first seen, for their colours.
     flows: BTreeMap<FlowId, usize>,
     machines: BTreeMap<u32, String>,
-    slots: BTreeSet<(u32, u32, Lane, u32)>,
+    slots: BTreeSet<(u32, u32, SlotKind, u32)>,
     last: Time,
 }
 
@@ -127,8 +127,8 @@ impl<W: Write> Paje<W> {
     fn bar(&mut self, live: &Instance, bar: Bar) {
         let cluster = live.cluster();
         for slot in bar.slots.first..bar.slots.end() {
-            let (machine, number) = cluster.machine_of(bar.lane, slot);
-            if self.slots.insert((machine.0, number, bar.lane, slot)) {
+            let (machine, number) = cluster.machine_of(bar.slot_kind, slot);
+            if self.slots.insert((machine.0, number, bar.slot_kind, slot)) {
                 self.machines.entry(machine.0).or_insert_with(|| cluster.machine_name(machine));
             }
         }
@@ -148,8 +148,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// The alias of a slot's container.
-fn alias(lane: Lane, slot: u32) -> String {
-    format!("{}{slot}", &lane.name()[..1])
+fn alias(slot_kind: SlotKind, slot: u32) -> String {
+    format!("{}{slot}", &slot_kind.name()[..1])
 }
 
 /// A time in seconds, to the microsecond.
@@ -185,10 +185,10 @@ impl<W: Write> Paje<W> {
         }
         moments.sort_unstable();
         for Moment { at, class, bar } in moments {
-            let Bar { lane, slots, first, value, .. } = self.bars[bar as usize];
+            let Bar { slot_kind, slots, first, value, .. } = self.bars[bar as usize];
             let at = seconds(at);
             for (slot, task) in (slots.first..slots.end()).zip(first..) {
-                let alias = alias(lane, slot);
+                let alias = alias(slot_kind, slot);
                 if class > 0 {
                     writeln!(self.out, "{PUSH} {at} S {alias} v{value} {task}")?;
                 }
@@ -198,8 +198,8 @@ impl<W: Write> Paje<W> {
             }
         }
         let last = seconds(self.last);
-        for (_, _, lane, slot) in self.slots.iter().rev() {
-            writeln!(self.out, "{DESTROY} {last} T {}", alias(*lane, *slot))?;
+        for (_, _, slot_kind, slot) in self.slots.iter().rev() {
+            writeln!(self.out, "{DESTROY} {last} T {}", alias(*slot_kind, *slot))?;
         }
         for machine in self.machines.keys().rev() {
             writeln!(self.out, "{DESTROY} {last} M machine{machine}")?;
@@ -236,10 +236,11 @@ impl<W: Write> Paje<W> {
         for (machine, name) in &self.machines {
             writeln!(self.out, "{CREATE} {zero} machine{machine} M cluster {}", quoted(name))?;
         }
-        for (machine, number, lane, slot) in &self.slots {
-            let kind = if *lane == Lane::Any { String::new() } else { format!(" ({})", lane.name()) };
+        for (machine, number, slot_kind, slot) in &self.slots {
+            let kind =
+                if *slot_kind == SlotKind::Any { String::new() } else { format!(" ({})", slot_kind.name()) };
             let name = quoted(&format!("{} slot {number}{kind}", self.machines[machine]));
-            writeln!(self.out, "{CREATE} {zero} {} T machine{machine} {name}", alias(*lane, *slot))?;
+            writeln!(self.out, "{CREATE} {zero} {} T machine{machine} {name}", alias(*slot_kind, *slot))?;
         }
         Ok(())
     }
@@ -257,10 +258,10 @@ impl<W: Write> RowWriter for Paje<W> {
             if counts { words } else { format!("{words} (in vain)") }
         };
         let value = self.value(Busy::Phase(row.phase, counts), live.flow_of(row.phase), name);
-        let lane = live.lane_of(row.phase);
+        let slot_kind = live.slot_kind_of(row.phase);
         let mut first = row.first;
         for &slots in places {
-            self.bar(live, Bar { start: row.start, end: row.end, lane, slots, first, value });
+            self.bar(live, Bar { start: row.start, end: row.end, slot_kind, slots, first, value });
             first += slots.len;
         }
         Ok(())
@@ -272,7 +273,10 @@ impl<W: Write> RowWriter for Paje<W> {
         let name = || format!("{}/{} master", live.flow(job.flow).id, job.id);
         let value = self.value(Busy::Master(row.job), job.flow, name);
         let slots = SlotRange { first: slot, len: 1 };
-        self.bar(live, Bar { start: row.start, end: row.end, lane: Lane::Any, slots, first: 0, value });
+        self.bar(
+            live,
+            Bar { start: row.start, end: row.end, slot_kind: SlotKind::Any, slots, first: 0, value },
+        );
         Ok(())
     }
 

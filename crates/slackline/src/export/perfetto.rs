@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use slackline_model::schedule::{FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome};
-use slackline_model::{FlowId, Instance, Lane, SlotRange, Span, Time};
+use slackline_model::{FlowId, Instance, SlotKind, SlotRange, Span, Time};
 
 use super::{SlotNumbers, phase_words};
 use crate::simulate::RowWriter;
@@ -109,15 +109,16 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// The track of a slot, which has a name from now on.
-    fn track(&mut self, live: &Instance, lane: Lane, slot: u32) -> io::Result<Track> {
+    fn track(&mut self, live: &Instance, slot_kind: SlotKind, slot: u32) -> io::Result<Track> {
         let cluster = live.cluster();
-        let (machine, number) = cluster.machine_of(lane, slot);
-        let track = Track { pid: FLOWS + 1 + u64::from(machine.0), tid: self.slots.of(lane, slot) };
+        let (machine, number) = cluster.machine_of(slot_kind, slot);
+        let track = Track { pid: FLOWS + 1 + u64::from(machine.0), tid: self.slots.of(slot_kind, slot) };
         if self.named.insert(track.pid) {
             self.name("process", track, &cluster.machine_name(machine), track.pid)?;
         }
         if self.named.insert(track.tid) {
-            let kind = if lane == Lane::Any { String::new() } else { format!(" ({})", lane.name()) };
+            let kind =
+                if slot_kind == SlotKind::Any { String::new() } else { format!(" ({})", slot_kind.name()) };
             self.name("thread", track, &format!("slot {number}{kind}"), u64::from(number))?;
         }
         Ok(track)
@@ -174,7 +175,7 @@ impl<W: Write> RowWriter for Perfetto<W> {
 
     fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
         let phase = live.phase(row.phase);
-        let lane = live.lane_of(row.phase);
+        let slot_kind = live.slot_kind_of(row.phase);
         self.ends_at(phase.flow, row.end);
         let name = json(&phase_words(live, row));
         let category = category(phase.kind.name(), row.outcome);
@@ -182,7 +183,7 @@ impl<W: Write> RowWriter for Perfetto<W> {
         let length = row.end.since(row.start);
         let slots = places.iter().flat_map(|range| range.first..range.end());
         for (task, slot) in (row.first..).zip(slots) {
-            let track = self.track(live, lane, slot)?;
+            let track = self.track(live, slot_kind, slot)?;
             let arguments = format!(
                 r#""flow":{flow},"job":{job},"task":{task},"attempt":{},"outcome":"{}""#,
                 row.attempt,
@@ -202,7 +203,7 @@ impl<W: Write> RowWriter for Perfetto<W> {
         let job = live.job(row.job);
         self.ends_at(job.flow, row.end);
         let Some(slot) = row.slot else { return Ok(()) };
-        let track = self.track(live, Lane::Any, slot)?;
+        let track = self.track(live, SlotKind::Any, slot)?;
         let name = json(&format!("{}/{} master", live.flow(job.flow).id, job.id));
         let arguments = format!(r#""flow":{},"job":{}"#, json(&live.flow(job.flow).id), json(&job.id));
         let category = category("master", row.outcome);

@@ -57,7 +57,7 @@ pub fn grain_span(seconds: Option<f64>) -> Span {
 
 /// Refuses clusters that are too large for a simulation.
 pub(super) fn check_cluster(name: &str, cluster: &Cluster) -> Result<(), ImportError> {
-    let slots: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
+    let slots: u64 = cluster.slot_kinds().iter().map(|&slot_kind| u64::from(cluster.slots(slot_kind))).sum();
     if slots.max(u64::from(cluster.n_machines())) <= SLOTS_MAX {
         return Ok(());
     }

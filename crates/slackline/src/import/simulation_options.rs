@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use slackline_model::{FlowId, History, Instance, Lane, MachineId, Profile, Seed, Span, Time};
+use slackline_model::{FlowId, History, Instance, MachineId, Profile, Seed, SlotKind, Span, Time};
 use slackline_sim::{Crash, Crashes};
 
 use super::error::ImportError;
@@ -218,7 +218,7 @@ impl SimulationOptions {
                          (or am-share=0)";
             return refused("profile", found.to_owned());
         }
-        if profile.am_share() > 0.0 && cluster.slots(Lane::Any) < 2 {
+        if profile.am_share() > 0.0 && cluster.slots(SlotKind::Any) < 2 {
             let found = "found 1 slot, expected at least 2: one is the ApplicationMaster's (or am-share=0)"
                 .to_owned();
             return refused("profile", found);

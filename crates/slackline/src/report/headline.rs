@@ -44,10 +44,11 @@ fn tasks_text(tasks: u64, cut: u64, uncut: f64) -> String {
 /// `8 machines (16 map and 8 reduce slots)`, with the speeds where they are not all 1.
 pub fn cluster(instance: &Instance) -> String {
     let cluster = instance.cluster();
-    let slots = |lane| grouped(f64::from(cluster.slots(lane)), 0);
-    let lanes = cluster.lanes().iter().map(|&lane| format!("{} {}", slots(lane), lane.name()));
-    let total: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
-    let lanes = lanes.collect::<Vec<_>>().join(" and ");
+    let slots = |slot_kind| grouped(f64::from(cluster.slots(slot_kind)), 0);
+    let slot_kinds =
+        cluster.slot_kinds().iter().map(|&slot_kind| format!("{} {}", slots(slot_kind), slot_kind.name()));
+    let total: u64 = cluster.slot_kinds().iter().map(|&slot_kind| u64::from(cluster.slots(slot_kind))).sum();
+    let slot_kinds = slot_kinds.collect::<Vec<_>>().join(" and ");
     let slots = if total == 1 { "slot" } else { "slots" };
     let used = |group: &&slackline_model::cluster::Group| match group.slots {
         Slots::Universal(n) => n > 0,
@@ -60,7 +61,7 @@ pub fn cluster(instance: &Instance) -> String {
         (slowest, fastest) if slowest == fastest => format!(", speed {slowest}"),
         (slowest, fastest) => format!(", speeds {slowest} to {fastest}"),
     };
-    format!("{} ({lanes} {slots}{speeds})", counted(u64::from(cluster.n_machines()), "machine"))
+    format!("{} ({slot_kinds} {slots}{speeds})", counted(u64::from(cluster.n_machines()), "machine"))
 }
 
 /// `sum of response` or `makespan`: what is to be small.
@@ -88,11 +89,11 @@ fn start(start: &Start) -> String {
 
 /// `offered load: map 81.0 %, reduce 44.0 %`: work that arrives over what the slots can do meanwhile;
 /// `work` instead where flows arrive in a burst.
-pub fn load(lanes: &[Load]) -> String {
-    let known = lanes.iter().all(|load| load.offered.is_some());
-    let each = lanes.iter().map(|load| match load.offered {
-        Some(offered) if known => format!("{} {}", load.lane.name(), number(offered, Unit::Percent)),
-        _ => format!("{} {} slot-seconds", load.lane.name(), number(load.work, Unit::Measure)),
+pub fn load(slot_kinds: &[Load]) -> String {
+    let known = slot_kinds.iter().all(|load| load.offered.is_some());
+    let each = slot_kinds.iter().map(|load| match load.offered {
+        Some(offered) if known => format!("{} {}", load.slot_kind.name(), number(offered, Unit::Percent)),
+        _ => format!("{} {} slot-seconds", load.slot_kind.name(), number(load.work, Unit::Measure)),
     });
     let each = each.collect::<Vec<_>>().join(", ");
     format!("{}: {each}", if known { "offered load" } else { "work" })
@@ -118,17 +119,17 @@ pub fn warnings(instance: &Instance) -> Vec<String> {
 }
 
 /// The same of loads.
-pub fn warnings_of(lanes: Vec<Load>) -> Vec<String> {
+pub fn warnings_of(slot_kinds: Vec<Load>) -> Vec<String> {
     let warning = |load: Load| {
         let offered = load.offered.filter(|_| load.is_too_much)?;
         Some(format!(
             "offered load of the {} slots is {}: flows arrive faster than they can be served, so how long \
              they take depends on how long the workload goes on",
-            load.lane.name(),
+            load.slot_kind.name(),
             number(offered, Unit::Percent),
         ))
     };
-    lanes.into_iter().filter_map(warning).collect()
+    slot_kinds.into_iter().filter_map(warning).collect()
 }
 
 /// `lower bound 1,234`, or that there is none or none above 0.

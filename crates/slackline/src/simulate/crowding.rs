@@ -1,6 +1,6 @@
 //! For how long ApplicationMasters held most of the slots, so that their jobs had few to run tasks on.
 
-use slackline_model::{Instance, Lane, Schedule, Time};
+use slackline_model::{Instance, Schedule, SlotKind, Time};
 
 /// For how long masters held how much of a cluster. Seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ impl Crowding {
         let mut changes: Vec<(Time, i64)> =
             holding.flat_map(|master| [(master.start, 1), (master.end, -1)]).collect();
         changes.sort_unstable();
-        let slots = i64::from(instance.cluster().slots(Lane::Any));
+        let slots = i64::from(instance.cluster().slots(SlotKind::Any));
         let (mut held, mut crowding) = (0, Self::default());
         for pair in changes.windows(2) {
             held += pair[0].1;

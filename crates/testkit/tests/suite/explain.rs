@@ -10,7 +10,7 @@ use slackline_testkit::harness::{self, Setup, same};
 
 /// All slots are accounted for, and none twice.
 fn adds_up(instance: &Instance, phase: PhaseId, blocked: &Blocked) -> bool {
-    let slots = instance.cluster().slots(instance.lane_of(phase));
+    let slots = instance.cluster().slots(instance.slot_kind_of(phase));
     blocked.idle >= 0.0 && same(blocked.slot_seconds(), blocked.seconds * f64::from(slots))
 }
 

@@ -48,7 +48,7 @@ fn times(instance: &Instance, schedule: &Schedule) -> (BTreeMap<String, u32>, Ve
         for place in schedule.tasks.places(row) {
             let mut slot = place.first;
             while slot < place.end() {
-                let (speed, next) = instance.cluster().speed_of(instance.lane_of(row.phase), slot);
+                let (speed, next) = instance.cluster().speed_of(instance.slot_kind_of(row.phase), slot);
                 let name = instance.phase_name(row.phase);
                 let n = next.min(place.end()) - slot;
                 *tasks.entry(format!("{name} {} to {} at {speed}", row.start, row.end)).or_default() += n;

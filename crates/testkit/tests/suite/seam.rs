@@ -5,7 +5,7 @@
 use crate::arb;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, PerPhase, SplitDraft, TasksDraft};
-use slackline_model::{FlowId, Instance, Key, Lane, MachineId, PhaseId, Schedule, Seed, Span, Time};
+use slackline_model::{FlowId, Instance, Key, MachineId, PhaseId, Schedule, Seed, SlotKind, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, ReadyQueue, Style, View};
 use slackline_sim::{Crash, Crashes};
 use slackline_testkit::harness::{self, Setup};
@@ -31,10 +31,10 @@ impl Policy for Epochs {
         if !ready && self.next.is_none_or(|next| view.now < next) {
             return;
         }
-        for &lane in view.instance.cluster().lanes() {
-            let phases: Vec<PhaseId> = view.state.ready(lane).collect();
+        for &slot_kind in view.instance.cluster().slot_kinds() {
+            let phases: Vec<PhaseId> = view.state.ready(slot_kind).collect();
             let total: f64 = phases.iter().map(|&phase| view.work_left(phase)).sum();
-            let slots = f64::from(view.state.alive(lane));
+            let slots = f64::from(view.state.alive(slot_kind));
             for phase in phases {
                 let share = if total > 0.0 { view.work_left(phase) / total } else { 1.0 };
                 out.push(Action::Target { phase, slots: slots * share });
@@ -79,7 +79,7 @@ impl Policy for Lag {
         };
         let mut flows: Vec<(FlowId, Time)> = self.arrived.clone();
         flows.sort_by(|a, b| lag(b).total_cmp(&lag(a)).then(a.0.cmp(&b.0)));
-        let ready: Vec<PhaseId> = view.state.ready(ask.lane).filter(can).collect();
+        let ready: Vec<PhaseId> = view.state.ready(ask.slot_kind).filter(can).collect();
         let of = |flow| ready.iter().copied().find(|&p| view.instance.flow_of(p) == flow);
         let phase = flows.iter().find_map(|&(flow, _)| of(flow))?;
         Some(Grant { phase, tasks: 1 })
@@ -96,20 +96,25 @@ impl Lists {
     fn place_all(&self, view: &View<'_>, out: &mut Vec<Action>) {
         out.push(Action::ClearPlacements);
         let cluster = view.instance.cluster();
-        // When each slot would be free, by lane and machine.
-        let mut free: Vec<(Lane, MachineId, f64, f64)> = Vec::new();
-        for &lane in cluster.lanes() {
-            for slot in 0..cluster.slots(lane) {
-                free.push((lane, cluster.machine_of(lane, slot).0, cluster.speed_of(lane, slot).0, 0.0));
+        // When each slot would be free, by slot kind and machine.
+        let mut free: Vec<(SlotKind, MachineId, f64, f64)> = Vec::new();
+        for &slot_kind in cluster.slot_kinds() {
+            for slot in 0..cluster.slots(slot_kind) {
+                free.push((
+                    slot_kind,
+                    cluster.machine_of(slot_kind, slot).0,
+                    cluster.speed_of(slot_kind, slot).0,
+                    0.0,
+                ));
             }
         }
         let jobs = view.instance.topological().filter(|&j| self.arrived.contains(&view.instance.job(j).flow));
         for phase in jobs.flat_map(|job| view.instance.job(job).phases()) {
-            let lane = view.instance.lane_of(phase);
+            let slot_kind = view.instance.slot_kind_of(phase);
             for task in (0..view.phase(phase).total()).filter(|&task| view.phase(phase).is_pending(task)) {
                 let seconds = view.estimates.task[phase].seconds();
-                let ends = |slot: &(Lane, MachineId, f64, f64)| slot.3 + seconds / slot.2;
-                let here = free.iter_mut().filter(|slot| slot.0 == lane);
+                let ends = |slot: &(SlotKind, MachineId, f64, f64)| slot.3 + seconds / slot.2;
+                let here = free.iter_mut().filter(|slot| slot.0 == slot_kind);
                 let best = here.min_by(|a, b| ends(a).total_cmp(&ends(b)).then(a.1.cmp(&b.1))).unwrap();
                 best.3 = ends(best);
                 out.push(Action::Place { machine: best.1, phase, first: task, count: 1 });
@@ -360,7 +365,11 @@ fn placed(instance: &Instance, schedule: &Schedule) -> Vec<(u32, u32, f64)> {
     let each = rows.flat_map(|row| {
         let slots = schedule.tasks.places(row).iter().flat_map(|p| p.first..p.end());
         slots.enumerate().map(|(k, slot)| {
-            (row.first + k as u32, instance.cluster().machine_of(Lane::Any, slot).0.0, row.start.seconds())
+            (
+                row.first + k as u32,
+                instance.cluster().machine_of(SlotKind::Any, slot).0.0,
+                row.start.seconds(),
+            )
         })
     });
     each.collect()

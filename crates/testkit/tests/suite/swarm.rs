@@ -15,7 +15,7 @@ use slackline_model::params::Values;
 use slackline_model::profile::{PARAMS, Profile};
 use slackline_model::random;
 use slackline_model::schedule::{NewRow, TaskRow, TaskRows};
-use slackline_model::{Instance, Lane, MachineId, Seed, SlotRange, Span, Time};
+use slackline_model::{Instance, MachineId, Seed, SlotKind, SlotRange, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_sim::{Crash, Crashes, Membership};
 use slackline_testkit::harness::{self, Setup};
@@ -62,7 +62,7 @@ pub(crate) fn setup_of(seed: Seed, instance: &Instance) -> Setup {
 pub(crate) fn under_profile(seed: Seed, instance: &Instance) -> Option<Setup> {
     let rng = &mut random::rng(seed, "profile", 0);
     let cluster = instance.cluster();
-    if cluster.is_typed() || cluster.slots(Lane::Any) < 2 {
+    if cluster.is_typed() || cluster.slots(SlotKind::Any) < 2 {
         return None;
     }
     let mut setup = setup_of(seed, instance);
@@ -288,7 +288,7 @@ impl Policy for Canary {
     fn on_events(&mut self, _events: &[Event], _view: &View<'_>, _out: &mut Vec<Action>) {}
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let mut phases = view.state.ready(ask.lane).filter(|&phase| match self.0 {
+        let mut phases = view.state.ready(ask.slot_kind).filter(|&phase| match self.0 {
             Lie::Minima => view.runnable(phase) > 0 && !ask.skip.contains(&phase),
             Lie::Phase => true,
             Lie::Skip => view.runnable(phase) > 0,

@@ -6,7 +6,7 @@
 use slackline::{Registry, parallel};
 use slackline_model::draft::{Draft, FlowDraft};
 use slackline_model::random;
-use slackline_model::{Instance, Lane, PhaseId, Schedule, Seed, Span, Time};
+use slackline_model::{Instance, PhaseId, Schedule, Seed, SlotKind, Span, Time};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 use slackline_testkit::harness::{self, Setup};
 
@@ -139,11 +139,11 @@ impl Policy for Prophet {
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
         let soon = |&release: &Time| release <= view.now + Span(2_000_000);
-        if ask.lane != Lane::Reduce && self.releases.iter().any(soon) {
+        if ask.slot_kind != SlotKind::Reduce && self.releases.iter().any(soon) {
             return None;
         }
         let can_run = |phase: &PhaseId| view.runnable(*phase) > 0 && !ask.skip.contains(phase);
-        view.state.ready(ask.lane).find(can_run).map(|phase| Grant { phase, tasks: u32::MAX })
+        view.state.ready(ask.slot_kind).find(can_run).map(|phase| Grant { phase, tasks: u32::MAX })
     }
 }
 

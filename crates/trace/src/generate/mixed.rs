@@ -11,7 +11,7 @@
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft};
 use slackline_model::params::{Param, Values};
-use slackline_model::{Combine, Draft, Instance, Lane, Metric, Objective, Seed};
+use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, SlotKind};
 
 use super::dag::{self, Wiring, layered};
 use super::generator::{GenerateError, Generator, Params};
@@ -211,18 +211,18 @@ fn elephants(params: &Params, mice: &Draft) -> Result<Vec<FlowDraft>, GenerateEr
 /// Work in slot-seconds at speed 1, of each kind of slot.
 fn work(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
     let instance = Instance::new(draft)?;
-    let of = |lane: Lane| {
+    let of = |slot_kind: SlotKind| {
         let its = (0..instance.phases().len()).map(slackline_model::PhaseId::from);
-        let its = its.filter(|&phase| instance.lane_of(phase) == lane);
+        let its = its.filter(|&phase| instance.slot_kind_of(phase) == slot_kind);
         its.map(|phase| instance.phase(phase).work().slot_seconds()).sum()
     };
-    Ok(instance.cluster().lanes().iter().map(|&lane| of(lane)).collect())
+    Ok(instance.cluster().slot_kinds().iter().map(|&slot_kind| of(slot_kind)).collect())
 }
 
 /// How long the busiest kind of slot is at work, in seconds, if all of them are all the time.
 fn busy(draft: &Draft) -> Result<f64, GenerateError> {
     let instance = Instance::new(draft)?;
     let cluster = instance.cluster();
-    let capacity = cluster.lanes().iter().map(|&lane| cluster.capacity(lane));
+    let capacity = cluster.slot_kinds().iter().map(|&slot_kind| cluster.capacity(slot_kind));
     Ok(work(draft)?.into_iter().zip(capacity).map(|(work, capacity)| work / capacity).fold(0.0, f64::max))
 }

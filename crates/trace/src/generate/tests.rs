@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, FlowDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{ParamError, Settings};
-use slackline_model::{Draft, Instance, Lane, Metric, Seed};
+use slackline_model::{Draft, Instance, Metric, Seed, SlotKind};
 
 use super::{GenerateError, generator, generators};
 
@@ -227,7 +227,7 @@ fn flex_has_its_total_minima_and_costs() {
             within(flow.deadline.unwrap(), 0.0, 15.0);
             within(flow.weight, 0.0, 1.0);
         }
-        assert_eq!(instance(&draft).cluster().slots(Lane::Any), 100);
+        assert_eq!(instance(&draft).cluster().slots(SlotKind::Any), 100);
     }
     within(mean(minima.iter().map(|&m| f64::from(m))), 2.3, 2.8);
     let full = generate("flex-4.1", &[("slack", "0"), ("jobs", "20"), ("total-slots", "20")], 1);
@@ -318,7 +318,10 @@ fn woha_workflows_are_alike_and_take_their_share() {
     assert_eq!(levels(&draft.flows[0]).iter().max(), Some(&5));
     let instance = instance(&draft);
     instance.flows().iter().for_each(|f| within(f.alone, 1439.9, 1440.1));
-    assert_eq!((instance.cluster().slots(Lane::Map), instance.cluster().slots(Lane::Reduce)), (64, 32));
+    assert_eq!(
+        (instance.cluster().slots(SlotKind::Map), instance.cluster().slots(SlotKind::Reduce)),
+        (64, 32)
+    );
 }
 
 #[test]
@@ -426,7 +429,7 @@ fn dmrs_has_the_papers_mixes() {
     let (reduces, seconds) = uniform(draft.flows[0].jobs[0].reduce.as_ref());
     assert!(reduces == 4 && (seconds == 192.0 || seconds == 768.0));
     let instance = instance(&draft);
-    assert_eq!((instance.cluster().n_machines(), instance.cluster().capacity(Lane::Any)), (12, 54.0));
+    assert_eq!((instance.cluster().n_machines(), instance.cluster().capacity(SlotKind::Any)), (12, 54.0));
 }
 
 #[test]
@@ -449,10 +452,14 @@ fn facebook_day_has_the_traces_shape() {
 
     let instance = instance(&draft);
     assert_eq!(instance.cluster().n_machines(), 3000);
-    for (lane, most) in [(Lane::Map, 0.801), (Lane::Reduce, 0.801)] {
-        let work: f64 =
-            instance.phases().iter().filter(|p| lane.serves(p.kind)).map(|p| p.work().slot_seconds()).sum();
-        within(work / (f64::from(instance.cluster().slots(lane)) * 86_400.0), 0.5, most);
+    for (slot_kind, most) in [(SlotKind::Map, 0.801), (SlotKind::Reduce, 0.801)] {
+        let work: f64 = instance
+            .phases()
+            .iter()
+            .filter(|p| slot_kind.serves(p.kind))
+            .map(|p| p.work().slot_seconds())
+            .sum();
+        within(work / (f64::from(instance.cluster().slots(slot_kind)) * 86_400.0), 0.5, most);
     }
 }
 
@@ -504,13 +511,13 @@ fn generated_documents_are_read_back_the_same() {
 fn offered(draft: &Draft, seconds: f64) -> f64 {
     let instance = instance(draft);
     let cluster = instance.cluster();
-    let of = |lane: Lane| {
+    let of = |slot_kind: SlotKind| {
         let its = (0..instance.phases().len()).map(slackline_model::PhaseId::from);
-        let its = its.filter(|&phase| instance.lane_of(phase) == lane);
+        let its = its.filter(|&phase| instance.slot_kind_of(phase) == slot_kind);
         its.map(|phase| instance.phase(phase).work().slot_seconds()).sum::<f64>()
-            / (cluster.capacity(lane) * seconds)
+            / (cluster.capacity(slot_kind) * seconds)
     };
-    cluster.lanes().iter().map(|&lane| of(lane)).fold(0.0, f64::max)
+    cluster.slot_kinds().iter().map(|&slot_kind| of(slot_kind)).fold(0.0, f64::max)
 }
 
 #[test]

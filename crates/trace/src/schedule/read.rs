@@ -383,7 +383,7 @@ impl Names {
         Ok((row, places))
     }
 
-    /// The ranges of lane slots that places name; neighbours become one range.
+    /// The ranges of slots of their kind that places name; neighbours become one range.
     fn places(
         &mut self,
         cluster: &Cluster,
@@ -402,7 +402,7 @@ impl Names {
             let mut slot = |number| {
                 self.slot(cluster, kind, machine, number).map_err(|what| Wrong::mismatch(path(), what))
             };
-            // Slots of a machine are consecutive in their lane, so the ends vouch for the middle.
+            // Slots of a machine are consecutive in their slot kind, so the ends vouch for the middle.
             let range = SlotRange { first: slot(first)?, len: last - first + 1 };
             slot(last)?;
             total += u64::from(range.len);
@@ -417,7 +417,7 @@ impl Names {
         Err(Wrong::input("places", format!("found {total} slots, expected as many as tasks: {count}")))
     }
 
-    /// The lane slot that is `slot` of the machine of that name.
+    /// The slot of its kind that is `slot` of the machine of that name.
     fn slot(&mut self, cluster: &Cluster, kind: PhaseKind, machine: &str, slot: u32) -> Result<u32, String> {
         let known = self.machines.get(machine).copied().or_else(|| cluster.machine_named(machine));
         let Some(id) = known else {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule};
-use slackline_model::{Instance, JobId, Lane, Objective, PhaseId, Profile, SlotRange, Span};
+use slackline_model::{Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
 
 use super::wire::ProfileValues;
 use super::{COUNTS, Meta, gap_absolute};
@@ -169,7 +169,7 @@ fn job(out: &mut impl Write, instance: &Instance, job: JobId) -> io::Result<()> 
 pub(super) fn master(out: &mut impl Write, instance: &Instance, row: &MasterRow) -> io::Result<()> {
     job(out, instance, row.job)?;
     if let Some(slot) = row.slot {
-        let (machine, slot) = instance.cluster().machine_of(Lane::Any, slot);
+        let (machine, slot) = instance.cluster().machine_of(SlotKind::Any, slot);
         out.write_all(b", \"machine\": ")?;
         value(out, &instance.cluster().machine_name(machine))?;
         write!(out, ", \"slot\": {slot}")?;
@@ -212,9 +212,9 @@ pub(super) fn task(
 ) -> io::Result<()> {
     phase(out, instance, row.phase)?;
     write!(out, ", \"task\": {}", row.first)?;
-    let (cluster, lane) = (instance.cluster(), instance.lane_of(row.phase));
+    let (cluster, slot_kind) = (instance.cluster(), instance.slot_kind_of(row.phase));
     if row.count == 1 {
-        let (machine, slot) = cluster.machine_of(lane, places[0].first);
+        let (machine, slot) = cluster.machine_of(slot_kind, places[0].first);
         out.write_all(b", \"machine\": ")?;
         value(out, &cluster.machine_name(machine))?;
         write!(out, ", \"slot\": {slot}")?;
@@ -236,19 +236,20 @@ pub(super) fn task(
     out.write_all(b"}")
 }
 
-/// Ranges of lane slots as `machine/slot` or `machine/first-last`, split where machines end.
+/// Ranges of slots of their kind as `machine/slot` or `machine/first-last`, split where machines end.
 fn machine_by_machine<'a>(
     instance: &'a Instance,
     phase: PhaseId,
     places: &'a [SlotRange],
 ) -> impl Iterator<Item = String> + 'a {
-    let (cluster, lane) = (instance.cluster(), instance.lane_of(phase));
+    let (cluster, slot_kind) = (instance.cluster(), instance.slot_kind_of(phase));
     places.iter().flat_map(move |range| {
         let mut at = range.first;
         std::iter::from_fn(move || {
             (at < range.end()).then(|| {
-                let (machine, slot) = cluster.machine_of(lane, at);
-                let slots = cluster.machine_slots(lane, machine).expect("invariant: its slot was just found");
+                let (machine, slot) = cluster.machine_of(slot_kind, at);
+                let slots =
+                    cluster.machine_slots(slot_kind, machine).expect("invariant: its slot was just found");
                 let len = slots.end().min(range.end()) - at;
                 at += len;
                 let name = cluster.machine_name(machine);

@@ -77,7 +77,7 @@ fn nothing_is_kept_where_nearly_all_flows_are_long() {
 }
 
 #[test]
-fn small_lanes_keep_nothing() {
+fn small_slot_kinds_keep_nothing() {
     assert_eq!(
         [(19, 0.05), (20, 0.05), (100, 0.1), (7, 0.2), (1, 0.2)].map(|(n, rho)| long_max(n, rho)),
         [19, 19, 90, 6, 1]

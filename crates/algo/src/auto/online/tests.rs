@@ -147,7 +147,7 @@ impl Policy for Watched {
         let may_run = |flow: &FlowId| {
             let phases = view.instance.flow(*flow).phases();
             phases.into_iter().any(|phase| {
-                view.instance.lane_of(phase) == ask.lane
+                view.instance.slot_kind_of(phase) == ask.slot_kind
                     && view.runnable(phase) > 0
                     && !ask.skip.contains(&phase)
             })

@@ -86,7 +86,7 @@ impl Dmrs {
         for &job in &self.unplanned {
             for phase in view.instance.job(job).phases() {
                 if self.could_start(phase, view) {
-                    self.could_start[view.instance.lane_of(phase).index()].push_back(job);
+                    self.could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
                 }
             }
         }
@@ -118,7 +118,7 @@ impl Dmrs {
         let slots = if self.rough {
             self.slots_that_work(&speeds, view)
         } else {
-            [0, 1].map(|lane| self.queues.free_slots(lane, &speeds, view.now))
+            [0, 1].map(|slot_kind| self.queues.free_slots(slot_kind, &speeds, view.now))
         };
         self.list = Some(List::new(slots));
         (self.placing, self.aside) = (None, [None, None]);
@@ -164,7 +164,7 @@ impl Dmrs {
                 held.push(at);
             } else if slot.up {
                 let (speed, free) = (speeds.0[slot.group], speeds.free(slot, view.now));
-                slots[at.lane].push(list::Slot { number: at.slot, speed, free });
+                slots[at.slot_kind].push(list::Slot { number: at.slot, speed, free });
             }
         }
         for at in held {
@@ -181,7 +181,7 @@ impl Dmrs {
         if is_listed {
             return;
         }
-        let slots = (self.queues.lane(0).len() + self.queues.lane(1).len()) as u64;
+        let slots = (self.queues.slot_kind(0).len() + self.queues.slot_kind(1).len()) as u64;
         let (enough, most) = ((slots / AHEAD_SLOTS).max(AHEAD), (AHEAD_MOST * slots).max(AHEAD));
         let queued = self.queues.queued();
         if queued * 2 > enough && (queued >= most || self.hungry().is_none()) {
@@ -199,7 +199,9 @@ impl Dmrs {
             };
             let Some((placing, left)) = placing else { break };
             // Out of turn, no more than there are such slots: other slots are left to jobs in their turn.
-            let left = placing.for_lane.map_or(left, |lane| left.min(self.queues.with_nothing_to_do(lane)));
+            let left = placing
+                .for_slot_kind
+                .map_or(left, |slot_kind| left.min(self.queues.with_nothing_to_do(slot_kind)));
             self.place_some(&mut list, placing, left.clamp(1, AT_ONCE), view);
             self.awake = Awake::All;
         }
@@ -209,12 +211,12 @@ impl Dmrs {
     /// Places up to so many tasks of a job.
     fn place_some(&mut self, list: &mut List, mut placing: Placing, most: u64, view: &View<'_>) {
         let queues = &mut self.queues;
-        let mut report = |task: Placed| queues.push(view.instance.lane_of(task.phase).index(), &task);
+        let mut report = |task: Placed| queues.push(view.instance.slot_kind_of(task.phase).index(), &task);
         list.go_on(&placing.job, &mut placing.progress, most, &mut report);
         if !placing.progress.is_over(&placing.job) {
-            match placing.for_lane {
+            match placing.for_slot_kind {
                 None => self.placing = Some(placing),
-                Some(lane) => self.aside[lane] = Some(placing),
+                Some(slot_kind) => self.aside[slot_kind] = Some(placing),
             }
         }
     }
@@ -233,43 +235,44 @@ impl Dmrs {
         Some(self.begin(id, None, view))
     }
 
-    /// The first job of σ that could start in a lane with slots that have nothing to do.
+    /// The first job of σ that could start in a slot kind with slots that have nothing to do.
     fn next_for_slots(&mut self, view: &View<'_>) -> Option<Placing> {
-        while let Some(lane) = self.hungry() {
-            let begun = self.aside[lane].take().filter(|begun| self.jobs.contains(&begun.id));
+        while let Some(slot_kind) = self.hungry() {
+            let begun = self.aside[slot_kind].take().filter(|begun| self.jobs.contains(&begun.id));
             if begun.is_some() {
                 return begun;
             }
-            let Some(id) = self.could_start[lane].pop_front() else { continue };
+            let Some(id) = self.could_start[slot_kind].pop_front() else { continue };
             if self.placing.as_ref().is_some_and(|placing| placing.id == id) {
                 // It is its turn.
-                self.could_start[lane].push_front(id);
+                self.could_start[slot_kind].push_front(id);
                 return self.placing.take();
             }
             let phases = || view.instance.job(id).phases();
-            let is_here = |phase: PhaseId| view.instance.lane_of(phase).index() == lane;
+            let is_here = |phase: PhaseId| view.instance.slot_kind_of(phase).index() == slot_kind;
             if self.jobs.contains(&id)
                 && !self.on_list.contains(&id)
                 && phases().any(|phase| is_here(phase) && self.could_start(phase, view))
             {
-                return Some(self.begin(id, Some(lane), view));
+                return Some(self.begin(id, Some(slot_kind), view));
             }
         }
         None
     }
 
-    fn begin(&mut self, id: JobId, for_lane: Option<usize>, view: &View<'_>) -> Placing {
+    fn begin(&mut self, id: JobId, for_slot_kind: Option<usize>, view: &View<'_>) -> Placing {
         self.on_list.insert(id);
         let job = self.rest_of(id, view);
         let progress = list::Progress::new(&job);
-        Placing { id, job, progress, for_lane }
+        Placing { id, job, progress, for_slot_kind }
     }
 
-    /// A lane in which a slot has neither a task nor a queue, although a job that is not wholly on the list could start
+    /// A slot kind in which a slot has neither a task nor a queue, although a job that is not wholly on the list could start
     /// there.
     fn hungry(&self) -> Option<usize> {
-        let could = |lane: usize| self.aside[lane].is_some() || !self.could_start[lane].is_empty();
-        (0..2).find(|&lane| could(lane) && self.queues.has_nothing_to_do(lane))
+        let could =
+            |slot_kind: usize| self.aside[slot_kind].is_some() || !self.could_start[slot_kind].is_empty();
+        (0..2).find(|&slot_kind| could(slot_kind) && self.queues.has_nothing_to_do(slot_kind))
     }
 
     /// The tasks of a job that have not begun.
@@ -278,9 +281,9 @@ impl Dmrs {
             let info = view.instance.phase(id);
             let ends = self.queues.ends(id, self.speeds.get(), view.now);
             let running = ends.map(|(end, _, count)| (end, count)).collect();
-            let lane = view.instance.lane_of(id).index();
+            let slot_kind = view.instance.slot_kind_of(id).index();
             let runs = believed::pending(view, id).collect();
-            let mut phase = list::Phase { id, lane, cap: info.cap, running, runs };
+            let mut phase = list::Phase { id, slot_kind, cap: info.cap, running, runs };
             phase.sort();
             phase
         };

@@ -19,17 +19,17 @@ impl Dmrs {
         loop {
             // The slot that has been free longest comes first while there are reduces that belong to no queue.
             let by_idleness = !self.loose.is_empty();
-            let mut has_loose = [0, 1].map(|lane| self.next_loose(lane, &begun, view).is_some());
+            let mut has_loose = [0, 1].map(|slot_kind| self.next_loose(slot_kind, &begun, view).is_some());
             let mut replanned = false;
             for at in self.take_awake(has_loose, by_idleness) {
-                if has_loose[at.lane] {
-                    if let Some((key, task)) = self.next_loose(at.lane, &begun, view) {
+                if has_loose[at.slot_kind] {
+                    if let Some((key, task)) = self.next_loose(at.slot_kind, &begun, view) {
                         self.loose.insert(key, task.task + 1);
                         self.hand_over(at, task, &mut begun, out);
                         continue;
                     }
                     // What cannot start now cannot start later in this call.
-                    has_loose[at.lane] = false;
+                    has_loose[at.slot_kind] = false;
                 }
                 let Some(task) = self.head(at, &begun, view) else { continue };
                 if self.departed && may_replan && self.may_pay(at, view.now) {
@@ -50,10 +50,10 @@ impl Dmrs {
     }
 
     /// Slots that may start a task: the awake ones that are idle and have a queue, and all that are awake
-    /// and idle in lanes where reduces wait that belong to no queue.
+    /// and idle in slot kinds where reduces wait that belong to no queue.
     fn take_awake(&mut self, has_loose: [bool; 2], by_idleness: bool) -> Vec<At> {
         let awake = std::mem::replace(&mut self.awake, Awake::Some(Vec::new()));
-        let may_start = |at: &At| has_loose[at.lane] || self.queues.is_loaded(*at);
+        let may_start = |at: &At| has_loose[at.slot_kind] || self.queues.is_loaded(*at);
         let mut slots: Vec<At> = match awake {
             Awake::Some(mut slots) => {
                 slots.sort_unstable();
@@ -90,10 +90,10 @@ impl Dmrs {
         }
     }
 
-    /// The first reduce of a lane that belongs to no queue and can start now, with its key (map-only).
+    /// The first reduce of a slot kind that belongs to no queue and can start now, with its key (map-only).
     fn next_loose(
         &mut self,
-        lane: usize,
+        slot_kind: usize,
         begun: &BTreeMap<PhaseId, u32>,
         view: &View<'_>,
     ) -> Option<((Time, PhaseId), Running)> {
@@ -107,7 +107,8 @@ impl Dmrs {
             }
             *next < state.total()
         });
-        let can_start = |phase| view.instance.lane_of(phase).index() == lane && has_room(phase, begun, view);
+        let can_start =
+            |phase| view.instance.slot_kind_of(phase).index() == slot_kind && has_room(phase, begun, view);
         let (&key, &task) = self.loose.iter().find(|((_, phase), _)| can_start(*phase))?;
         let span = believed::size(view, key.1, task);
         Some((key, Running { phase: key.1, task, span, since: view.now }))

@@ -99,8 +99,8 @@ pub(super) struct Placing {
     pub(super) id: JobId,
     pub(super) job: list::Job,
     pub(super) progress: list::Progress,
-    /// The lane that had nothing to do, if the job was listed out of turn.
-    pub(super) for_lane: Option<usize>,
+    /// The slot kind that had nothing to do, if the job was listed out of turn.
+    pub(super) for_slot_kind: Option<usize>,
 }
 
 /// The DMRS policy.
@@ -125,9 +125,9 @@ pub struct Dmrs {
     pub(super) on_list: BTreeSet<JobId>,
     /// The job of which a part is on the list.
     pub(super) placing: Option<Placing>,
-    /// The same of jobs that are listed out of turn, by the lane that had nothing to do.
+    /// The same of jobs that are listed out of turn, by the slot kind that had nothing to do.
     pub(super) aside: [Option<Placing>; 2],
-    /// Jobs that were not on the list when they could start, by lane.
+    /// Jobs that were not on the list when they could start, by slot kind.
     pub(super) could_start: [VecDeque<JobId>; 2],
     /// Slots to which tasks were handed that may not have begun.
     pub(super) handed: Vec<At>,
@@ -207,10 +207,12 @@ impl Dmrs {
 
     /// Takes a task off the slot it was on; false if it was on none.
     fn task_done(&mut self, machine: MachineId, done: Done, view: &View<'_>) -> bool {
-        let lane = view.instance.lane_of(done.phase).index();
+        let slot_kind = view.instance.slot_kind_of(done.phase).index();
         let speeds = self.speeds.get();
         let is_pending = |task| view.phase(done.phase).is_pending(task);
-        let Some(at) = self.queues.finished(lane, machine, done, speeds, is_pending) else { return false };
+        let Some(at) = self.queues.finished(slot_kind, machine, done, speeds, is_pending) else {
+            return false;
+        };
         let slot = self.queues.slot(at);
         if let Some(running) = slot.running {
             let expected = speeds.time(slot, running.span);
@@ -226,8 +228,8 @@ impl Dmrs {
     /// No task of a phase runs: slots that are taken to be at one that has begun are free. Where the cluster starts tasks
     /// by itself, it may have been on another slot of its machine than was believed.
     fn forget_who_left(&mut self, phase: PhaseId, view: &View<'_>) {
-        let lane = view.instance.lane_of(phase).index();
-        for (at, task) in self.queues.places_of(lane, phase) {
+        let slot_kind = view.instance.slot_kind_of(phase).index();
+        for (at, task) in self.queues.places_of(slot_kind, phase) {
             if !view.phase(phase).is_pending(task) {
                 self.vacate(at, view.now);
             }
@@ -236,15 +238,15 @@ impl Dmrs {
 
     /// A task that the cluster started by itself is on a slot of that machine, and nowhere else.
     fn task_runs(&mut self, phase: PhaseId, task: u32, machine: MachineId, view: &View<'_>) {
-        let lane = view.instance.lane_of(phase).index();
-        let believed = self.queues.places_of(lane, phase).into_iter().find(|&(_, other)| other == task);
+        let slot_kind = view.instance.slot_kind_of(phase).index();
+        let believed = self.queues.places_of(slot_kind, phase).into_iter().find(|&(_, other)| other == task);
         if let Some((at, _)) = believed {
             if self.queues.slot(at).machine == machine {
                 return;
             }
             self.vacate(at, view.now);
         }
-        let idle = self.queues.of_machine(lane, machine).find(|&at| self.queues.is_idle(at));
+        let idle = self.queues.of_machine(slot_kind, machine).find(|&at| self.queues.is_idle(at));
         if let Some(at) = idle {
             let span = believed::size(view, phase, task);
             self.queues.occupy(at, Running { phase, task, span, since: view.now });
@@ -268,7 +270,7 @@ impl Dmrs {
         if self.jobs.insert(job) {
             self.due.order = true;
         } else if !self.on_list.contains(&job) {
-            self.could_start[view.instance.lane_of(phase).index()].push_back(job);
+            self.could_start[view.instance.slot_kind_of(phase).index()].push_back(job);
         }
         self.awake = Awake::All;
     }
@@ -283,8 +285,8 @@ impl Dmrs {
 
     fn machine(&mut self, machine: MachineId, up: bool, view: &View<'_>) {
         self.due.list = true;
-        for lane in 0..2 {
-            for at in self.queues.of_machine(lane, machine) {
+        for slot_kind in 0..2 {
+            for at in self.queues.of_machine(slot_kind, machine) {
                 self.queues.set_up(at, up);
                 self.vacate(at, view.now);
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::{FlowId, History, Lane, PhaseId, PhaseKind, Span, Time};
+use slackline_model::{FlowId, History, PhaseId, PhaseKind, SlotKind, Span, Time};
 use slackline_policy::engine::{Capabilities, Report, RowId, Start};
 use slackline_policy::{Action, Ask, Config, Engine, Event, Grant, Learning, Policy, Style, View, run};
 use slackline_sim::{Options, Sim};
@@ -272,7 +272,7 @@ fn in_order_early_reduces_come_last() {
                 assert_eq!(view.phase(maps).unstarted(), 0, "some maps have not started");
                 let others = view
                     .state
-                    .ready(ask.lane)
+                    .ready(ask.slot_kind)
                     .filter(|&other| view.runnable(other) > 0 && !ask.skip.contains(&other));
                 assert!(
                     { others }.all(|other| view.state.is_early(view.instance, other)),
@@ -402,7 +402,7 @@ impl Policy for Counted {
         }
         self.has_failed |= events.contains(&Event::FlowFailed(FlowId(0)));
         if self.has_failed {
-            let ready: Vec<PhaseId> = view.state.ready(Lane::Any).collect();
+            let ready: Vec<PhaseId> = view.state.ready(SlotKind::Any).collect();
             let slots = ready.iter().filter_map(|phase| self.targets.get(phase)).sum();
             self.after.push((ready.len(), slots));
         }

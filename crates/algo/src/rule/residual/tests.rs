@@ -37,7 +37,7 @@ impl Policy for Probe {
     }
 
     fn next(&mut self, ask: &Ask<'_>, view: &View<'_>) -> Option<Grant> {
-        let phase = view.state.ready(ask.lane).find(|&phase| view.runnable(phase) > 0)?;
+        let phase = view.state.ready(ask.slot_kind).find(|&phase| view.runnable(phase) > 0)?;
         Some(Grant { phase, tasks: u32::MAX })
     }
 }

@@ -1,6 +1,6 @@
-//! The two lists: by next change, and, for each lane, by lag.
+//! The two lists: by next change, and, for each slot kind, by lag.
 
-use slackline_model::{FlowId, Lane, Time};
+use slackline_model::{FlowId, SlotKind, Time};
 
 use super::heap::Heap;
 use super::queue::Queue;
@@ -23,8 +23,8 @@ pub struct LagsOn<C, L> {
     records: Vec<Option<Record>>,
     /// L^ct: flows that still have requirements to fire, by when.
     changes: C,
-    /// L^pri of each lane.
-    lanes: [L; 2],
+    /// L^pri of each slot kind.
+    slot_kinds: [L; 2],
 }
 
 impl<C: Queue<Time>, L: Queue<Rank>> Default for LagsOn<C, L> {
@@ -41,7 +41,7 @@ impl<C: Queue<Time>, L: Queue<Rank>> LagsOn<C, L> {
             now: Time::ZERO,
             records: Vec::new(),
             changes: C::default(),
-            lanes: [L::default(), L::default()],
+            slot_kinds: [L::default(), L::default()],
         }
     }
 
@@ -57,7 +57,7 @@ impl<C: Queue<Time>, L: Queue<Rank>> LagsOn<C, L> {
         let record = self.record(flow);
         let (from, due) = (record.rank(), record.next_change());
         change(record);
-        let (to, lanes, next) = (record.rank(), record.lanes, record.next_change());
+        let (to, slot_kinds, next) = (record.rank(), record.slot_kinds, record.next_change());
         match (due, next) {
             (due, next) if due == next => {}
             (Some(due), Some(next)) => self.changes.change(due, next, flow.0),
@@ -66,7 +66,7 @@ impl<C: Queue<Time>, L: Queue<Rank>> LagsOn<C, L> {
             (None, None) => {}
         }
         if from != to {
-            for (queue, _) in self.lanes.iter_mut().zip(lanes).filter(|(_, present)| *present) {
+            for (queue, _) in self.slot_kinds.iter_mut().zip(slot_kinds).filter(|(_, present)| *present) {
                 queue.change(from, to, flow.0);
             }
         }
@@ -94,27 +94,27 @@ where
     }
 
     fn finish(&mut self, flow: FlowId) {
-        self.leave(flow, Lane::Map);
-        self.leave(flow, Lane::Reduce);
+        self.leave(flow, SlotKind::Map);
+        self.leave(flow, SlotKind::Reduce);
         let record = self.records[flow.index()].take().expect("invariant: the flow was submitted");
         if let Some(at) = record.next_change() {
             self.changes.remove(at, flow.0);
         }
     }
 
-    fn enter(&mut self, flow: FlowId, lane: Lane) {
+    fn enter(&mut self, flow: FlowId, slot_kind: SlotKind) {
         let record = self.record(flow);
         let rank = record.rank();
-        if !std::mem::replace(&mut record.lanes[lane.index()], true) {
-            self.lanes[lane.index()].insert(rank, flow.0);
+        if !std::mem::replace(&mut record.slot_kinds[slot_kind.index()], true) {
+            self.slot_kinds[slot_kind.index()].insert(rank, flow.0);
         }
     }
 
-    fn leave(&mut self, flow: FlowId, lane: Lane) {
+    fn leave(&mut self, flow: FlowId, slot_kind: SlotKind) {
         let record = self.record(flow);
         let rank = record.rank();
-        if std::mem::replace(&mut record.lanes[lane.index()], false) {
-            self.lanes[lane.index()].remove(rank, flow.0);
+        if std::mem::replace(&mut record.slot_kinds[slot_kind.index()], false) {
+            self.slot_kinds[slot_kind.index()].remove(rank, flow.0);
         }
     }
 
@@ -130,10 +130,10 @@ where
 
     /// Algorithm 2, line 20, and how often it would come out the same: the flow stays first while its
     /// rank, raised by one for each task, is below that of the second.
-    fn first(&self, lane: Lane, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn> {
+    fn first(&self, slot_kind: SlotKind, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn> {
         let mut head: Option<(Rank, u32)> = None;
         let mut turn = None;
-        self.lanes[lane.index()].walk(&mut |rank, id| {
+        self.slot_kinds[slot_kind.index()].walk(&mut |rank, id| {
             if !accept(FlowId(id)) {
                 return true;
             }

@@ -2,7 +2,7 @@
 //!
 //! It shares nothing with the lists but the plans, so that it can judge them; O(n · steps) per call.
 
-use slackline_model::{FlowId, Lane, Time};
+use slackline_model::{FlowId, SlotKind, Time};
 
 use super::record::Measure;
 use crate::woha::plan::Plan;
@@ -13,7 +13,7 @@ struct Flow {
     plan: Plan,
     goal: Goal,
     started: i64,
-    lanes: [bool; 2],
+    slot_kinds: [bool; 2],
 }
 
 impl Flow {
@@ -66,19 +66,19 @@ impl WorkflowScheduler for Naive {
         if self.flows.len() <= flow.index() {
             self.flows.resize(flow.index() + 1, None);
         }
-        self.flows[flow.index()] = Some(Flow { plan, goal, started: 0, lanes: [false; 2] });
+        self.flows[flow.index()] = Some(Flow { plan, goal, started: 0, slot_kinds: [false; 2] });
     }
 
     fn finish(&mut self, flow: FlowId) {
         self.flows[flow.index()] = None;
     }
 
-    fn enter(&mut self, flow: FlowId, lane: Lane) {
-        self.flow(flow).lanes[lane.index()] = true;
+    fn enter(&mut self, flow: FlowId, slot_kind: SlotKind) {
+        self.flow(flow).slot_kinds[slot_kind.index()] = true;
     }
 
-    fn leave(&mut self, flow: FlowId, lane: Lane) {
-        self.flow(flow).lanes[lane.index()] = false;
+    fn leave(&mut self, flow: FlowId, slot_kind: SlotKind) {
+        self.flow(flow).slot_kinds[slot_kind.index()] = false;
     }
 
     fn advance(&mut self, now: Time) {
@@ -86,10 +86,12 @@ impl WorkflowScheduler for Naive {
     }
 
     /// One task at a time.
-    fn first(&self, lane: Lane, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn> {
+    fn first(&self, slot_kind: SlotKind, accept: &mut dyn FnMut(FlowId) -> bool) -> Option<Turn> {
         let mut best = None;
         for (id, flow) in self.flows.iter().enumerate() {
-            let Some(flow) = flow.as_ref().filter(|flow| flow.lanes[lane.index()]) else { continue };
+            let Some(flow) = flow.as_ref().filter(|flow| flow.slot_kinds[slot_kind.index()]) else {
+                continue;
+            };
             let key = (flow.order(self.measure, self.now), id);
             if best.is_none_or(|best| key < best) && accept(FlowId::from(id)) {
                 best = Some(key);

@@ -55,8 +55,8 @@ pub(super) struct Record {
     measure: Measure,
     /// By tasks: how many requirements have fired. By time: how many the started tasks fulfil.
     past: u32,
-    /// Lanes it is in.
-    pub(super) lanes: [bool; 2],
+    /// Slot kinds it is in.
+    pub(super) slot_kinds: [bool; 2],
     /// By tasks: what the last requirement that fired asks for.
     required: i64,
     /// ρ: tasks started.
@@ -69,7 +69,16 @@ impl Record {
     pub(super) fn new(plan: Plan, goal: Goal, measure: Measure) -> Self {
         let follows = matches!(goal, Goal::Deadline(_) | Goal::Follow(_));
         let steps = if follows { plan.into_steps() } else { Vec::new() };
-        Self { steps, goal, measure, past: 0, lanes: [false; 2], required: 0, started: 0, overdue: false }
+        Self {
+            steps,
+            goal,
+            measure,
+            past: 0,
+            slot_kinds: [false; 2],
+            required: 0,
+            started: 0,
+            overdue: false,
+        }
     }
 
     pub(super) fn rank(&self) -> Rank {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::{FlowId, Lane, Span, Time};
+use slackline_model::{FlowId, SlotKind, Span, Time};
 
 use super::{Lags, Measure, Naive};
 use crate::woha::plan::{Plan, Step};
@@ -43,10 +43,10 @@ impl Pair<'_> {
     }
 
     /// Assigns tasks to the first flow: as many as the fast one says, each checked.
-    fn assign(&mut self, lane: Lane, refused: u32) {
+    fn assign(&mut self, slot_kind: SlotKind, refused: u32) {
         let accept = |flow: FlowId| flow.0 % 5 != refused;
-        let head = |naive: &Naive| naive.first(lane, &mut { accept }).map(|turn| turn.flow);
-        let turn = self.fast.first(lane, &mut { accept });
+        let head = |naive: &Naive| naive.first(slot_kind, &mut { accept }).map(|turn| turn.flow);
+        let turn = self.fast.first(slot_kind, &mut { accept });
         assert_eq!(turn.map(|t| t.flow), head(&self.naive));
         let Some(Turn { flow, tasks }) = turn else { return };
         let some = tasks.min(9);
@@ -70,7 +70,7 @@ fn stream(seed: u64, measure: Measure, fast: &mut dyn WorkflowScheduler, calls: 
     for _ in 0..calls {
         let nth = draw.below(live.len().max(1) as u64) as usize;
         let some = live.iter().nth(nth).map(|&id| FlowId(id));
-        let lane = if draw.below(2) == 0 { Lane::Map } else { Lane::Reduce };
+        let slot_kind = if draw.below(2) == 0 { SlotKind::Map } else { SlotKind::Reduce };
         match (draw.below(24), some) {
             (0 | 1, _) if live.len() < 40 => {
                 let flow = FlowId(draw.below(60) as u32);
@@ -85,7 +85,7 @@ fn stream(seed: u64, measure: Measure, fast: &mut dyn WorkflowScheduler, calls: 
                     };
                     pair.tell(|s| {
                         s.submit(flow, plan.clone(), goal);
-                        s.enter(flow, lane);
+                        s.enter(flow, slot_kind);
                     });
                 }
             }
@@ -93,13 +93,13 @@ fn stream(seed: u64, measure: Measure, fast: &mut dyn WorkflowScheduler, calls: 
                 live.remove(&flow.0);
                 pair.tell(|s| s.finish(flow));
             }
-            (3 | 4, Some(flow)) => pair.tell(|s| s.enter(flow, lane)),
-            (5, Some(flow)) => pair.tell(|s| s.leave(flow, lane)),
+            (3 | 4, Some(flow)) => pair.tell(|s| s.enter(flow, slot_kind)),
+            (5, Some(flow)) => pair.tell(|s| s.leave(flow, slot_kind)),
             (6, Some(flow)) => pair.tell(|s| s.lost(flow, 1 + nth as u32 % 3)),
             (7 | 8, _) => now += draw.below(4),
             _ => {
                 pair.tell(|s| s.advance(Time(now)));
-                pair.assign(lane, draw.below(5) as u32);
+                pair.assign(slot_kind, draw.below(5) as u32);
                 assigned += 1;
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slackline::PolicySpec;
 use slackline::report::number::{Unit, duration, instants, number};
-use slackline::report::{Align, Figures, Row, Table, View, comparison};
+use slackline::report::{Column, Figures, Row, Table, View, comparison};
 use slackline::run::{Outcome, Prediction};
 
 /// Below that many seconds a run is told without the clock.
@@ -61,31 +61,22 @@ fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome, view: &View) -> S
     let last = all().flat_map(times).flatten().fold(0.0, f64::max);
     // A run of seconds is told in seconds: the clock would hide them.
     let start = real.instance.start().filter(|_| last >= SHORT);
-    let at = |values: Vec<Option<f64>>| instants(&values, start);
-    let columns = [
-        at(all().map(|k| Some(rows[k].release)).collect()),
-        at(all().map(deadline).collect()),
-        at(all().map(|k| predicted.get(id(k)).copied()).collect()),
-        at(all().map(|k| rows[k].completion).collect()),
-    ];
-    let mut table = Table::new(&[
-        ("flow", Align::Left),
-        ("release", Align::Right),
-        ("deadline", Align::Right),
-        ("predicted\ncompletion", Align::Right),
-        ("completion", Align::Right),
-        ("", Align::Left),
+    let at = |name: &str, values: Vec<Option<f64>>| Column::written(name, &values, instants(&values, start));
+    let verdict = |k: usize| match (rows[k].completion, deadline(k)) {
+        (None, _) => "failed",
+        (Some(c), Some(d)) if slackline_model::cost::is_late(c, d) => "late",
+        (Some(_), Some(_)) => "on time",
+        (Some(_), None) => "",
+    };
+    let table = Table::of(vec![
+        Column::words("flow", all().map(id)),
+        at("release", all().map(|k| Some(rows[k].release)).collect()).rank(3),
+        at("deadline", all().map(deadline).collect()).rank(1),
+        at("predicted", all().map(|k| predicted.get(id(k)).copied()).collect())
+            .heading("predicted\ncompletion")
+            .rank(2),
+        at("completion", all().map(|k| rows[k].completion).collect()),
+        Column::words("status", all().map(verdict)).heading(""),
     ]);
-    for (k, row) in rows.iter().enumerate() {
-        let verdict = match (row.completion, deadline(k)) {
-            (None, _) => "failed",
-            (Some(c), Some(d)) if slackline_model::cost::is_late(c, d) => "late",
-            (Some(_), Some(_)) => "on time",
-            (Some(_), None) => "",
-        };
-        let name = std::iter::once(id(k).to_owned());
-        let cells = columns.iter().map(|column| column[k].clone());
-        table.row(name.chain(cells).chain(std::iter::once(verdict.to_owned())));
-    }
     table.render(view)
 }

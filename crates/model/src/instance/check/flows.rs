@@ -232,8 +232,8 @@ impl Flows<'_> {
                 format!("found a minimum of {min} slots for the {kind} phase, above its maximum of {max}"),
             );
         }
-        let lane = self.cluster.lane_of(kind);
-        if self.cluster.slots(lane) == 0 {
+        let slot_kind = self.cluster.slot_kind_of(kind);
+        if self.cluster.slots(slot_kind) == 0 {
             self.problems.add(at.clone(), format!("found a {kind} phase, but no machine has {kind} slots"));
         }
         self.check_tasks(&at, &phase.tasks);

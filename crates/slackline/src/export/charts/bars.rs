@@ -10,9 +10,9 @@ use super::{Area, Drawn, FONT};
 /// Below so many pixels a row has neither a gap beside it nor a name.
 const NAMED: f64 = 12.0;
 
-/// The row of the first slot of each lane.
+/// The row of the first slot of each slot kind.
 fn first_row(timeline: &Timeline, bar: &Bar) -> f64 {
-    let before = timeline.lanes.iter().take_while(|(lane, _)| *lane != bar.lane);
+    let before = timeline.slot_kinds.iter().take_while(|(slot_kind, _)| *slot_kind != bar.slot_kind);
     before.map(|&(_, slots)| f64::from(slots)).sum::<f64>() + f64::from(bar.slots.first)
 }
 
@@ -80,9 +80,9 @@ fn names<D: DrawingBackend>(
     let style = (FONT, 12).into_font().color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
     let (columns, lines) = body.get_pixel_range();
     let mut row = 0.0;
-    for &(lane, slots) in &timeline.lanes {
+    for &(slot_kind, slots) in &timeline.slot_kinds {
         for slot in 0..slots {
-            if let Some(name) = timeline.names.get(&(lane.index(), slot)) {
+            if let Some(name) = timeline.names.get(&(slot_kind.index(), slot)) {
                 let (x, y) = place(row);
                 let at = (x - columns.start - 6, y - lines.start);
                 body.draw(&Text::new(name.as_str(), at, style.clone()))?;

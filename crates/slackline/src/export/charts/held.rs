@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use super::axis::{Panel, deadlines, legend, panel, titled, unit, with_legend};
 use super::timeline::{COLUMNS, Largest, Timeline};
 use super::{Area, Drawn, SHOWN};
-use slackline_model::{Lane, Time};
+use slackline_model::{SlotKind, Time};
 
 /// Adds what lasts from `start` to `end`, `times` over, to the columns of that many microseconds that it touches. Sums are
 /// of whole numbers, so that the order in which rows come changes nothing.
@@ -22,11 +22,11 @@ fn add(columns: &mut [u128], width: u64, [start, end]: [Time; 2], times: u32) {
     }
 }
 
-/// Means of slots of a lane over columns, for each place of [`Largest`] and, last, all others. O(bars · columns of each).
-fn columns(timeline: &Timeline, lane: Lane, largest: &Largest) -> Vec<Vec<f64>> {
+/// Means of slots of a kind over columns, for each place of [`Largest`] and, last, all others. O(bars · columns of each).
+fn columns(timeline: &Timeline, slot_kind: SlotKind, largest: &Largest) -> Vec<Vec<f64>> {
     let width = timeline.column();
     let mut sums = vec![vec![0; COLUMNS]; SHOWN + 1];
-    for bar in timeline.bars.iter().filter(|bar| bar.lane == lane) {
+    for bar in timeline.bars.iter().filter(|bar| bar.slot_kind == slot_kind) {
         add(&mut sums[largest.place(bar.flow)], width, [bar.start, bar.end], bar.slots.len);
     }
     let mean = |sum: u128| sum as f64 / width as f64;
@@ -57,11 +57,11 @@ pub(super) fn flows<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline) -> D
     legend(&side, timeline, &largest)?;
     let last = timeline.last();
     let width = last / unit(last).0 / COLUMNS as f64;
-    let areas = body.split_evenly((timeline.lanes.len(), 1));
-    for (&(lane, slots), area) in timeline.lanes.iter().zip(&areas) {
+    let areas = body.split_evenly((timeline.slot_kinds.len(), 1));
+    for (&(slot_kind, slots), area) in timeline.slot_kinds.iter().zip(&areas) {
         let top = f64::from(slots).max(1.0);
-        let means = columns(timeline, lane, &largest);
-        let mut panel = panel(area, last, top, &format!("{} slots", lane.name()))?;
+        let means = columns(timeline, slot_kind, &largest);
+        let mut panel = panel(area, last, top, &format!("{} slots", slot_kind.name()))?;
         // The whole stack first, then what is below its last flow, each over the one before.
         for place in (0..means.len()).rev().filter(|&place| means[place].iter().any(|&mean| mean > 0.0)) {
             let upto = |k: usize| means[..=place].iter().map(|of| of[k]).sum::<f64>();
@@ -79,16 +79,16 @@ pub(super) fn utilisation<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline
     let body = titled(root, &format!("Slots held, and flows that are not over: {}", timeline.policy))?;
     let last = timeline.last();
     let width = last / unit(last).0 / COLUMNS as f64;
-    let areas = body.split_evenly((timeline.lanes.len() + 1, 1));
-    for (&(lane, slots), area) in timeline.lanes.iter().zip(&areas) {
-        let means = columns(timeline, lane, &largest);
+    let areas = body.split_evenly((timeline.slot_kinds.len() + 1, 1));
+    for (&(slot_kind, slots), area) in timeline.slot_kinds.iter().zip(&areas) {
+        let means = columns(timeline, slot_kind, &largest);
         let share = |k: usize| means.iter().map(|of| of[k]).sum::<f64>() / f64::from(slots.max(1));
-        let mut panel = panel(area, last, 1.0, &format!("{} slots held", lane.name()))?;
+        let mut panel = panel(area, last, 1.0, &format!("{} slots held", slot_kind.name()))?;
         stepped(&mut panel, (0..COLUMNS).map(share), width, Largest::colour(0))?;
     }
     let open = open(timeline);
     let top = open.iter().copied().fold(1.0, f64::max);
-    let mut panel = panel(&areas[timeline.lanes.len()], last, top * 1.05, "flows")?;
+    let mut panel = panel(&areas[timeline.slot_kinds.len()], last, top * 1.05, "flows")?;
     stepped(&mut panel, open.into_iter(), width, Largest::colour(1))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Outcome};
-use slackline_model::{FlowId, Instance, Lane, SlotRange, Time};
+use slackline_model::{FlowId, Instance, SlotKind, SlotRange, Time};
 
 use super::{COLOURS, Chart, OTHERS, SHOWN};
 use crate::simulate::RowWriter;
@@ -18,10 +18,10 @@ pub(super) const COLUMNS: usize = 480;
 pub struct Timeline {
     pub(super) policy: String,
     /// Kinds of slots, how many there are, and the number of their first.
-    pub(super) lanes: Vec<(Lane, u32)>,
+    pub(super) slot_kinds: Vec<(SlotKind, u32)>,
     pub(super) bars: Vec<Bar>,
     pub(super) flows: BTreeMap<FlowId, Flow>,
-    /// Names of machines of slots that were held, by lane and slot.
+    /// Names of machines of slots that were held, by slot kind and slot.
     pub(super) names: BTreeMap<(usize, u32), String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Timeline {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar {
     pub(super) flow: FlowId,
-    pub(super) lane: Lane,
+    pub(super) slot_kind: SlotKind,
     pub(super) slots: SlotRange,
     pub(super) start: Time,
     pub(super) end: Time,
@@ -76,7 +76,7 @@ impl Timeline {
 
     /// Slots of all kinds.
     pub fn slots(&self) -> u64 {
-        self.lanes.iter().map(|&(_, slots)| u64::from(slots)).sum()
+        self.slot_kinds.iter().map(|&(_, slots)| u64::from(slots)).sum()
     }
 
     /// Microseconds of a column: they end when the last attempt has, or just after.
@@ -126,9 +126,9 @@ impl Timeline {
     fn bar(&mut self, live: &Instance, bar: Bar) {
         if self.slots() <= super::SLOTS_MAX {
             for slot in bar.slots.first..bar.slots.end() {
-                let (machine, _) = live.cluster().machine_of(bar.lane, slot);
+                let (machine, _) = live.cluster().machine_of(bar.slot_kind, slot);
                 let name = || live.cluster().machine_name(machine);
-                self.names.entry((bar.lane.index(), slot)).or_insert_with(name);
+                self.names.entry((bar.slot_kind.index(), slot)).or_insert_with(name);
             }
         }
         self.bars.push(bar);
@@ -153,16 +153,20 @@ impl RowWriter for Timeline {
     fn begin(&mut self, instance: &Instance, origin: &Origin) -> io::Result<()> {
         self.policy.clone_from(&origin.policy);
         let cluster = instance.cluster();
-        self.lanes = cluster.lanes().iter().map(|&lane| (lane, cluster.slot_numbers(lane))).collect();
+        self.slot_kinds = cluster
+            .slot_kinds()
+            .iter()
+            .map(|&slot_kind| (slot_kind, cluster.slot_numbers(slot_kind)))
+            .collect();
         Ok(())
     }
 
     fn row(&mut self, live: &Instance, row: &NewRow, places: &[SlotRange]) -> io::Result<()> {
-        let (flow, lane) = (live.flow_of(row.phase), live.lane_of(row.phase));
+        let (flow, slot_kind) = (live.flow_of(row.phase), live.slot_kind_of(row.phase));
         self.know(live, flow);
         let counts = row.outcome == Outcome::Done;
         for &slots in places {
-            self.bar(live, Bar { flow, lane, slots, start: row.start, end: row.end, counts });
+            self.bar(live, Bar { flow, slot_kind, slots, start: row.start, end: row.end, counts });
         }
         Ok(())
     }
@@ -173,7 +177,10 @@ impl RowWriter for Timeline {
         if let Some(first) = row.slot {
             let slots = SlotRange { first, len: 1 };
             let counts = row.outcome == Outcome::Done;
-            self.bar(live, Bar { flow, lane: Lane::Any, slots, start: row.start, end: row.end, counts });
+            self.bar(
+                live,
+                Bar { flow, slot_kind: SlotKind::Any, slots, start: row.start, end: row.end, counts },
+            );
         }
         Ok(())
     }

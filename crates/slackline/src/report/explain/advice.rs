@@ -1,6 +1,6 @@
 //! What would make a deadline, in sentences with the numbers they rest on.
 
-use crate::explain::{Deadline, LaneNeed, Verdict};
+use crate::explain::{Deadline, SlotKindNeed, Verdict};
 
 use super::Told;
 use crate::report::number::{Unit, duration, number};
@@ -136,9 +136,9 @@ impl Told<'_> {
     /// How many slots it needed on average.
     fn mean(&self, deadline: &Deadline) -> Option<Advice> {
         let (needed, held) = (self.say("needed", "needs"), self.say("held", "holds"));
-        let need = |need: &LaneNeed| {
+        let need = |need: &SlotKindNeed| {
             let [of, had] = [need.needed, need.held].map(|slots| number(slots, Unit::Measure));
-            format!("it {needed} {of} of the {} {} slots and {held} {had}", need.slots, need.lane.name())
+            format!("it {needed} {of} of the {} {} slots and {held} {had}", need.slots, need.slot_kind.name())
         };
         let needs: Vec<String> = deadline.needs.iter().map(need).collect();
         let why = format!("on average from release to deadline, {}", needs.join("; "));

@@ -102,7 +102,7 @@ fn blocked(told: &Told<'_>, blocked: &Blocked) -> Value {
 }
 
 fn deadline(deadline: &Deadline) -> Value {
-    let need = |need: &crate::explain::LaneNeed| json!({ "lane": need.lane.name(), "needed": need.needed, "held": need.held, "slots": need.slots });
+    let need = |need: &crate::explain::SlotKindNeed| json!({ "slot_kind": need.slot_kind.name(), "needed": need.needed, "held": need.held, "slots": need.slots });
     json!({
         "at": deadline.at,
         "verdict": deadline.verdict.name(),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{MasterRow, NewRow, TaskRows};
-use slackline_model::{FlowId, Instance, Lane, PhaseId, Schedule, SlotRange};
+use slackline_model::{FlowId, Instance, PhaseId, Schedule, SlotKind, SlotRange};
 use slackline_policy::Choice;
 
 use super::columns::micros;
@@ -31,7 +31,7 @@ pub struct Collector<'a> {
     masters: Vec<MasterRow>,
     /// From when to when each phase held slots, microseconds.
     extents: TiVec<PhaseId, Option<(u64, u64)>>,
-    /// Slots held over time, lane by lane.
+    /// Slots held over time, slot kind by slot kind.
     held: Vec<Series>,
     /// The same of the flows with the most work, and of all others.
     shares: Vec<Series>,
@@ -113,14 +113,14 @@ impl<'a> Collector<'a> {
         for (flow, share) in largest(instance).into_iter().zip(0..) {
             share_of[flow] = share;
         }
-        let lanes = instance.cluster().lanes().len();
+        let slot_kinds = instance.cluster().slot_kinds().len();
         Self {
             instance,
             kept: Kept::Rows(TaskRows::new()),
             bars: 0,
             masters: Vec::new(),
             extents: vec![None; instance.phases().len()].into(),
-            held: vec![Series::default(); lanes],
+            held: vec![Series::default(); slot_kinds],
             shares: vec![Series::default(); SHARES + 1],
             share_of,
         }
@@ -133,7 +133,7 @@ impl<'a> Collector<'a> {
             Left::Master(master) => {
                 self.masters.push(*master);
                 if master.slot.is_some() {
-                    self.hold(Lane::Any, master.start.0, master.end.0, 1.0);
+                    self.hold(SlotKind::Any, master.start.0, master.end.0, 1.0);
                 }
             }
         }
@@ -170,12 +170,12 @@ impl<'a> Collector<'a> {
         *extent = Some(extent.map_or((start, end), |(first, last)| (first.min(start), last.max(end))));
         let flow = self.instance.flow_of(phase);
         self.shares[usize::from(self.share_of[flow])].add(start, end, slots);
-        self.hold(self.instance.lane_of(phase), start, end, slots);
+        self.hold(self.instance.slot_kind_of(phase), start, end, slots);
     }
 
-    fn hold(&mut self, lane: Lane, start: u64, end: u64, slots: f64) {
-        let lanes = self.instance.cluster().lanes();
-        if let Some(k) = lanes.iter().position(|&known| known == lane) {
+    fn hold(&mut self, slot_kind: SlotKind, start: u64, end: u64, slots: f64) {
+        let slot_kinds = self.instance.cluster().slot_kinds();
+        if let Some(k) = slot_kinds.iter().position(|&known| known == slot_kind) {
             self.held[k].add(start, end, slots);
         }
     }

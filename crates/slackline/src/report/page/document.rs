@@ -3,7 +3,7 @@
 use serde::Serialize;
 use slackline_model::cluster::Slots;
 use slackline_model::schedule::{FlowStatus, MasterRow, Outcome, Schedule, TaskRow, TaskRows};
-use slackline_model::{Instance, Lane, SlotRange};
+use slackline_model::{Instance, SlotKind, SlotRange};
 
 use super::About;
 use super::clock::Clock;
@@ -74,34 +74,34 @@ impl<'a> Made<'a> {
 /// The machines.
 #[derive(Serialize)]
 pub(super) struct Cluster {
-    lanes: Vec<LaneOf>,
+    slot_kinds: Vec<SlotKindOf>,
     groups: Vec<Group>,
 }
 
 #[derive(Serialize)]
-struct LaneOf {
+struct SlotKindOf {
     name: &'static str,
     slots: u32,
 }
 
-/// Machines that are alike; slots of a lane are numbered group by group and machine by machine.
+/// Machines that are alike; slots of a kind are numbered group by group and machine by machine.
 #[derive(Serialize)]
 struct Group {
     name: String,
     count: u32,
     speed: f64,
     rack: Option<String>,
-    /// Slots of each machine, lane by lane.
+    /// Slots of each machine, slot kind by slot kind.
     slots: Vec<u32>,
 }
 
 impl Cluster {
     pub(super) fn of(cluster: &slackline_model::Cluster) -> Self {
-        let lanes = cluster.lanes().iter();
-        let of_lane = |slots: Slots, lane: Lane| match (slots, lane) {
-            (Slots::Universal(n), Lane::Any) => n,
-            (Slots::Typed { map, .. }, Lane::Map) => map,
-            (Slots::Typed { reduce, .. }, Lane::Reduce) => reduce,
+        let slot_kinds = cluster.slot_kinds().iter();
+        let of_slot_kind = |slots: Slots, slot_kind: SlotKind| match (slots, slot_kind) {
+            (Slots::Universal(n), SlotKind::Any) => n,
+            (Slots::Typed { map, .. }, SlotKind::Map) => map,
+            (Slots::Typed { reduce, .. }, SlotKind::Reduce) => reduce,
             _ => 0,
         };
         let group = |group: &slackline_model::cluster::Group| Group {
@@ -109,12 +109,12 @@ impl Cluster {
             count: group.count,
             speed: group.speed,
             rack: group.rack.clone(),
-            slots: lanes.clone().map(|&lane| of_lane(group.slots, lane)).collect(),
+            slots: slot_kinds.clone().map(|&slot_kind| of_slot_kind(group.slots, slot_kind)).collect(),
         };
         Self {
-            lanes: lanes
+            slot_kinds: slot_kinds
                 .clone()
-                .map(|&lane| LaneOf { name: lane.name(), slots: cluster.slots(lane) })
+                .map(|&slot_kind| SlotKindOf { name: slot_kind.name(), slots: cluster.slots(slot_kind) })
                 .collect(),
             groups: cluster.groups().iter().map(group).collect(),
         }
@@ -244,8 +244,8 @@ struct Ran<'a> {
     start: Vec<i64>,
     /// By phase: from then on, to when it last did.
     held: Vec<i64>,
-    /// By lane: slots held over time.
-    lanes: Vec<Curve>,
+    /// By slot kind: slots held over time.
+    slot_kinds: Vec<Curve>,
     /// The flows that have a curve of their own in `shares`, whose last is that of all others.
     largest: Vec<usize>,
     shares: Vec<Curve>,
@@ -344,7 +344,7 @@ impl<'a> Ran<'a> {
             held: extents()
                 .map(|(_, extent)| extent.map_or(NONE, |(first, last)| scale.between(first, last)))
                 .collect(),
-            lanes: drawn.held.iter().map(curve).collect(),
+            slot_kinds: drawn.held.iter().map(curve).collect(),
             largest: drawn.largest.iter().map(|&flow| usize::from(flow)).collect(),
             shares: drawn.shares.iter().map(curve).collect(),
             bars: rows.map(|rows| bars(rows, scale)),

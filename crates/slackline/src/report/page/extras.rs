@@ -214,5 +214,7 @@ pub fn is_alike(one: &Instance, other: &Instance) -> bool {
         let job = |job: &slackline_model::instance::Job| (job.flow, job.id.clone(), job.phases().count());
         instance.jobs().iter().map(job).collect()
     };
-    names(one) == names(other) && jobs(one) == jobs(other) && one.cluster().lanes() == other.cluster().lanes()
+    names(one) == names(other)
+        && jobs(one) == jobs(other)
+        && one.cluster().slot_kinds() == other.cluster().slot_kinds()
 }

@@ -47,7 +47,7 @@ impl Least {
             if gap <= 1e-9 {
                 return "; nothing can cost less".to_owned();
             }
-            format!("; no schedule can be more than {} cheaper", number(gap / (1.0 + gap), Unit::Percent))
+            format!("; at most {} above the least that is possible", number(gap, Unit::Percent))
         });
         let mean = all.map_or_else(String::new, |(_, sample)| format!(", mean of all {sample}s"));
         let (than, bound) = (than.unwrap_or_default(), bound.unwrap_or_default());

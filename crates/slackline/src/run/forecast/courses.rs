@@ -11,7 +11,7 @@ use slackline_model::{Draft, PhaseKind, Seed, Time};
 use super::{Forecast, OVERDUE, completions, count};
 
 /// In how many courses a run is simulated for the spread of what is predicted: a look ahead at a hundred flows has time for no more.
-pub(in crate::run) const COURSES: u64 = 15;
+pub(in crate::run) const COURSES: u64 = 12;
 
 /// By how much a phase is off what is believed of it whose job ran before or has a finished task, and one of which neither is so. That is
 /// an assumption, for as long as a run has not shown how much its phases differ: eight in ten are believed to be off by less than a

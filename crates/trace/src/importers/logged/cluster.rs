@@ -112,9 +112,9 @@ fn leaves(tree: Tree, above: Option<&str>, hosts: &mut Vec<Host>) {
 
 /// Slots of a machine as they are taken: when each is free again.
 #[derive(Default)]
-struct Lane(BinaryHeap<Reverse<Millis>>);
+struct SlotKind(BinaryHeap<Reverse<Millis>>);
 
-impl Lane {
+impl SlotKind {
     fn take(&mut self, start: Millis, end: Millis) {
         if self.0.peek().is_some_and(|Reverse(free)| *free <= start) {
             self.0.pop();
@@ -131,7 +131,7 @@ impl Lane {
 #[derive(Default)]
 struct Seen {
     rack: Option<String>,
-    lanes: [Lane; 2],
+    slot_kinds: [SlotKind; 2],
     given: Option<u32>,
 }
 
@@ -155,25 +155,25 @@ pub(super) fn machines(
         let Some(host) = &attempt.host else { continue };
         let machine = seen.entry(&host.name).or_default();
         machine.rack = machine.rack.take().or_else(|| host.rack.clone());
-        let lane = usize::from(typed && attempt.phase == PhaseKind::Reduce);
-        machine.lanes[lane].take(attempt.start, attempt.end);
+        let slot_kind = usize::from(typed && attempt.phase == PhaseKind::Reduce);
+        machine.slot_kinds[slot_kind].take(attempt.start, attempt.end);
     }
-    if seen
-        .values()
-        .all(|machine| machine.given.is_none() && machine.lanes.iter().all(|lane| lane.slots() == 0))
-    {
+    if seen.values().all(|machine| {
+        machine.given.is_none() && machine.slot_kinds.iter().all(|slot_kind| slot_kind.slots() == 0)
+    }) {
         return Vec::new();
     }
     if listed > 0 {
         let more = (seen.len() - listed) as u64;
         said.add_all("machine", more, "busy and not in the topology, added");
     }
-    let usual: [u32; 2] = [0, 1].map(|lane| middle(seen.values().map(|machine| machine.lanes[lane].slots())));
+    let usual: [u32; 2] =
+        [0, 1].map(|slot_kind| middle(seen.values().map(|machine| machine.slot_kinds[slot_kind].slots())));
     let draft = |(name, machine): (&str, Seen)| {
-        let [map, reduce] = [0, 1].map(|lane| {
-            let slots = machine.lanes[lane].slots();
-            let is_idle = machine.lanes.iter().all(|lane| lane.slots() == 0);
-            if is_idle { usual[lane] } else { slots }
+        let [map, reduce] = [0, 1].map(|slot_kind| {
+            let slots = machine.slot_kinds[slot_kind].slots();
+            let is_idle = machine.slot_kinds.iter().all(|slot_kind| slot_kind.slots() == 0);
+            if is_idle { usual[slot_kind] } else { slots }
         });
         let slots = match machine.given {
             _ if typed => Slots::Typed { map, reduce },
@@ -213,11 +213,11 @@ mod tests {
 
     #[test]
     fn as_many_slots_as_were_busy_at_once() {
-        let mut lane = Lane::default();
+        let mut slot_kind = SlotKind::default();
         for (start, end) in [(0, 10), (5, 7), (7, 9), (10, 11), (10, 10)] {
-            lane.take(start, end);
+            slot_kind.take(start, end);
         }
-        assert_eq!(lane.slots(), 2);
+        assert_eq!(slot_kind.slots(), 2);
         assert_eq!(middle([0, 3, 1, 2].into_iter()), 2);
         assert_eq!(middle([0].into_iter()), 0);
     }

@@ -133,7 +133,7 @@ fn simulated(mut loaded: Loaded, name: &str) -> Verdict {
     let instance = &loaded.instance;
     let tasks = instance.n_tasks();
     let cluster = instance.cluster();
-    let slots: u64 = cluster.lanes().iter().map(|&lane| u64::from(cluster.slots(lane))).sum();
+    let slots: u64 = cluster.slot_kinds().iter().map(|&slot_kind| u64::from(cluster.slots(slot_kind))).sum();
     if tasks > TASKS_MAX || slots.max(u64::from(cluster.n_machines())) > SLOTS_MAX {
         return Verdict::Read;
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use slackline_local::worker::Report as Reported;
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::tasks::Tasks;
-use slackline_model::{FlowId, Instance, JobId, Lane, MachineId, PhaseId, PhaseKind, SlotRange, Time};
+use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
@@ -335,7 +335,7 @@ pub(super) fn agree(driver: &mut Driver<'_, '_, Guest<'_>>) {
     let slots = driver.engine().books.slots.len() as u32;
     let belief = std::mem::take(&mut driver.engine().belief);
     let state = driver.view().state;
-    assert_eq!(state.alive(Lane::Any), slots - belief.down.len() as u32, "slots that are there");
+    assert_eq!(state.alive(SlotKind::Any), slots - belief.down.len() as u32, "slots that are there");
     let mut running: BTreeMap<PhaseId, u32> = BTreeMap::new();
     for &(phase, _) in belief.rows.values() {
         *running.entry(phase).or_default() += 1;

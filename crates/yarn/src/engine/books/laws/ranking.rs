@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slackline_algo::policies::POLICIES;
 use slackline_model::cluster::{Group, Slots};
-use slackline_model::{Instance, Lane, MachineId, PhaseId, Time};
+use slackline_model::{Instance, MachineId, PhaseId, SlotKind, Time};
 use slackline_policy::driver::Heir;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
 use slackline_policy::policy::Style;
@@ -74,7 +74,7 @@ fn the_first_of_the_order_gets_the_next_slot() {
         let case = Case { slowstart: 1.0, ..Case::draw(seed) };
         let mut cluster = cluster(seed, &case, STORM);
         watched((&case, entry), &mut cluster, (&mut BTreeSet::new(), LOOKS_MAX), |driver| {
-            let ranking = driver.ranking(Lane::Any, 16);
+            let ranking = driver.ranking(SlotKind::Any, 16);
             let distinct: BTreeSet<PhaseId> = ranking.iter().copied().collect();
             assert_eq!(distinct.len(), ranking.len(), "{}, seed {seed}", entry.name);
             assert!(ranking.iter().all(|&phase| driver.view().runnable(phase) > 0), "{}", entry.name);
@@ -82,7 +82,7 @@ fn the_first_of_the_order_gets_the_next_slot() {
                 asked.insert(entry.name);
                 assert_eq!(next_one(driver), Some(first), "{}, seed {seed}", entry.name);
             }
-            assert_eq!(driver.ranking(Lane::Any, 1).first(), ranking.first(), "{}", entry.name);
+            assert_eq!(driver.ranking(SlotKind::Any, 1).first(), ranking.first(), "{}", entry.name);
             assert!(ranking.is_empty() || driver.policy().style() == Style::Priorities, "{}", entry.name);
         });
     }
@@ -100,7 +100,7 @@ fn to_ask_for_the_order_changes_nothing() {
             let mut cluster = cluster(seed, &case, Weather::default());
             let mut heard = Vec::new();
             let left = watched((&case, entry), &mut cluster, (&mut BTreeSet::new(), LOOKS_MAX), |driver| {
-                (0..asks).for_each(|_| drop(driver.ranking(Lane::Any, 16)));
+                (0..asks).for_each(|_| drop(driver.ranking(SlotKind::Any, 16)));
                 heard.push(format!("{:?}", driver.view().state.tasks_done()));
             });
             (left, heard, format!("{:?}", cluster.said))
