@@ -146,6 +146,9 @@ fn word((one, flow): &Row<'_>, now: Timestamp) -> String {
             Some(why) => format!("{}: {why}", service::verdict(flow, now)),
             None => service::verdict(flow, now).to_owned(),
         },
+        None if one.state.has_not_begun() && one.deadline.is_some_and(|at| at < now) => {
+            format!("late already, {}", service::status(one))
+        }
         None => service::status(one),
     }
 }

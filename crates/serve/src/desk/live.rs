@@ -825,10 +825,12 @@ impl Desk {
         (expected, cause): (Expected, Option<u64>),
         out: &mut Out,
     ) {
+        // What would be late is rejected, and whoever sent it is told so.
+        let is_on_trial = self.entries.get(&number).is_some_and(Entry::is_on_trial);
         let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
         here.expected = Some(expected);
         let Some(deadline) = here.deadline.filter(|&deadline| now <= deadline) else { return };
-        let is_late = expected.completion > deadline;
+        let is_late = expected.completion > deadline && !is_on_trial;
         let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
         if is_late && !was_late {
             let by = (expected.completion - deadline) as f64 / 1e6;

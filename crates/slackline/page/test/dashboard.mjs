@@ -347,7 +347,7 @@ async function recurs(service) {
 async function mends(service) {
   const sent = { document: flowFile("broken"), name: "broken" }, { number } = await ask(service, "POST", "/api/v1/submissions", sent);
   const { page, problems, close } = await open(service);
-  await page.locator("#alerts li", { hasText: "no such table" }).getByText(new RegExp(`Done at .*, as ${number}\\.`)).waitFor();
+  await page.locator("#alerts li", { hasText: "no such table" }).getByText(new RegExp(`A later one of its name, ${number}, was done at`)).waitFor();
   // What waits for a file says which.
   const waits = await ask(service, "POST", "/api/v1/submissions", { document: flowFile("patient"), name: "patient", when: [join(dir, "ready*")] });
   await row(page, "patient").locator(".cell-state", { hasText: `waits for ${join(dir, "ready*")}, which is not there` }).waitFor();

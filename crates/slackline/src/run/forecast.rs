@@ -9,10 +9,10 @@ use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, recurring};
 use slackline_model::profile::Between;
-use slackline_model::schedule::FlowRow;
-use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
+use slackline_model::{Draft, FlowId, Instance, PhaseKind, Span, Time};
 
 use super::Session;
+use super::outlook::{AtWork, Rations, Seat, Seats, course};
 use super::policy::{self, Setting};
 use super::session;
 use super::sink::count;
@@ -190,7 +190,7 @@ impl Forecast {
         if self.policy.is_program() || draft.flows.is_empty() {
             return None;
         }
-        completions(&draft, &self.policy, &self.setting, now)
+        completions(&draft, &self.seats(), &self.policy, &self.setting, now)
     }
 
     /// What is expected of a flow; never before now.
@@ -264,11 +264,11 @@ impl Forecast {
     /// Simulates what is left on a thread of its own: a large workload must not keep the engine from its tasks.
     fn look_ahead(&mut self, now: Time) {
         let draft = self.ahead(&self.believed(now), now);
-        let (policy, setting) = (self.policy.clone(), self.setting.clone());
+        let (seats, policy, setting) = (self.seats(), self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
         std::thread::spawn(move || {
             // The answer is no longer wanted if the run has ended.
-            let _ = completions(&draft, &policy, &setting, now).map(|expected| sender.send(expected));
+            let _ = completions(&draft, &seats, &policy, &setting, now).map(|expected| sender.send(expected));
         });
         self.thinking = Some(Thinking { since: now, answer: Mutex::new(answer) });
     }
@@ -284,6 +284,19 @@ impl Forecast {
             flow.release = flow.release.max(now.seconds() - behind).max(0.0);
         }
         draft
+    }
+
+    /// The tasks at work, as they are among what is left. O(tasks at work · done tasks of their phase).
+    pub(super) fn seats(&self) -> AtWork {
+        let jobs: Vec<&JobDraft> = self.draft.flows.iter().flat_map(|flow| &flow.jobs).collect();
+        let mut seats = AtWork::new();
+        for &id in self.running.keys() {
+            let before = self.done.range(TaskId { task: 0, ..id }..id).count() as u32;
+            let job = jobs[id.job as usize].id.clone();
+            let seat = Seat { job, phase: id.phase, task: id.task - before };
+            seats.entry(self.flows[id.job as usize].clone()).or_default().push(seat);
+        }
+        seats
     }
 
     /// By flow: seconds that starting has taken of what it has at work. It is simulated as if it had come so much earlier, so
@@ -433,16 +446,26 @@ fn durations(workload: &Draft) -> Draft {
     draft
 }
 
-/// When each flow is done under a policy, not before `now`; `None` if it cannot be simulated.
+/// When each flow is done under a policy, not before `now`, with what is at work on its slots; `None` if it cannot be simulated.
 pub(super) fn completions(
     draft: &Draft,
+    at_work: &AtWork,
     policy: &PolicySpec,
     setting: &Setting,
     now: Time,
 ) -> Option<BTreeMap<String, f64>> {
     let instance = Instance::new(draft).ok()?;
-    let schedule = policy::simulated(policy, &instance, setting).ok()?.schedule;
-    let done = schedule.flows.iter();
-    let at = |row: &FlowRow| Some((instance.flow(row.flow).id.clone(), row.completion?.max(now.seconds())));
-    Some(done.filter_map(at).collect())
+    let named = |flow: FlowId, at: f64| (instance.flow(flow).id.clone(), at.max(now.seconds()));
+    // What starts on a cluster has masters and containers first, which the simulator has and a course has not.
+    if setting.profile.is_some() {
+        let schedule = policy::simulated(policy, &instance, setting).ok()?.schedule;
+        return Some(
+            schedule.flows.iter().filter_map(|row| Some(named(row.flow, row.completion?))).collect(),
+        );
+    }
+    let seats = Seats::new(&instance, at_work);
+    let mut policy = policy.build(instance.cluster(), &instance.objective());
+    let ends =
+        course::ends(&instance, policy.as_mut(), setting.slowstart, &Rations::default(), &seats).ok()?;
+    Some(ends.into_iter_enumerated().filter_map(|(flow, at)| Some(named(flow, at?.seconds()))).collect())
 }

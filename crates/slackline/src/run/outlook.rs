@@ -18,13 +18,16 @@ use super::policy::Setting;
 use crate::policy_spec::PolicySpec;
 
 mod ahead;
-mod course;
+pub(super) mod course;
 mod rations;
+mod seats;
 #[cfg(test)]
 mod tests;
 
 use ahead::Quotas;
 pub use ahead::{Ahead, Checked, Completions, Kept};
+pub(super) use rations::Rations;
+pub(super) use seats::{AtWork, Seat, Seats};
 
 /// What is believed of the flows of several runs.
 pub struct Outlook {
@@ -190,18 +193,21 @@ impl Outlook {
     fn made(&self, now: Time, freed: Option<u64>, durations: impl Fn(&Tracked, Time) -> Draft) -> Ahead {
         let mut draft =
             Draft { machines: self.machines.clone(), objective: self.objective, ..Draft::default() };
-        let mut quotas = Quotas::new();
+        let (mut quotas, mut at_work) = (Quotas::new(), AtWork::new());
         for (number, run) in &self.runs {
             let own = run.own(now);
             let left = run.forecast.ahead(&durations(run, own), own);
+            let mut seats = run.forecast.seats();
             for mut flow in left.flows {
                 let standing = run.standings.get(&flow.id).copied().unwrap_or_default();
                 if standing.held && freed != Some(*number) {
                     continue;
                 }
                 standing.applied(&mut flow);
+                let seated = seats.remove(&flow.id);
                 flow.id = format!("{number}/{}", flow.id);
                 quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
+                at_work.extend(seated.map(|seated| (flow.id.clone(), seated)));
                 draft.flows.push(flow.later(run.later));
             }
         }
@@ -211,6 +217,7 @@ impl Outlook {
             policy: self.policy.clone(),
             slowstart: self.slowstart,
             quotas: Arc::new(quotas),
+            at_work: Arc::new(at_work),
             kept: Kept::default(),
         }
     }

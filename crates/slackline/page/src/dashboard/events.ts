@@ -26,7 +26,7 @@ export class Events {
     this.all.draw(events, now);
   }
 
-  /** What is said of an alert whose flow is done since: by itself, or in a later submission of its name. */
+  /** What is said of an alert whose flow is done since, or one of a later submission of its name: which may be of another night. */
   private settled(): (alert: Happening) => string {
     const { store } = this, done = new Map<string, [number, string][]>();
     const add = (one: Submission, flow: string, at?: string) => {
@@ -41,7 +41,8 @@ export class Events {
       const later = kind === "alert_failed" ? [] : (done.get(`${name}\n${flow}`) ?? []).filter(([other]) => other >= number);
       if (later.length === 0) return "";
       const [other, at] = later.reduce((first, one) => one[0] < first[0] ? one : first);
-      return `Done at ${clock(millis(at), store.now)}${other === number ? "" : `, as ${other}`}.`;
+      const when = clock(millis(at), store.now);
+      return other === number ? `Done at ${when}.` : `A later one of its name, ${other}, was done at ${when}.`;
     };
   }
 }

@@ -38,9 +38,10 @@ impl Forecast {
         if self.policy.is_program() || left.saturating_sub(self.done.len()) > COURSE_TASKS_MAX {
             return BTreeMap::new();
         }
+        let seats = self.seats();
         for k in 0..COURSES {
             let draft = self.ahead(&self.drawn(now, k), now);
-            let Some(ends) = completions(&draft, &self.policy, &self.setting, now) else { break };
+            let Some(ends) = completions(&draft, &seats, &self.policy, &self.setting, now) else { break };
             for (flow, at) in ends {
                 courses.entry(flow).or_default().push(at);
             }

@@ -11,6 +11,7 @@ use slackline_policy::Policy;
 
 use super::course;
 use super::rations::Rations;
+use super::seats::{AtWork, Seats};
 use crate::policy_spec::PolicySpec;
 
 /// When flows are going to be done, by name.
@@ -28,6 +29,7 @@ pub struct Ahead {
     pub(super) policy: PolicySpec,
     pub(super) slowstart: f64,
     pub(super) quotas: Arc<Quotas>,
+    pub(super) at_work: Arc<AtWork>,
     pub(super) kept: Kept,
 }
 
@@ -141,7 +143,8 @@ impl Ahead {
             Some((owner.as_str(), *most))
         };
         let rations = Rations::new(instance.flows().keys().map(quota));
-        let ends = course::ends(instance, policy, self.slowstart, &rations)?;
+        let seats = Seats::new(instance, &self.at_work);
+        let ends = course::ends(instance, policy, self.slowstart, &rations, &seats)?;
         let named = |(flow, end): (FlowId, Option<Time>)| {
             Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
         };
@@ -172,6 +175,7 @@ impl Ahead {
             draft,
             policy: self.policy.clone(),
             quotas: self.quotas.clone(),
+            at_work: self.at_work.clone(),
             kept: self.kept.clone(),
             ..*self
         }

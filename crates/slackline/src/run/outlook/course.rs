@@ -10,18 +10,20 @@ use slackline_policy::{Config, Driver, FlowEnd, Policy, Sink};
 use slackline_sim::{Options, Sim};
 
 use super::rations::{Rationed, Rations};
+use super::seats::{Seated, Seats};
 
 /// When each flow of an instance is done; `None` of one that never is. O(log) an instant, batch and decision.
 ///
 /// # Errors
 /// Why the policy cannot go on.
-pub(super) fn ends(
+pub(in crate::run) fn ends(
     instance: &Instance,
     policy: &mut dyn Policy,
     slowstart: f64,
     rations: &Rations,
+    seats: &Seats,
 ) -> Result<TiVec<FlowId, Option<Time>>, String> {
-    let mut engine = Rationed::new(Sim::new(instance, Options::exact()), rations);
+    let mut engine = Rationed::new(Seated::new(Sim::new(instance, Options::exact()), seats), rations);
     let mut ends = Ends(vec![None; instance.flows().len()].into());
     let config = Config::plain().with_slowstart(slowstart);
     let mut driver = Driver::new(instance.without_flows(), policy, &mut engine, &mut ends, config);

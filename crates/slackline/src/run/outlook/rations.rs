@@ -8,7 +8,7 @@ use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, RowId, 
 
 /// Whose flows are, where that is somebody who may hold only so many slots.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rations {
+pub(in crate::run) struct Rations {
     /// By the place of a flow in the document: the number of its owner.
     owners: Vec<Option<usize>>,
     /// By owner: how many slots.

@@ -66,6 +66,28 @@ fn completions_are_those_of_the_simulation_that_is_judged() {
     }
 }
 
+/// A flow that comes first by its policy was expected to take the slots of tasks that are at work, which nobody stops.
+#[test]
+fn what_is_at_work_keeps_its_slots_whatever_would_come_first() {
+    let at = Time::from_seconds_nearest;
+    for policy in ["fifo", "edf", "fair", "flex", "auto:ends=no", "auto", "rule:order=area"] {
+        let long = workload("long", &[(&[9.0, 12.0, 12.0, 12.0, 12.0], &[])]);
+        let mut quick = workload("quick", &[(&[2.0], &[])]);
+        quick.flows[0].deadline = Some(20.0);
+        quick.flows[0].weight = 9.0;
+        let mut outlook = outlook(policy, 4, 3.0, vec![(long, None), (quick, None)]);
+        for task in 1..5 {
+            let id = TaskId { job: 0, phase: PhaseKind::Map, task };
+            outlook.note(1, Time::ZERO, Happening::Started(id));
+        }
+        let ahead = outlook.ahead(at(3.0), None);
+        let (expected, kept) = ahead.resolved().unwrap();
+        assert_eq!(ahead.keeping(&kept).completions().unwrap(), expected, "{policy}");
+        let ends = ["1/long", "2/quick"].map(|name| expected[name]);
+        assert_eq!(ends, [21.0, 14.0], "{policy}");
+    }
+}
+
 #[test]
 fn who_keeps_to_an_order_does_what_was_decided_once() {
     let mut rng = random::rng(Seed(4), "outlook", 0);

@@ -1,0 +1,137 @@
+//! Tasks that are at work as a look ahead begins. They hold slots until they end, whatever the policy would rather start: a
+//! simulation that had them start anew would give their slots to whatever comes first.
+
+use std::collections::BTreeMap;
+
+use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, SlotKind, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, Running, Start};
+
+/// A task at work.
+#[derive(Clone, Debug)]
+pub(in crate::run) struct Seat {
+    pub(in crate::run) job: String,
+    pub(in crate::run) phase: PhaseKind,
+    /// Its place among the tasks of its phase that are not done.
+    pub(in crate::run) task: u32,
+}
+
+/// By flow: its tasks at work.
+pub(in crate::run) type AtWork = BTreeMap<String, Vec<Seat>>;
+
+/// The tasks at work of an instance.
+#[derive(Clone, Debug, Default)]
+pub(in crate::run) struct Seats {
+    /// By the place of a flow in the document.
+    flows: Vec<Vec<Placed>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    /// How many phases of the flow come before that of the task.
+    phase: u32,
+    slot_kind: SlotKind,
+    task: u32,
+}
+
+impl Seats {
+    /// Those of flows that are in the instance. O(flows · log + tasks at work · jobs of their flow).
+    pub(in crate::run) fn new(instance: &Instance, at_work: &AtWork) -> Self {
+        let of = |flow: FlowId| {
+            let flow = instance.flow(flow);
+            let (Some(seats), Some(first)) = (at_work.get(&flow.id), flow.phases().next()) else {
+                return Vec::new();
+            };
+            let placed = |seat: &Seat| {
+                let job = flow.jobs().find(|&job| instance.job(job).id == seat.job)?;
+                let phase = instance.job(job).phase(seat.phase)?;
+                let slot_kind = instance.slot_kind_of(phase);
+                Some(Placed { phase: phase.0 - first.0, slot_kind, task: seat.task })
+            };
+            seats.iter().filter_map(placed).collect()
+        };
+        Self { flows: instance.flows().keys().map(of).collect() }
+    }
+}
+
+/// An engine on which tasks are at work as their flows arrive, each on the first slot that no other of them has: on which one it
+/// really is nobody knows here. A task for which there is no slot waits.
+pub(super) struct Seated<'s, E> {
+    engine: E,
+    seats: &'s Seats,
+    /// How many phases have arrived.
+    phases: u32,
+    /// By slot kind: the next slot.
+    slots: [u32; 2],
+    names: u64,
+}
+
+impl<'s, E: Engine> Seated<'s, E> {
+    pub(super) fn new(engine: E, seats: &'s Seats) -> Self {
+        Self { engine, seats, phases: 0, slots: [0; 2], names: 0 }
+    }
+
+    /// What is at work of a flow that arrives.
+    fn seat(&mut self, flow: FlowId, n_phases: u32, since: Time, reports: &mut Vec<Report>) {
+        for &Placed { phase, slot_kind, task } in self.seats.flows.get(flow.index()).into_iter().flatten() {
+            let slot = self.slots[slot_kind.index()];
+            self.slots[slot_kind.index()] += 1;
+            self.names += 1;
+            let phase = PhaseId(self.phases + phase);
+            reports.push(Report::Running(Running { name: self.names, phase, task, slot, since }));
+        }
+        self.phases += n_phases;
+    }
+}
+
+impl<E: Engine> Engine for Seated<'_, E> {
+    fn capabilities(&self) -> Capabilities {
+        self.engine.capabilities()
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let before = reports.len();
+        let now = self.engine.poll(reports)?;
+        if reports[before..].iter().any(|report| matches!(report, Report::Arrived(_))) {
+            for report in reports.split_off(before) {
+                let arrived = match &report {
+                    Report::Arrived(arrival) => Some((arrival.flow().place, arrival.n_phases() as u32)),
+                    _ => None,
+                };
+                reports.push(report);
+                if let Some((flow, n_phases)) = arrived {
+                    self.seat(flow, n_phases, now, reports);
+                }
+            }
+        }
+        Some(now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        self.engine.start(start, live);
+    }
+
+    fn order(&mut self, order: Order) {
+        self.engine.order(order);
+    }
+
+    fn master(&mut self, order: MasterOrder, live: &Instance) {
+        self.engine.master(order, live);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.engine.wake_at(at);
+    }
+
+    fn barred(&mut self) {
+        self.engine.barred();
+    }
+
+    fn room(&mut self, flow: FlowId) -> u32 {
+        self.engine.room(flow)
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.engine.may_bring_flows()
+    }
+}
