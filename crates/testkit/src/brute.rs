@@ -51,7 +51,7 @@ impl Way {
 /// Slots of one slot kind and speed.
 #[derive(Clone, Copy)]
 struct Kind {
-    slot_kind: SlotKind,
+    serving: SlotKind,
     speed: f64,
     slots: u32,
 }
@@ -104,9 +104,9 @@ fn kinds(instance: &Instance) -> Vec<Kind> {
             let (speed, next) = cluster.speed_of(slot_kind, slot);
             let slots = next - slot;
             slot = next;
-            match kinds.iter_mut().find(|kind| kind.slot_kind == slot_kind && kind.speed == speed) {
+            match kinds.iter_mut().find(|kind| kind.serving == slot_kind && kind.speed == speed) {
                 Some(kind) => kind.slots += slots,
-                None => kinds.push(Kind { slot_kind, speed, slots }),
+                None => kinds.push(Kind { serving: slot_kind, speed, slots }),
             }
         }
     }
@@ -141,8 +141,7 @@ impl<'a> Search<'a> {
                 let (at, first, of_count) = (bits.len(), ways.len(), u8::BITS - count.leading_zeros());
                 bits.push(of_count);
                 let slot_kind = instance.slot_kind_of(phase);
-                for (kind, slots) in kinds.iter().enumerate().filter(|(_, kind)| kind.slot_kind == slot_kind)
-                {
+                for (kind, slots) in kinds.iter().enumerate().filter(|(_, kind)| kind.serving == slot_kind) {
                     let seconds = whole(span.at_speed_nearest(slots.speed).0)?;
                     let seconds = usize::try_from(seconds).ok().filter(|s| (1..=20).contains(s))?;
                     ways.push(Way { class: classes.len(), kind, seconds, at: bits.len() });

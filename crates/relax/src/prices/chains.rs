@@ -17,7 +17,7 @@ const SPEEDS: usize = 4;
 /// Slots of one slot kind and about one speed: what has a price of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Kind {
-    slot_kind: SlotKind,
+    serving: SlotKind,
     /// The highest of them.
     pub(super) speed: f64,
     pub(super) slots: f64,
@@ -26,7 +26,7 @@ pub(super) struct Kind {
 impl Kind {
     /// Whether slots of both serve the same phases.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
-        self.slot_kind == other.slot_kind
+        self.serving == other.serving
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
         }
         speeds.sort_by(|a, b| a.0.total_cmp(&b.0));
         let kind = |list: &[(f64, u32)]| Kind {
-            slot_kind,
+            serving: slot_kind,
             speed: list[list.len() - 1].0,
             slots: list.iter().map(|&(_, slots)| f64::from(slots)).sum(),
         };
@@ -54,9 +54,9 @@ pub(super) fn kinds(cluster: &Cluster) -> Vec<Kind> {
 /// Each slot kind as if it had the fastest of its slots only, as many as do the same work: where prices may start, but no
 /// bound.
 pub(super) fn lumped(kinds: &[Kind]) -> Vec<Kind> {
-    let lump = |slot_kind: &[Kind]| {
-        let work: f64 = slot_kind.iter().map(|kind| kind.slots * kind.speed).sum();
-        Kind { slots: work / slot_kind[0].speed, ..slot_kind[0] }
+    let lump = |alike: &[Kind]| {
+        let work: f64 = alike.iter().map(|kind| kind.slots * kind.speed).sum();
+        Kind { slots: work / alike[0].speed, ..alike[0] }
     };
     kinds.chunk_by(Kind::is_beside).map(lump).collect()
 }
@@ -194,7 +194,7 @@ fn groups(instance: &Instance, kinds: &[Kind], id: PhaseId) -> Option<Vec<Group>
     }
     let (cluster, slot_kind) = (instance.cluster(), instance.slot_kind_of(id));
     let own: Vec<(usize, &Kind)> =
-        kinds.iter().enumerate().filter(|(_, kind)| kind.slot_kind == slot_kind).collect();
+        kinds.iter().enumerate().filter(|(_, kind)| kind.serving == slot_kind).collect();
     let fastest = own.first()?.1.speed;
     let mut spans: Vec<(Span, u32)> = phase.tasks()?.runs().iter().map(|run| (run.span, run.count)).collect();
     spans.retain(|&(span, _)| least(fastest, span) > 0.0);
