@@ -98,8 +98,8 @@ export class Detail {
   private why(ran: Ran, flow: number): HTMLElement {
     const said = ran.explained.find((one) => one.flow === flow);
     const text = said ? said.text.trimEnd() : ran.explained.length
-      ? "Only the flows that cost most are explained here; slackline explain tells of any."
-      : "Nothing is explained here of this policy; slackline explain tells of any flow.";
+      ? "Only the flows that cost most and the latest are explained here; slackline explain tells of any of a schedule."
+      : "Nothing is explained here of this policy; slackline explain tells of any flow of a schedule.";
     return h("div", {}, h("h4", {}, "Why it took so long"), said && this.held(said),
       said && ran.spans !== null && h("p", { class: "muted" }, `The schedule has too many rows to be kept: slots are summed up in spans of ${duration(ran.spans)}, so that shares are not exact.`), said
       ? h("pre", { tabindex: 0, "aria-label": "What explain says" }, text) : h("p", { class: "muted" }, text));

@@ -190,14 +190,14 @@ impl<'a> Collector<'a> {
         let (rows, explained, spans) = match self.kept {
             Kept::Rows(rows) => {
                 let whole = Schedule { tasks: rows, masters: self.masters.clone(), ..head(schedule) };
-                let explained = explained::costliest(&Explainer::new(self.instance, &whole), &whole, is_plan);
+                let explained = explained::explained(&Explainer::new(self.instance, &whole), &whole, is_plan);
                 (Some(whole.tasks), explained, None)
             }
             Kept::Sums(sums) => {
                 let whole = Schedule { masters: self.masters.clone(), ..head(schedule) };
                 let spans = sums.seconds();
                 let explainer = Explainer::of_sums(self.instance, &whole, sums.into_held());
-                (None, explained::costliest(&explainer, &whole, is_plan), Some(spans))
+                (None, explained::explained(&explainer, &whole, is_plan), Some(spans))
             }
         };
         let is_few = self.bars <= BARS_MAX;

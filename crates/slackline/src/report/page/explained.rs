@@ -1,8 +1,9 @@
-//! What `explain` says of the flows that cost most, and who held the slots that they wanted.
+//! What `explain` says of the flows that cost most and of the latest, and who held the slots that they wanted.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use slackline_model::cost::is_late;
 use slackline_model::schedule::FlowRow;
 use slackline_model::{FlowId, Instance, Schedule};
 
@@ -10,8 +11,9 @@ use crate::explain::{Blocked, Explainer};
 use crate::report::View;
 use crate::report::explain::Told;
 
-/// So many flows are explained.
+/// So many flows that cost most are explained, and so many of the latest.
 const FLOWS: usize = 200;
+const LATEST: usize = 20;
 
 /// So many flows that held the slots are named.
 const HOLDERS: usize = 5;
@@ -29,8 +31,8 @@ pub(super) struct Explained {
     idle: f64,
 }
 
-/// What is said of the flows that cost most, failed ones first; ties by id.
-pub(super) fn costliest(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
+/// What is said of the flows that cost most, failed ones first, and then of the latest that are not among them; ties by id.
+pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
     let instance = explainer.instance();
     let view = View::default();
     let explain = |flow: FlowId| {
@@ -48,7 +50,11 @@ pub(super) fn costliest(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
         let text = told.text(&view);
         Explained { flow: usize::from(flow), text, wanted: explanation.blocked.seconds, holders, idle }
     };
-    most_costly(schedule).into_iter().map(explain).collect()
+    let mut flows = most_costly(schedule);
+    let more: Vec<FlowId> =
+        latest(instance, schedule).into_iter().filter(|flow| !flows.contains(flow)).collect();
+    flows.extend(more);
+    flows.into_iter().map(explain).collect()
 }
 
 /// Which flows held how much of the slots while a flow wanted more, those with most first; and how much was idle.
@@ -82,4 +88,16 @@ fn most_costly(schedule: &Schedule) -> Vec<FlowId> {
     });
     rows.truncate(FLOWS);
     rows.into_iter().map(|row| row.flow).collect()
+}
+
+/// The flows that were done the longest after their deadlines, the latest first.
+fn latest(instance: &Instance, schedule: &Schedule) -> Vec<FlowId> {
+    let late = |row: &FlowRow| {
+        let deadline = instance.flow(row.flow).deadline?.seconds();
+        row.completion.filter(|&done| is_late(done, deadline)).map(|done| (done - deadline, row.flow))
+    };
+    let mut late: Vec<(f64, FlowId)> = schedule.flows.iter().filter_map(late).collect();
+    late.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    late.truncate(LATEST);
+    late.into_iter().map(|(_, flow)| flow).collect()
 }
