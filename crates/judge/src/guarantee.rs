@@ -1,5 +1,5 @@
 //! The slots guaranteed to the phases that are ready: own minima, pools, and what is left of both
-//! when they exceed the slot kind.
+//! when they exceed its slots.
 
 use slackline_model::{Instance, PhaseId, PhaseKind, SlotKind, Time};
 

@@ -359,7 +359,7 @@ pub struct NewRow {
 pub struct MasterRow {
     /// Its job.
     pub job: JobId,
-    /// Its slot, of the slot kind of universal slots; `None` where masters need none.
+    /// Its slot, among the universal ones; `None` where masters need none.
     pub slot: Option<u32>,
     /// When it was begun.
     pub start: Time,

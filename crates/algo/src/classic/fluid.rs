@@ -1,6 +1,6 @@
 //! Executing schedules of work that can be divided at will among whole slots (malleable work).
 //!
-//! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, slot kinds of slots | any. **Idea**
+//! **Problem**: P | malleable with linear speed-up to a cap, prec, r_j, kinds of slots | any. **Idea**
 //! 1. Nodes that are released and wait for nothing are ready, in the order of a key ([`Rule::key`]).
 //! 2. At every event the rule divides the slots again ([`Rule::grant`]). Events are releases, ends of nodes,
 //!    and instants at which the rule wants to look again ([`Rule::look`]).
