@@ -438,4 +438,28 @@ mod tests {
         let table = fitting(&rows(&short), now, &View { width: 200, ..View::default() });
         assert!(table.contains("queued: held") && !table.contains('…'), "{table}");
     }
+
+    #[test]
+    fn what_is_late_has_passed_or_was_rejected_says_so() {
+        let now: Timestamp = "2026-03-02T12:00:00Z".parse().expect("a time");
+        let said = |one: &Submission| {
+            rows(std::slice::from_ref(one)).iter().map(|row| word(row, now)).collect::<Vec<_>>()
+        };
+        let mut one = queued(7, "no slot");
+        assert_eq!(said(&one), ["late already, queued: no slot"]);
+        let predicted = Some("2026-03-02T11:00:00Z".parse().expect("a time"));
+        let flow = Flow {
+            state: slackline_serve::api::FlowState::Running,
+            predicted,
+            guess: true,
+            ..Flow::default()
+        };
+        let shown = service::predicted(&flow, now);
+        assert!(shown.starts_with('~') && shown.ends_with(" (passed)"), "{shown}");
+        let done = Flow { state: slackline_serve::api::FlowState::Done, ..flow.clone() };
+        assert!(!service::predicted(&done, now).contains("passed"));
+        let cancelled = Flow { state: slackline_serve::api::FlowState::Cancelled, ..Flow::default() };
+        (one.state, one.flows) = (State::Rejected, vec![cancelled]);
+        assert_eq!(said(&one), ["rejected: no slot"]);
+    }
 }

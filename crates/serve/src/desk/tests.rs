@@ -243,6 +243,7 @@ fn what_begins_during_a_look_ahead_has_one_of_its_own() {
     world.predict();
     world.back(second);
     assert_eq!(world.state(second), State::Rejected);
+    assert!(world.alerts().is_empty(), "whoever sent it is told: {:?}", world.alerts());
 }
 
 #[test]

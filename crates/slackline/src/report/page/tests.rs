@@ -205,6 +205,22 @@ fn flows_are_explained_as_by_explain() {
 }
 
 #[test]
+fn the_latest_flow_is_explained_although_others_cost_more() {
+    let mut text =
+        "slackline = 1\n[cluster]\nmachines = [{ name = 'm', count = 300, slots = 1 }]\n".to_owned();
+    let mut flow = |id: &str, deadline: &str, seconds: f64| {
+        let job = format!("{{ id = 'j', map = {{ tasks = 1, seconds = {seconds:?} }} }}");
+        writeln!(text, "[[flows]]\nid = '{id}'\n{deadline}\njobs = [{job}]").unwrap();
+    };
+    (0..210).for_each(|k| flow(&format!("long-{k}"), "", 100.0));
+    flow("late", "deadline = 0.5", 1.0);
+    let instance = instance(&text);
+    let document = document(&html(&page(&instance).0));
+    let explained = document["policies"][0]["ran"]["explained"].as_array().unwrap();
+    assert_eq!((explained.len(), explained[200]["flow"].as_u64()), (201, Some(210)));
+}
+
+#[test]
 fn sums_explain_nearly_what_rows_do() {
     let mut flows = String::new();
     for k in 0..12 {
