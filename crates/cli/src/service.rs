@@ -63,9 +63,9 @@ fn mood(flow: &Flow, now: Timestamp) -> Mood {
 }
 
 /// What is to be said of a submission in a word or a few.
-pub(crate) fn status(one: &Submission) -> String {
+pub(crate) fn status(one: &Submission, now: Timestamp) -> String {
     match &one.why {
-        Some(why) => format!("{}: {why}", one.state.name()),
+        Some(why) => format!("{}: {}", one.state.name(), localised(why, now)),
         None if one.held && !one.state.is_over() => "held".to_owned(),
         None => one.state.name().to_owned(),
     }
@@ -73,12 +73,16 @@ pub(crate) fn status(one: &Submission) -> String {
 
 /// `4 slots, 3 at work under auto; 2 live, 5 queued`.
 pub(crate) fn headline(service: &Service) -> String {
-    let Service { engine, policy, slots, running, waiting, submissions, draining, trouble, .. } = service;
+    let Service {
+        engine, policy, objective, slots, running, waiting, submissions, draining, trouble, ..
+    } = service;
     let of = |state: State| submissions.get(state.name()).copied().unwrap_or(0);
     let (live, queued) = (of(State::Live), of(State::Queued) + of(State::Opening));
     let slots = counted(*slots, "slot");
+    // A service of before does not say it.
+    let objective = if objective.is_empty() { String::new() } else { format!(" for a small {objective}") };
     let mut out = format!(
-        "{engine}, {policy}: {slots}, {running} at work, {waiting} waiting; {live} live, {queued} queued"
+        "{engine}, {policy}{objective}: {slots}, {running} at work, {waiting} waiting; {live} live, {queued} queued"
     );
     if *draining {
         out.push_str("; nothing new begins (slackline drain --undo)");
@@ -168,6 +172,27 @@ fn shown_job(job: &Job) -> shown::Job {
     }
 }
 
+/// A message of the service with its instants, which are in UTC, by the clock of whoever reads it.
+pub(crate) fn localised(message: &str, now: Timestamp) -> String {
+    let is_of_instant = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
+    let mut out = String::new();
+    let mut rest = message;
+    while let Some(start) = rest.find(is_of_instant) {
+        let (before, from) = rest.split_at(start);
+        let (found, after) = from.split_at(from.find(|c| !is_of_instant(c)).unwrap_or(from.len()));
+        // A full stop after it is the end of a sentence.
+        let whole = found.trim_end_matches(['.', ':']);
+        let instant = Some(whole).filter(|text| text.ends_with('Z')).and_then(|text| text.parse().ok());
+        out.push_str(before);
+        match instant {
+            Some(at) => out.extend([&clock(at, now), &found[whole.len()..]]),
+            None => out.push_str(found),
+        }
+        rest = after;
+    }
+    out + rest
+}
+
 /// How long it is until a moment, or since it, in words.
 pub(crate) fn from_now(at: Timestamp, now: Timestamp) -> String {
     let seconds = at.duration_since(now).as_secs_f64();
@@ -188,6 +213,16 @@ mod tests {
         let flow = Flow { flow: "load".to_owned(), ..Flow::default() };
         let row = shown_flow(&one, &flow, one.submitted);
         assert_eq!([row.name, row.of, row.user], ["7/load", "night", "anna"]);
+    }
+
+    #[test]
+    fn instants_in_messages_are_told_by_the_clock_of_the_reader() {
+        let at: Timestamp = "2026-03-01T10:00:00.25Z".parse().expect("a time");
+        let said =
+            localised("load/b-2: its deadline 2026-03-01T10:00:00.25Z. It TZ-3: 2.5 s, 2026-03-01", at);
+        assert_eq!(said, format!("load/b-2: its deadline {}. It TZ-3: 2.5 s, 2026-03-01", clock(at, at)));
+        let two = localised("from 2026-03-01T10:00:00.25Z, to 2026-03-01T10:00:00.25Z", at);
+        assert_eq!(two, format!("from {0}, to {0}", clock(at, at)));
     }
 
     #[test]

@@ -155,8 +155,8 @@ fn times(instance: &Instance, flow: FlowId, progress: &Progress) -> FlowTimes {
     FlowTimes { start: progress.start.map(Time::seconds), completion }
 }
 
-/// The phase of a task of the run.
-fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
+/// The phase of a task of the run, on the instance of its measured workload.
+pub fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
     let job = instance.jobs().get(slackline_model::JobId(id.job))?;
     match id.phase {
         PhaseKind::Map => job.map,

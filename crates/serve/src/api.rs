@@ -222,6 +222,10 @@ pub struct Submission {
     /// The file that is why it has not begun: nothing is there of that name or pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+    /// Since when its flows could start: it had begun, and nobody held it. What was begun before the service was started again counts
+    /// from then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<Timestamp>,
     /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
@@ -515,6 +519,9 @@ pub struct Service {
     pub engine: String,
     /// The policy.
     pub policy: String,
+    /// What it keeps small: `sum of tardiness`, say.
+    #[serde(default)]
+    pub objective: String,
     /// How many slots there are, of machines that are there.
     pub slots: u64,
     /// How many of them the tasks of one user may hold at a time, if not all.

@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use slackline::PolicySpec;
+use slackline::report::headline;
 use slackline::resident::{Rules, Standing};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
 use slackline_local::{LogError, clock};
@@ -177,10 +178,18 @@ impl Service {
     }
 }
 
+impl Setup {
+    /// What is to be small.
+    fn objective(&self) -> Objective {
+        Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
+    }
+}
+
 fn facts(setup: &Setup) -> Facts {
     Facts {
         engine: setup.engine.name().to_owned(),
         policy: setup.policy.spec().to_owned(),
+        objective: headline::objective(setup.objective()),
         zone: setup.zone.clone(),
         limits: setup.limits.clone(),
     }
@@ -234,7 +243,7 @@ impl Threads {
             let (opener, to_open, tell) = (opener.clone(), to_open.clone(), heard(&messages));
             spawn("opener", Box::new(move || opener.work(&to_open, &tell)))?;
         }
-        let objective = Objective::new(setup.metric.unwrap_or(Metric::Response), setup.combine);
+        let objective = setup.objective();
         let outlook = Outlook::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
         let timings = Timings::default();
         let predictor =

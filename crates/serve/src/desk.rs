@@ -81,6 +81,8 @@ pub struct Facts {
     pub engine: String,
     /// The policy, as it is named.
     pub policy: String,
+    /// What it keeps small, in words.
+    pub objective: String,
     /// The time zone of schedules that name none.
     pub zone: TimeZone,
     /// How large things may get.
@@ -230,6 +232,8 @@ pub struct Desk {
     /// Whether a look ahead is being made.
     is_predicting: bool,
     wanting: Wanting,
+    /// Until when it is waited for what is being opened, before those are predicted that want it.
+    opening_until: Option<Moment>,
     machines: Vec<api::Machine>,
     troubles: BTreeMap<Trouble, String>,
 }
@@ -290,6 +294,7 @@ impl Desk {
             next_outlook: 0,
             unforeseen: None,
             is_predicting: false,
+            opening_until: None,
             wanting: Wanting::new(),
             machines: Vec::new(),
             troubles: BTreeMap::new(),
@@ -347,7 +352,8 @@ impl Desk {
         let recurring = recurring.filter_map(|again| again.next);
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
         let looks = self.queue.awaits_files().then_some(self.next_look);
-        let outlook = (!self.is_predicting && self.has_live()).then_some(self.next_outlook);
+        let outlook = (!self.is_predicting && self.has_live())
+            .then(|| self.opening_until.map_or(self.next_outlook, |until| until.min(self.next_outlook)));
         let purge = (!self.ended.is_empty()).then_some(self.next_purge);
         let load = (self.load.running > 0 || !self.entries.is_empty()).then_some(self.load.next);
         let all = [deadlines, self.queue.next_due(), looks, outlook, purge, load, self.queue.next_try()];
@@ -366,6 +372,7 @@ impl Desk {
             self.next_look = now + LOOK_EVERY;
             out.effects.extend(self.queue.without_files().map(Effect::Look));
         }
+        self.predict_opened(now, out);
         if !self.is_predicting && self.has_live() && now >= self.next_outlook {
             self.predict(None, out);
         }

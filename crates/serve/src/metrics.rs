@@ -279,6 +279,7 @@ mod tests {
             started: at,
             now: at,
             engine: "local".into(),
+            objective: String::new(),
             policy: "say \"auto\"".into(),
             slots: 4,
             slots_by_user: None,

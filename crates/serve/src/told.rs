@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use slackline::explain::{explain, flow_times};
+use slackline::explain::Explainer;
 use slackline::names::unknown;
 use slackline::report::explain::{Open, OpenPhase, Told, json};
+use slackline::report::number::duration;
 use slackline::report::table::View;
 use slackline::run::logs::{Logs, LogsOf, TaskOf};
-use slackline::run::{Look, look, so_far_together};
+use slackline::run::{Look, SoFar, look, so_far_together};
 use slackline_model::{FlowId, Instance, JobId};
 
 use crate::SECOND;
@@ -19,9 +20,16 @@ use crate::front::Front;
 use crate::run_files::act_as_owner;
 use crate::who::Who;
 
-/// A run with the deadlines that count now: its journal has those that it was opened with.
-fn due_as_now(mut look: Look, shown: &Submission) -> Look {
+/// A run with the deadlines that count now, where its journal has those that it was opened with, and with flows that are released no
+/// sooner than they could start.
+fn as_now(mut look: Look, shown: &Submission) -> Look {
     let started = look.head.started;
+    let first = look.attempts.iter().map(|attempt| attempt.start).min().unwrap_or(u64::MAX);
+    let could_start = shown.began.map_or(0, |at| crate::moment(at).saturating_sub(started)).min(first);
+    for flow in &mut look.head.workload.flows {
+        // Until then it was not slots that it waited for.
+        flow.release = flow.release.max(could_start as f64 / SECOND as f64);
+    }
     for flow in look.head.workload.flows.iter_mut().filter(|flow| flow.repeat.is_none()) {
         if let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow.id) {
             let seconds = |at| crate::moment(at).saturating_sub(started) as f64 / SECOND as f64;
@@ -72,7 +80,8 @@ impl Front {
         let shown = self.shown(who, number)?;
         let flow = only(&shown, flow)?;
         let looks = self.looks(who, &shown)?;
-        let (instance, mut schedule) = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
+        let so_far = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
+        let SoFar { instance, mut schedule, at_work, .. } = so_far;
         let is_over = shown.state.is_over();
         let name = format!("{number}/{flow}");
         let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
@@ -83,20 +92,20 @@ impl Front {
         let seen = shown.flows.iter().find(|one| one.flow == flow);
         // A flow may be over while others of its submission are not.
         let is_flow_over = is_over || seen.is_some_and(|seen| seen.state.is_over());
-        if !is_over {
-            // What is not done may still be.
-            schedule.flows.retain(|row| row.completion.is_some() || is_flow_over && row.flow == id);
-        }
+        // What is not done may still be, and what was cancelled has not failed.
+        let has_failed = seen.is_some_and(|seen| seen.state == FlowState::Failed);
+        schedule.flows.retain(|row| row.completion.is_some() || has_failed && row.flow == id);
         let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
-        let explanation = explain(&instance, &schedule, id, job);
-        let flows = flow_times(&instance, &schedule);
-        let open = (!is_flow_over).then(|| self.open(&instance, id, (&shown, &flow), &looks));
+        let now = self.seconds_of(&looks);
+        let explainer = Explainer::so_far(&instance, &schedule, &at_work, now);
+        let explanation = explainer.explain(id, job);
+        let open = (!is_flow_over).then(|| open(&instance, id, (&shown, &flow), now));
         let told = Told {
             instance: &instance,
             policy: &schedule.policy,
             plan: false,
             explanation: &explanation,
-            flows: &flows,
+            flows: explainer.flow_times(),
             open: open.as_ref(),
             there: None,
         };
@@ -106,7 +115,11 @@ impl Front {
         if !is_over {
             text.push_str(&self.at_work(who)?);
         }
-        if let Some(why) = seen.and_then(why) {
+        if let Some(waited) = waited(&shown) {
+            text.extend(["\n", &waited, "\n"]);
+            document["waited"] = waited.into();
+        }
+        if let Some(why) = seen.and_then(|seen| why(&shown, seen)) {
             text.extend(["why now: ", &why, "\n"]);
             document["why"] = why.into();
         }
@@ -184,42 +197,23 @@ impl Front {
                 && other.ended.is_none_or(|ended| ended >= shown.submitted)
                 && until.is_none_or(|until| other.submitted <= until)
         };
-        let mut looks = vec![(shown.number.to_string(), due_as_now(own, shown))];
+        let mut looks = vec![(shown.number.to_string(), as_now(own, shown))];
         for other in all.iter().filter(was_there).take(BESIDE) {
             // Of submissions of one name the last has the directory.
             if other.number != shown.number
                 && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
-                looks.push((other.number.to_string(), due_as_now(look, other)));
+                looks.push((other.number.to_string(), as_now(look, other)));
             }
         }
         Ok(looks)
     }
 
-    /// How far the phases of a flow are that is not over.
-    fn open(
-        &self,
-        instance: &Instance,
-        id: FlowId,
-        (shown, flow): (&Submission, &str),
-        looks: &[(String, Look)],
-    ) -> Open {
+    /// Now, seconds since the first of these runs began.
+    fn seconds_of(&self, looks: &[(String, Look)]) -> f64 {
         let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
-        let now = self.now().saturating_sub(began) as f64 / SECOND as f64;
-        let mut open = Open { now, is_at_work: true, ..Open::default() };
-        let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow) else { return open };
-        open.why.clone_from(&seen.why);
-        for job in instance.flow(id).jobs() {
-            let of = instance.job(job);
-            let Some(seen) = seen.jobs.iter().find(|seen| seen.job == of.id) else { continue };
-            for (phase, counts) in [(of.map, seen.maps), (of.reduce, seen.reduces)] {
-                let Some(phase) = phase else { continue };
-                let [done, at_work, total] = [counts.done, counts.running, counts.tasks].map(|n| n as usize);
-                open.phases.insert(phase, OpenPhase { done, at_work, total, failed: 0 });
-            }
-        }
-        open
+        self.now().saturating_sub(began) as f64 / SECOND as f64
     }
 
     /// Who has tasks at work now.
@@ -244,6 +238,23 @@ impl Front {
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
         Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
     }
+}
+
+/// How far the phases of a flow are that is not over.
+fn open(instance: &Instance, id: FlowId, (shown, flow): (&Submission, &str), now: f64) -> Open {
+    let mut open = Open { now, is_at_work: true, ..Open::default() };
+    let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow) else { return open };
+    open.why.clone_from(&seen.why);
+    for job in instance.flow(id).jobs() {
+        let of = instance.job(job);
+        let Some(seen) = seen.jobs.iter().find(|seen| seen.job == of.id) else { continue };
+        for (phase, counts) in [(of.map, seen.maps), (of.reduce, seen.reduces)] {
+            let Some(phase) = phase else { continue };
+            let [done, at_work, total] = [counts.done, counts.running, counts.tasks].map(|n| n as usize);
+            open.phases.insert(phase, OpenPhase { done, at_work, total, failed: 0 });
+        }
+    }
+    open
 }
 
 /// Whether something of it could be at work: before its inputs are looked up no tasks are known.
@@ -290,9 +301,26 @@ fn look_as_owner(state: &Path) -> Result<Option<Look>, String> {
     look(state).map_err(|error| error.to_string())
 }
 
+/// How long a submission waited before its flows could start, if that is worth a word.
+fn waited(shown: &Submission) -> Option<String> {
+    let (from, began) = (crate::moment(shown.submitted), shown.began?);
+    let seconds = crate::moment(began).saturating_sub(from) as f64 / SECOND as f64;
+    (seconds >= 1.0).then(|| {
+        format!(
+            "its flows could start at {began}, {} after it was submitted: until then it was held, waited for files, for another of its \
+             name or in the queue, and that is not counted as waiting for slots",
+            duration(seconds)
+        )
+    })
+}
+
 /// Why nothing more of a flow starts, or why it is over and not done.
-fn why(flow: &api::Flow) -> Option<String> {
+fn why(of: &Submission, flow: &api::Flow) -> Option<String> {
     match flow.state {
+        FlowState::Cancelled if of.state == State::Rejected => {
+            let why = of.why.as_deref().unwrap_or("a deadline was not expected to hold");
+            Some(format!("it was rejected: {why}"))
+        }
         FlowState::Cancelled => Some("it was cancelled".to_owned()),
         FlowState::Failed => flow.cause.clone(),
         _ => flow.why.clone(),

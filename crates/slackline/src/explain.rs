@@ -135,13 +135,22 @@ pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Opti
 
 /// When each flow of a schedule started and was done, and its place. O(r + f log f).
 pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, FlowTimes> {
-    Facts::new(instance, schedule).flows
+    Facts::new(instance, schedule, &[], 0.0).flows
 }
 
 /// Explains flows of one schedule: what they have in common is looked up once.
 pub struct Explainer<'a> {
     schedule: &'a Schedule,
     facts: Facts<'a>,
+}
+
+/// A task that is at work: it has held a slot since then, seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TaskNow {
+    /// Its phase.
+    pub phase: PhaseId,
+    /// Since when.
+    pub since: f64,
 }
 
 /// What a phase held of slots in a span of time, of a schedule whose rows were summed up. Times are seconds.
@@ -168,12 +177,22 @@ impl<'a> Explainer<'a> {
 
     /// Looks up what explanations are made of. O(r log r) for r rows.
     pub fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
-        Self { schedule, facts: Facts::new(instance, schedule) }
+        Self::so_far(instance, schedule, &[], 0.0)
+    }
+
+    /// The same of what goes on: a schedule has what has ended, and `at_work` is what holds slots besides, until `now` (seconds).
+    pub fn so_far(instance: &'a Instance, schedule: &'a Schedule, at_work: &[TaskNow], now: f64) -> Self {
+        Self { schedule, facts: Facts::new(instance, schedule, at_work, now) }
     }
 
     /// The workload.
     pub fn instance(&self) -> &'a Instance {
         self.facts.instance
+    }
+
+    /// The policy that made the schedule.
+    pub fn policy(&self) -> &'a str {
+        &self.schedule.policy
     }
 
     /// When each flow started and was done, and its place.
@@ -247,8 +266,9 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn new(instance: &'a Instance, schedule: &Schedule) -> Self {
-        let held = held::of(instance, schedule);
+    fn new(instance: &'a Instance, schedule: &Schedule, at_work: &[TaskNow], now: f64) -> Self {
+        let mut held = held::of(instance, schedule);
+        held.extend(at_work.iter().map(|task| held::until(task, now)));
         let extents = held::extents(instance, &held, &|_| false);
         Self::of_held(instance, schedule, held, extents)
     }

@@ -79,7 +79,7 @@ pub use slackline_local::{
 };
 pub use slackline_model::When;
 pub use state::{
-    FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
+    FlowState, FlowStatus, JobState, SoFar, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
 };
 pub use turns::{Cause, Turn, Turns, WatchedFlow};
 

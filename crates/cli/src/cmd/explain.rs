@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use slackline::explain::{explain, flow_times};
+use jiff::Timestamp;
+use slackline::explain::Explainer;
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
 use slackline::report::explain::{Open, OpenPhase, There, Told, csv, json};
-use slackline::run::{Look, Stage, StateOfRun, TaskId, so_far};
+use slackline::run::{Look, SoFar, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_serve::api::Explanation;
@@ -24,6 +25,7 @@ use crate::args::{OutputArgs, ServerFlags};
 use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::out;
+use crate::service;
 use crate::tables::Tables;
 
 /// What a workload beside its schedule is called; the first is what `run` writes.
@@ -99,7 +101,7 @@ impl OfService<'_> {
         let asked = query(&[("flow", self.flow), ("job", self.job)]);
         let told: Explanation = client.get(&format!("/api/v1/submissions/{}/explain{asked}", self.number))?;
         let text = match args.output.form() {
-            Form::Table => told.text,
+            Form::Table => service::localised(&told.text, Timestamp::now()),
             Form::Json => format!("{:#}\n", told.document),
             Form::Csv => bail!("--format: found csv, expected a table or json of a submission"),
         };
@@ -153,7 +155,7 @@ pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyho
 /// The schedule so far of a run, whether it goes on, was stopped or has ended.
 fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> anyhow::Result<Answer> {
     let look = look_at(state, states)?;
-    let (instance, mut schedule) = so_far(&look)?;
+    let SoFar { instance, mut schedule, at_work, .. } = so_far(&look)?;
     let seen = StateOfRun::of(&look, None, slackline_local::clock::unix_micros());
     let is_over = matches!(seen.stage, Stage::Done | Stage::Failed);
     if !is_over {
@@ -162,8 +164,8 @@ fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> any
     }
     let open = (!is_over).then(|| open(&instance, &seen));
     let there = look.profile().is_some().then(|| there(&instance, &look));
-    let (instance, schedule, open, there) = (&instance, &schedule, open.as_ref(), there.as_ref());
-    tell(args, asked, &Shown { instance, schedule, plan: false, open, there })
+    let explainer = Explainer::so_far(&instance, &schedule, &at_work, seen.now);
+    tell(args, asked, &Shown { explainer, plan: false, open: open.as_ref(), there: there.as_ref() })
 }
 
 /// What a cluster did of a run.
@@ -216,33 +218,34 @@ fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) 
         out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
     }
     let plan = is_plan(&schedule, &document.meta);
-    tell(args, asked, &Shown { instance, schedule: &schedule, plan, open: None, there: None })
+    tell(
+        args,
+        asked,
+        &Shown { explainer: Explainer::new(instance, &schedule), plan, open: None, there: None },
+    )
 }
 
 /// What is explained.
-#[derive(Clone, Copy)]
 struct Shown<'a> {
-    instance: &'a Instance,
-    schedule: &'a Schedule,
+    explainer: Explainer<'a>,
     plan: bool,
     open: Option<&'a Open>,
     there: Option<&'a There>,
 }
 
 fn tell(args: &Explain, asked: &Asked<'_>, shown: &Shown<'_>) -> anyhow::Result<Answer> {
-    let Shown { instance, schedule, plan, open, there } = *shown;
+    let Shown { explainer, plan, open, there } = shown;
+    let instance = explainer.instance();
     let flow = flow_named(instance, asked.flow)?;
     let job = asked.job.map(|name| job_named(instance, flow, name)).transpose()?;
-    let explanation = explain(instance, schedule, flow, job);
-    let flows = flow_times(instance, schedule);
     let told = Told {
         instance,
-        policy: &schedule.policy,
-        plan,
-        explanation: &explanation,
-        flows: &flows,
-        open,
-        there,
+        policy: explainer.policy(),
+        plan: *plan,
+        explanation: &explainer.explain(flow, job),
+        flows: explainer.flow_times(),
+        open: *open,
+        there: *there,
     };
     let text = match args.output.form() {
         Form::Table => told.text(&out::view(args.output.file())),

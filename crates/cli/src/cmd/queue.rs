@@ -31,7 +31,7 @@ pub(crate) struct Queue {
     #[arg(long)]
     all: bool,
     /// Only those in these states: queued, opening, live, done, failed, cancelled, rejected
-    #[arg(long = "in", value_name = "STATE", value_delimiter = ',', conflicts_with = "all", value_parser = Listed::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
+    #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = Listed::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
     states: Vec<State>,
     /// Only those of this user
     #[arg(long, value_name = "USER")]
@@ -58,10 +58,10 @@ const PAGE: usize = 1_000;
 pub(crate) fn run(args: &Queue, defaults: &Defaults) -> anyhow::Result<Answer> {
     let mut client = args.server.client(defaults.state())?;
     let open = [State::Queued, State::Opening, State::Live];
-    let states: &[State] = match (args.all, args.states.as_slice()) {
-        (true, _) => &State::ALL,
-        (false, []) => &open,
-        (false, states) => states,
+    let states: &[State] = match (args.states.as_slice(), args.all) {
+        ([], true) => &State::ALL,
+        ([], false) => &open,
+        (states, _) => states,
     };
     let asked = Listing { states, user: args.user.as_deref(), name: args.name.as_deref(), limit: args.limit };
     let (submissions, has_more) = asked.get(&mut client)?;
@@ -141,15 +141,15 @@ fn due((one, flow): &Row<'_>) -> Option<Timestamp> {
 fn word((one, flow): &Row<'_>, now: Timestamp) -> String {
     match flow {
         // Its flows are cancelled; that is not the whole of it.
-        Some(_) if one.state == State::Rejected => service::status(one),
+        Some(_) if one.state == State::Rejected => service::status(one, now),
         Some(flow) => match &flow.why {
-            Some(why) => format!("{}: {why}", service::verdict(flow, now)),
+            Some(why) => format!("{}: {}", service::verdict(flow, now), service::localised(why, now)),
             None => service::verdict(flow, now).to_owned(),
         },
         None if one.state.has_not_begun() && one.deadline.is_some_and(|at| at < now) => {
-            format!("late already, {}", service::status(one))
+            format!("late already, {}", service::status(one, now))
         }
-        None => service::status(one),
+        None => service::status(one, now),
     }
 }
 
@@ -350,14 +350,14 @@ fn whole(one: &Submission, view: &View) -> String {
         one.number,
         one.name,
         one.user,
-        service::status(one)
+        service::status(one, now)
     );
     let mut text = fitted(&headline, view.width);
     if let Some(occurrence) = &one.occurrence {
         let _ = writeln!(text, "of {} at {}", occurrence.recurrence, service::clock(occurrence.at, now));
     }
     if let Some(unpredicted) = &one.unpredicted {
-        text.push_str(&fitted(&format!("{unpredicted}\n"), view.width));
+        text.push_str(&fitted(&format!("{}\n", service::localised(unpredicted, now)), view.width));
     }
     if one.flows.is_empty() {
         return text;
@@ -375,7 +375,8 @@ fn whole(one: &Submission, view: &View) -> String {
     }
     if let Some(prediction) = one.prediction.as_ref().filter(|_| !one.state.is_over()) {
         let made = service::clock(prediction.made, now);
-        let _ = write!(text, "\npredicted at {made}:\n{}", predicted(prediction, now));
+        let held = if one.held { ", if it is let go then" } else { "" };
+        let _ = write!(text, "\npredicted at {made}{held}:\n{}", predicted(prediction, now));
     }
     text
 }

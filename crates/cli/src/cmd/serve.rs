@@ -67,7 +67,9 @@ pub(crate) struct Serve {
     predict_with: Option<PolicySpec>,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
-    /// What a flow costs, instead of what its document says
+    /// What a flow costs, whatever its document says [default: response]
+    ///
+    /// With tardiness the policy goes by deadlines, and by how late flows are; with response by how long they take, deadlines or not.
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
     /// Whether the sum or the maximum of the costs is to be small

@@ -445,7 +445,7 @@ impl Submit {
 fn ended(over: &Submission, now: Timestamp) -> String {
     // Where a flow says why, it is not said twice.
     let is_told = over.flows.iter().any(|flow| flow.cause.is_some());
-    let status = if is_told { over.state.name().to_owned() } else { service::status(over) };
+    let status = if is_told { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
     let mut text = format!("{} is over: {status}\n", over.number);
     // What was rejected has not begun: there is no more to say of its flows.
     for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
@@ -476,7 +476,7 @@ pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
             _ => String::new(),
         };
         let chance =
-            flow.chance.map_or_else(String::new, |chance| format!(", with a chance of {chance:.0} %"));
+            flow.chance.map_or_else(String::new, |chance| format!(", in {chance:.0} % of courses it does"));
         let _ = writeln!(text, "{}: done at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
     }
     for late in &prediction.makes_late {

@@ -103,5 +103,6 @@ fn listen(client: &mut Client, events: &Events) {
 fn told(event: &Event) -> shown::Event {
     let flow = event.number.zip(event.flow.as_ref()).map(|(number, flow)| format!("{number}/{flow}"));
     let number = event.number.map_or_else(String::new, |number| format!("{number}: "));
-    shown::Event { flow, text: format!("{}  {number}{}", service::clock(event.at, event.at), event.message) }
+    let message = service::localised(&event.message, event.at);
+    shown::Event { flow, text: format!("{}  {number}{message}", service::clock(event.at, event.at)) }
 }

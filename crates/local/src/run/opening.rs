@@ -475,7 +475,8 @@ fn foreign(
             )
         } else {
             format!(
-                "output {output}: found {name}, which no run of this state directory has made: move it away, or name another output"
+                "output {output}: found {name}, which no run of this state directory has made: move it away, name another output, or run it \
+                 where that was made (run --state, submit --name)"
             )
         };
         found.push(Obstacle { job, problem });

@@ -528,6 +528,13 @@ impl Desk {
             self.set_held(number, flow, held);
         }
         self.sort_in(number);
+        if let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut())
+            && !held
+        {
+            live.could_start = if live.is_held_since_it_is_open() { now } else { live.could_start };
+            // Nothing was expected of it while it was held.
+            self.next_outlook = now;
+        }
         self.stand_all(number, out);
         let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
         self.event(out, now, told);
@@ -644,6 +651,8 @@ impl Desk {
             if let Some(deadline) = deadline.filter(|&deadline| here.deadline != Some(deadline)) {
                 self.deadlines.retain(|(_, of, flow)| (*of, flow) != (number, &here.flow));
                 (here.deadline, here.is_likely_late) = (Some(deadline), false);
+                // That was of the deadline before.
+                here.expected.iter_mut().for_each(|expected| expected.chance = None);
                 self.deadlines.insert((deadline, number, here.flow.clone()));
             }
         }

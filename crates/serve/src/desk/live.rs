@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use slackline::report::number::duration;
 use slackline::resident::Standing;
 
 use super::{Desk, Effect, Entry, OUTLOOK_EVERY, Out, RETRY_FIRST, RETRY_LONGEST, Told};
@@ -220,6 +221,8 @@ impl Meaning {
 pub(super) struct Live {
     /// When its run began.
     pub(super) started: Moment,
+    /// Since when its flows could start: it was open, and nobody held it.
+    pub(super) could_start: Moment,
     pub(super) flows: Vec<Here>,
     /// By the number of a job: its flow, and its place there.
     jobs: BTreeMap<u32, (usize, usize)>,
@@ -303,6 +306,7 @@ impl Here {
         match (self.completion, self.expected) {
             (Some(at), _) => Some(at > deadline),
             _ if now > deadline && !self.state.is_over() => Some(true),
+            _ if self.state == FlowState::Held => None,
             (None, Some(expected)) if !self.state.is_over() => Some(expected.completion > deadline),
             _ => None,
         }
@@ -310,6 +314,11 @@ impl Here {
 }
 
 impl Live {
+    /// Whether nothing of it could start so far.
+    pub(super) fn is_held_since_it_is_open(&self) -> bool {
+        self.flows.iter().all(|here| here.state == FlowState::Held && !here.has_begun)
+    }
+
     /// How many of its tasks wait.
     pub(super) fn waiting(&self) -> u64 {
         let open = self.flows.iter().filter(|flow| !flow.state.is_over());
@@ -402,6 +411,9 @@ impl Entry {
 impl Desk {
     /// Takes in what comes back.
     pub fn hear(&mut self, now: Moment, heard: Heard, out: &mut Out) {
+        if let Heard::Opened(Opened { number, .. }) | Heard::NotOpened { number, .. } = &heard {
+            self.queue.opened(*number);
+        }
         match heard {
             Heard::Opened(opened) => self.opened(now, opened, out),
             Heard::NotOpened { number, problem, is_final } => {
@@ -415,6 +427,7 @@ impl Desk {
             Heard::Machines(machines) => self.machines = machines,
             Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
         }
+        self.predict_opened(now, out);
         self.begin_next(now, out);
     }
 
@@ -453,7 +466,8 @@ impl Desk {
             .enumerate()
             .flat_map(|(f, flow)| flow.jobs.iter().enumerate().map(move |(j, job)| (job.index, (f, j))));
         let jobs = jobs.collect();
-        let mut live = Live { started, flows: flows.into_iter().map(Here::of).collect(), jobs };
+        let mut live =
+            Live { started, could_start: now, flows: flows.into_iter().map(Here::of).collect(), jobs };
         let mut standings = BTreeMap::new();
         for flow in &mut live.flows {
             let changed = entry.changed(&flow.flow);
@@ -495,7 +509,8 @@ impl Desk {
             self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
         }
         if has_open {
-            self.want_prediction(number, out);
+            self.wanting.push_back(number);
+            self.opening_until.get_or_insert(now + OPENING_MOST);
         }
     }
 
@@ -802,7 +817,17 @@ impl Desk {
     }
 
     /// Another look ahead, if somebody waits for one.
+    /// Predicts those that have just been opened, once nothing is being opened any more, or after a while: of what begins together, the
+    /// first would be promised the slots of the others.
+    pub(super) fn predict_opened(&mut self, now: Moment, out: &mut Out) {
+        let is_due = self.opening_until.is_some_and(|until| !self.queue.is_opening() || now >= until);
+        if is_due && !self.is_predicting {
+            self.next_prediction(out);
+        }
+    }
+
     fn next_prediction(&mut self, out: &mut Out) {
+        self.opening_until = None;
         let Self { wanting, entries, .. } = self;
         let is_wanting = |number: &u64| {
             entries.get(number).is_some_and(|entry| entry.live.is_some() && entry.prediction.is_none())
@@ -833,9 +858,9 @@ impl Desk {
         let is_late = expected.completion > deadline && !is_on_trial;
         let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
         if is_late && !was_late {
-            let by = (expected.completion - deadline) as f64 / 1e6;
+            let by = duration((expected.completion - deadline) as f64 / 1e6);
             let mut message = format!(
-                "{flow} is not expected to be done by its deadline {}, but {by:.0} s later",
+                "{flow} is not expected to be done by its deadline {}, but {by} later",
                 timestamp(deadline)
             );
             if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
@@ -969,6 +994,9 @@ impl Desk {
         out.effects.push(Effect::Cancel { number, flow: flow.to_owned() });
     }
 }
+
+/// So long it is waited at most for what begins together, before the first of it is predicted.
+const OPENING_MOST: u64 = SECOND;
 
 /// Why a submission was not begun that is not to run late.
 const REJECTED: &str = "a deadline is not expected to hold";

@@ -119,6 +119,7 @@ mod tests {
             flows: vec![flow],
             deadline: None,
             occurrence: None,
+            began: None,
             ended: None,
             prediction: None,
             unpredicted: None,

@@ -30,6 +30,8 @@ pub(super) struct Queue {
     /// How many of each user are being opened or live.
     begun: BTreeMap<String, usize>,
     n_begun: usize,
+    /// Those that are being opened.
+    opening: BTreeSet<u64>,
 }
 
 impl Queue {
@@ -46,6 +48,16 @@ impl Queue {
     /// How many are being opened or live.
     pub(super) fn live(&self) -> usize {
         self.n_begun
+    }
+
+    /// Whether one is being opened.
+    pub(super) fn is_opening(&self) -> bool {
+        !self.opening.is_empty()
+    }
+
+    /// One is open, or could not be opened.
+    pub(super) fn opened(&mut self, number: u64) {
+        self.opening.remove(&number);
     }
 
     /// How many of a user are being opened or live.
@@ -203,6 +215,7 @@ impl Desk {
             (entry.state, entry.why) = (State::Opening, None);
             let Queue { begun, n_begun, .. } = &mut self.queue;
             Queue::count(begun, n_begun, &entry.wanted.user, true);
+            self.queue.opening.insert(number);
             out.effects.push(Effect::Open(number));
         }
     }

@@ -57,6 +57,9 @@ impl Again {
             *value =
                 self.times.filled(value, at).map_err(|problem| format!("parameter {name}: {problem}"))?;
         }
+        for pattern in &mut submit.when {
+            *pattern = self.times.filled(pattern, at).map_err(|problem| format!("when: {problem}"))?;
+        }
         let Recurring { name, user, run_as, .. } = &self.recurring;
         Ok(Wanted {
             run_as: *run_as,

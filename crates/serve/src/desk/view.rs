@@ -6,14 +6,16 @@ use super::asked::{Refusal, RefusalKind};
 use super::live::{Here, Live};
 use super::over::listed;
 use super::{Desk, Entry};
-use crate::api::{self, State};
+use crate::api::{self, FlowState, State};
 use crate::unopened::Unopened;
 use crate::{Moment, timestamp};
 
 impl Here {
     fn shown(&self, now: Moment, with_jobs: bool) -> api::Flow {
         let counts = self.counts();
-        let expected = self.expected.filter(|_| !self.state.is_over());
+        // What was expected of one that is held came before that, or is for when it is let go.
+        let is_expected = !self.state.is_over() && self.state != FlowState::Held;
+        let expected = self.expected.filter(|_| is_expected);
         api::Flow {
             flow: self.flow.clone(),
             state: self.state,
@@ -58,6 +60,7 @@ impl Desk {
                 .recurrence
                 .clone()
                 .map(|recurrence| api::Occurrence { recurrence, at: timestamp(wanted.since) }),
+            began: live.as_ref().map(|live| timestamp(live.could_start)),
             ended: None,
             prediction: prediction.clone().filter(|_| is_whole),
             unpredicted: None,
@@ -138,6 +141,7 @@ impl Desk {
             now: timestamp(now),
             engine: self.facts.engine.clone(),
             policy: self.facts.policy.clone(),
+            objective: self.facts.objective.clone(),
             slots_by_user: self.facts.limits.slots_by_user.map(u64::from),
             slots: self.machines.iter().filter(|machine| machine.up).map(|machine| machine.slots).sum(),
             machines: self.machines.clone(),

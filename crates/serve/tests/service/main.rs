@@ -150,7 +150,7 @@ fn over(service: &Service, number: u64) -> Submission {
 fn judged(dir: &Path, name: &str) {
     let state = dir.join("state/flows").join(name);
     let look = slackline::run::look(&state).unwrap().unwrap();
-    let (instance, schedule) = slackline::run::so_far(&look).unwrap();
+    let slackline::run::SoFar { instance, schedule, .. } = slackline::run::so_far(&look).unwrap();
     slackline::judge::check(&instance, &schedule).unwrap_or_else(|violation| panic!("{violation}"));
     assert!(state.join("schedule.json").exists());
 }

@@ -5,6 +5,8 @@ use slackline_model::instance::Amount;
 use slackline_model::schedule::{Outcome, Schedule};
 use slackline_model::{Instance, PhaseId};
 
+use super::TaskNow;
+
 /// How much of a phase's work may be missing because times were rounded.
 const WORK_TOLERANCE: f64 = 1e-6;
 
@@ -46,6 +48,12 @@ pub(super) fn of(instance: &Instance, schedule: &Schedule) -> Vec<Held> {
     } else {
         tasks.filter(sound).collect()
     }
+}
+
+/// What a task has held until now. It counts as killed: not done, and there to be started if it does not go on.
+pub(super) fn until(task: &TaskNow, now: f64) -> Held {
+    let (phase, start) = (task.phase, task.since.min(now));
+    Held { phase, start, end: now, slots: 1, outcome: Some(Outcome::Killed) }
 }
 
 /// Rows in the order of documents, and where to look for those of a phase and of a span of time.

@@ -103,6 +103,22 @@ fn a_flow_behind_another_is_late_because_of_it() {
 }
 
 #[test]
+fn tasks_at_work_hold_slots_until_now() {
+    let instance = instance(TWO, "2");
+    let schedule = ran(&instance, &[("b/b/map", 0, 1, 1, 10, 20, 0, Outcome::Done)]);
+    let [a, b] = ["a", "b"].map(|name| flow(&instance, name));
+    let now = |phase_of: &str, since| TaskNow { phase: phase(&instance, phase_of), since };
+    let at_work = [now("a/a/map", 0.0), now("b/b/map", 22.0)];
+    let explainer = Explainer::so_far(&instance, &schedule, &at_work, 26.0);
+    let found = explainer.explain(b, None);
+    assert_eq!((found.until, found.completed, found.losses.len()), (26.0, None, 0));
+    assert_eq!(found.waits, waits(12.0, 10.0, 0.0, 4.0, 17.0));
+    let [other] = found.blocked.others[..] else { panic!("{:?}", found.blocked) };
+    assert_eq!((instance.job(other.job).flow, other.slot_seconds), (a, 22.0));
+    assert_eq!((found.blocked.own, found.blocked.idle), (10.0, 12.0));
+}
+
+#[test]
 fn a_plan_is_explained_from_its_allocations() {
     let instance = instance(TWO, "4");
     let mut schedule = schedule();

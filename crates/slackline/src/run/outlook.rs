@@ -29,6 +29,9 @@ pub use ahead::{Ahead, Checked, Completions, Kept};
 pub(super) use rations::Rations;
 pub(super) use seats::{AtWork, Seat, Seats};
 
+/// What comes before the name of a flow that is held, of which only what is at work is looked at.
+const HELD: &str = "held:";
+
 /// What is believed of the flows of several runs.
 pub struct Outlook {
     policy: PolicySpec,
@@ -166,8 +169,8 @@ impl Outlook {
         self.runs.remove(&number);
     }
 
-    /// What is left, as it is believed. Flows that are held are left out, whose tasks at work are short beside what waits; where
-    /// `freed` names one it is not.
+    /// What is left, as it is believed. Of flows that are held it is what they have at work, of which nothing is said; those of the
+    /// run that `freed` names are not held.
     pub fn ahead(&self, now: Time, freed: Option<u64>) -> Ahead {
         self.made(now, freed, |run, own| run.forecast.believed(own))
     }
@@ -197,17 +200,22 @@ impl Outlook {
         for (number, run) in &self.runs {
             let own = run.own(now);
             let left = run.forecast.ahead(&durations(run, own), own);
-            let mut seats = run.forecast.seats();
+            let mut all_seats = run.forecast.seats();
             for mut flow in left.flows {
                 let standing = run.standings.get(&flow.id).copied().unwrap_or_default();
-                if standing.held && freed != Some(*number) {
-                    continue;
-                }
                 standing.applied(&mut flow);
-                let seated = seats.remove(&flow.id);
-                flow.id = format!("{number}/{}", flow.id);
+                let mut seats = all_seats.remove(&flow.id).unwrap_or_default();
+                let mut id = format!("{number}/{}", flow.id);
+                if standing.held && freed != Some(*number) {
+                    if seats.is_empty() {
+                        continue;
+                    }
+                    flow = seats::alone(flow, &mut seats);
+                    id.insert_str(0, HELD);
+                }
+                flow.id = id;
                 quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
-                at_work.extend(seated.map(|seated| (flow.id.clone(), seated)));
+                at_work.insert(flow.id.clone(), seats);
                 draft.flows.push(flow.later(run.later));
             }
         }

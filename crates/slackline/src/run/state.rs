@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::{Attempt, JobThere, KeptJob, Places, TaskId, clock};
+use slackline_local::{AtWork, Attempt, JobThere, KeptJob, Places, TaskId, clock};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 
@@ -15,6 +15,7 @@ use super::machines::{MachineState, machines};
 use super::policy::Setting;
 use super::sink::slots;
 use super::{Forecast, Progress, RunError};
+use crate::explain::TaskNow;
 use crate::policy_spec::PolicySpec;
 use crate::words::doing;
 
@@ -356,28 +357,58 @@ fn flow_states(
     flows
 }
 
-/// The schedule of a run so far, of what is recorded of its attempts, and the workload with what its tasks took. Flows
-/// that are not done count as failed in it, as in every schedule.
+/// What became of runs so far.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SoFar {
+    /// The workload, with what its tasks took.
+    pub instance: Instance,
+    /// What is recorded of its attempts. Flows that are not done count as failed in it, as in every schedule.
+    pub schedule: Schedule,
+    /// What is at work besides, as far as that can be seen.
+    pub at_work: Vec<TaskNow>,
+}
+
+impl SoFar {
+    fn new(
+        draft: &Draft,
+        attempts: &[Attempt],
+        at_work: &[AtWork],
+        first: Option<&Look>,
+    ) -> Result<Self, RunError> {
+        let instance = Instance::new(draft)?;
+        let policy = first.and_then(Look::policy).unwrap_or("run");
+        let schedule =
+            run_schedule::schedule(&instance, attempts, policy, first.map_or(1.0, Look::slowstart));
+        let now = |task: &AtWork| {
+            Some(TaskNow {
+                phase: run_schedule::phase_of(&instance, task.id)?,
+                since: Time(task.since).seconds(),
+            })
+        };
+        let at_work = at_work.iter().filter_map(now).collect();
+        Ok(Self { instance, schedule, at_work })
+    }
+}
+
+/// A run so far.
 ///
 /// # Errors
 /// A workload that is none.
-pub fn so_far(look: &Look) -> Result<(Instance, Schedule), RunError> {
-    let attempts: &[Attempt] = &look.attempts;
-    let instance = Instance::new(&run_schedule::measured(&look.head.workload, attempts))?;
-    let policy = look.policy().unwrap_or("run");
-    let schedule = run_schedule::schedule(&instance, attempts, policy, look.slowstart());
-    Ok((instance, schedule))
+pub fn so_far(look: &Look) -> Result<SoFar, RunError> {
+    let measured = run_schedule::measured(&look.head.workload, &look.attempts);
+    SoFar::new(&measured, &look.attempts, &look.at_work, Some(look))
 }
 
-/// The schedule so far of several runs that share machines, each with the name that its flows get before their own: `NAME/FLOW`. Times
+/// Several runs so far that share machines, each with the name that its flows get before their own: `NAME/FLOW`. Times
 /// count from when the first of them began.
 ///
 /// # Errors
 /// A workload that is none.
-pub fn so_far_together(looks: &[(String, Look)]) -> Result<(Instance, Schedule), RunError> {
+pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
     let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
     let mut all = Draft { start: Some(clock::local(began)), ..Draft::default() };
-    let (mut attempts, mut jobs): (Vec<Attempt>, u32) = (Vec::new(), 0);
+    let (mut attempts, mut at_work, mut jobs): (Vec<Attempt>, Vec<AtWork>, u32) = (Vec::new(), Vec::new(), 0);
     for (name, look) in looks {
         let later = look.head.started - began;
         let measured = run_schedule::measured(&look.head.workload, &look.attempts);
@@ -396,15 +427,16 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<(Instance, Schedule),
             }
             attempt
         }));
+        at_work.extend(look.at_work.iter().map(|task| {
+            let mut task = *task;
+            task.id.job += jobs;
+            task.since += later;
+            task
+        }));
         jobs += look.jobs.len() as u32;
     }
     attempts.sort_by_key(|attempt| (attempt.start, attempt.id));
-    let instance = Instance::new(&all)?;
-    let first = looks.first().map(|(_, look)| look);
-    let policy = first.and_then(Look::policy).unwrap_or("run");
-    let slowstart = first.map_or(1.0, Look::slowstart);
-    let schedule = run_schedule::schedule(&instance, &attempts, policy, slowstart);
-    Ok((instance, schedule))
+    SoFar::new(&all, &attempts, &at_work, looks.first().map(|(_, look)| look))
 }
 
 /// Looks at the run of a state directory; `None` if none was begun there.

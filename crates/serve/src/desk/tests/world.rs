@@ -80,7 +80,13 @@ pub(super) struct World {
 }
 
 fn facts(limits: &Limits) -> Facts {
-    Facts { engine: "play".into(), policy: "fifo".into(), zone: TimeZone::UTC, limits: limits.clone() }
+    Facts {
+        engine: "play".into(),
+        policy: "fifo".into(),
+        objective: "sum of response".into(),
+        zone: TimeZone::UTC,
+        limits: limits.clone(),
+    }
 }
 
 impl World {

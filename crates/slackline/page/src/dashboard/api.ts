@@ -11,7 +11,7 @@ export interface Calibration { flows: number; inside: number; error: number; bia
 export interface Machine { machine: string; slots: number; up: boolean }
 
 export interface Service {
-  version: string; began: string; started: string; now: string; engine: string; policy: string;
+  version: string; began: string; started: string; now: string; engine: string; policy: string; objective?: string;
   slots: number; slots_by_user?: number; machines: Machine[]; running: number; waiting: number; submissions: Partial<Record<SubmissionState, number>>;
   draining: boolean; calibration: Calibration; trouble?: string;
 }

@@ -22,8 +22,8 @@ export class Headline {
   draw(rows: Row[]): void {
     const { service } = this.store;
     if (!service) return;
-    const { version, engine, policy, started } = service;
-    this.about.textContent = `version ${version} · ${engine} · policy ${policy} · started ${clock(millis(started), this.store.now)}`;
+    const { version, engine, policy, objective, started } = service;
+    this.about.textContent = `version ${version} · ${engine} · policy ${policy}${objective ? ` for a small ${objective}` : ""} · started ${clock(millis(started), this.store.now)}`;
     this.trouble.hidden = !service.trouble;
     write(this.trouble, service.trouble ? `Something is wrong with the service: ${service.trouble}` : "");
     this.draining.hidden = !service.draining;

@@ -8,6 +8,11 @@ import { away, clock, millis } from "./time";
 
 const OVERLAPS: Record<string, string> = { wait: "the next waits", skip: "the next is left out", replace: "the next replaces it" };
 
+/** How far away that is, to the minute: it is not drawn more often. */
+function soon(left: number): string {
+  return left < 90_000 ? "within 2 min" : away(Math.round(left / 60_000) * 60_000, 0);
+}
+
 export class Recurrences {
   readonly element = h("div", {});
   private drawn = "";
@@ -35,7 +40,7 @@ export class Recurrences {
     const { now, me } = this.store, { name, user, schedule, overlap, paused, last, next } = one;
     const time = (at?: string) => at ? clock(millis(at), now) : "–";
     return h("tr", {}, h("th", { scope: "row", title: name }, name), ...[user, `${schedule.cron}${schedule.zone ? ` ${schedule.zone}` : ""}`, OVERLAPS[overlap] ?? overlap, time(last),
-      paused ? "paused" : next ? `${time(next)}, ${away(Math.ceil(millis(next) / 60_000) * 60_000, Math.floor(now / 60_000) * 60_000)}` : "–",
+      paused ? "paused" : next ? `${time(next)}, ${soon(millis(next) - now)}` : "–",
     ].map((text) => h("td", { class: "words" }, text)),
     may ? h("td", {}, mayChange(me, user) ? h("span", { class: "buttons" },
       h("button", { type: "button", "data-key": `pause ${name}`, "aria-label": `${paused ? "Go on with" : "Pause"} ${name}`, click: () => this.pause(one) }, paused ? "Go on" : "Pause"),

@@ -46,6 +46,8 @@ export function verdict(flow: Flow, now: number): Verdict {
     return early >= 0 ? { fate: "met", words: `in time, ${seconds(early)} early` } : { fate: "late", words: `late by ${seconds(-early)}` };
   }
   if (due < now) return { fate: "late", words: `late by ${seconds(now - due)} so far` };
+  // Whatever was expected of it before it was held.
+  if (flow.state === "held") return { fate: "unknown", words: "held, not predicted" };
   if (!flow.predicted) return { fate: flow.late ? "likely" : "unknown", words: flow.late ? "likely late" : "not predicted yet" };
   if (now - millis(flow.predicted) > GRACE && !flow.late) return { fate: "unknown", words: "was expected before now" };
   // What is not done yet is not done before now, whatever was expected.

@@ -19,6 +19,9 @@ pub(in crate::run) const COURSES: u64 = 12;
 const AS_BEFORE: [f64; 5] = [0.8, 0.9, 1.0, 1.1, 1.25];
 const AS_GUESSED: [f64; 5] = [0.5, 0.75, 1.0, 1.5, 2.0];
 
+/// As many phases say by how much others are off; the assumption counts beside fewer.
+const RATIOS_MIN: usize = 5;
+
 /// Phases are off by as much if they differ by less than this part: what is left of rounding.
 const SAME: f64 = 1e-9;
 
@@ -28,7 +31,7 @@ pub(super) const COURSE_TASKS_MAX: usize = 20_000;
 impl Forecast {
     /// The same in other courses that the run may take: between which times eight of ten of them end each flow. What tasks
     /// are going to take is drawn from what those of their phase took, and, where none is done, off what is believed by as
-    /// much as a phase was that has finished tasks. Nothing is said where so many tasks are left that it would take long. What is
+    /// much as a phase was that has finished tasks, or as phases are of which nothing is known. Nothing is said where so many tasks are left that it would take long. What is
     /// drawn does not change from look to look.
     pub(in crate::run) fn spread(&self, now: Time) -> BTreeMap<String, [f64; 2]> {
         let mut courses: BTreeMap<String, Vec<f64>> = BTreeMap::new();
@@ -40,7 +43,7 @@ impl Forecast {
         }
         let seats = self.seats();
         for k in 0..COURSES {
-            let draft = self.ahead(&self.drawn(now, k), now);
+            let draft = self.ahead(&self.drawn_off(now, k, &|_| &AS_GUESSED), now);
             let Some(ends) = completions(&draft, &seats, &self.policy, &self.setting, now) else { break };
             for (flow, at) in ends {
                 courses.entry(flow).or_default().push(at);
@@ -49,13 +52,8 @@ impl Forecast {
         courses.into_iter().map(|(flow, mut ends)| (flow, likely(&mut ends))).collect()
     }
 
-    /// A course that the run may take: the workload with durations that are drawn.
-    pub(in crate::run) fn drawn(&self, now: Time, k: u64) -> Draft {
-        self.drawn_off(now, k, &|_| &[])
-    }
-
-    /// The same where something is known of each phase: what is believed of one is off by as much as it usually is, where the run
-    /// itself does not show by how much.
+    /// A course that the run may take: the workload with durations that are drawn. What is believed of a phase is off by as much as
+    /// it usually is, where the run itself does not show by how much.
     pub(in crate::run) fn drawn_among_others(&self, now: Time, k: u64, known: &BTreeSet<PhaseName>) -> Draft {
         self.drawn_off(now, k, &|name| if known.contains(name) { &AS_BEFORE } else { &AS_GUESSED })
     }
@@ -74,11 +72,12 @@ impl Forecast {
                 let usual = usual(&PhaseName { flow, job: job.id.clone(), kind });
                 let seen = self.each.get(&(index, kind)).map_or(&[][..], Vec::as_slice);
                 // One task that is done says how long the others take, and not by how much they differ.
-                let (each, usual) = match seen {
-                    [_] if !usual.is_empty() => (&[][..], &AS_BEFORE[..]),
-                    _ => (seen, usual),
+                let (each, usual) = if seen.len() == 1 { (&[][..], &AS_BEFORE[..]) } else { (seen, usual) };
+                let off = match ratios.len() {
+                    RATIOS_MIN.. if differ => one_of(&mut rng, &ratios),
+                    _ if differ => one_of(&mut rng, &[&ratios, usual].concat()),
+                    _ => one_of(&mut rng, usual),
                 };
-                let off = one_of(&mut rng, if differ || usual.is_empty() { &ratios } else { usual });
                 let off = off.unwrap_or(1.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
                     // What is believed of a task at work is what is left of it.

@@ -9,9 +9,9 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, FlowId, Instance, Time};
 use slackline_policy::Policy;
 
-use super::course;
 use super::rations::Rations;
 use super::seats::{AtWork, Seats};
+use super::{HELD, course};
 use crate::policy_spec::PolicySpec;
 
 /// When flows are going to be done, by name.
@@ -148,6 +148,7 @@ impl Ahead {
         let named = |(flow, end): (FlowId, Option<Time>)| {
             Some((instance.flow(flow).id.clone(), end?.max(self.now).seconds()))
         };
+        let named = |end| named(end).filter(|(name, _)| !name.starts_with(HELD));
         Ok(ends.into_iter_enumerated().filter_map(named).collect())
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use slackline_model::draft::{FlowDraft, PerPhase, PhaseDraft, TasksDraft};
 use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, SlotKind, Time};
 use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, MasterOrder, Order, Report, Running, Start};
@@ -18,6 +19,25 @@ pub(in crate::run) struct Seat {
 
 /// By flow: its tasks at work.
 pub(in crate::run) type AtWork = BTreeMap<String, Vec<Seat>>;
+
+/// What a flow that is held has at work, which holds its slots until it ends, as a flow of its own; the tasks have their places in that.
+/// O(tasks at work · jobs).
+pub(super) fn alone(mut flow: FlowDraft, seats: &mut [Seat]) -> FlowDraft {
+    for job in &mut flow.jobs {
+        (job.after, job.min_slots) = (Vec::new(), PerPhase::default());
+        for (phase, kind) in [&mut job.map, &mut job.reduce].into_iter().zip(PhaseKind::ALL) {
+            let Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) = phase else { continue };
+            let mut at_work = Vec::new();
+            for seat in seats.iter_mut().filter(|seat| seat.job == job.id && seat.phase == kind) {
+                at_work.extend(each.get(seat.task as usize));
+                seat.task = at_work.len() as u32 - 1;
+            }
+            *phase = (!at_work.is_empty()).then(|| TasksDraft::Each(at_work).into());
+        }
+    }
+    flow.jobs.retain(|job| job.map.is_some() || job.reduce.is_some());
+    FlowDraft { deadline: None, ..flow }
+}
 
 /// The tasks at work of an instance.
 #[derive(Clone, Debug, Default)]

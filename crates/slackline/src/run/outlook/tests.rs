@@ -88,6 +88,26 @@ fn what_is_at_work_keeps_its_slots_whatever_would_come_first() {
     }
 }
 
+/// Nothing more of a held flow starts, and what is at work of it goes on: it was left out, so that others were promised its slots.
+#[test]
+fn what_a_held_flow_has_at_work_keeps_its_slots() {
+    let at = Time::from_seconds_nearest;
+    for policy in ["fifo", "edf", "fair", "auto:ends=no", "auto"] {
+        let held = workload("held", &[(&[9.0, 30.0, 12.0], &[5.0]), (&[7.0], &[])]);
+        let quick = workload("quick", &[(&[2.0, 3.0, 2.0], &[])]);
+        let mut outlook = outlook(policy, 2, 3.0, vec![(held, None), (quick, None)]);
+        for task in [0, 2] {
+            outlook.note(1, Time::ZERO, Happening::Started(TaskId { job: 0, phase: PhaseKind::Map, task }));
+        }
+        outlook.stand(1, "held", Standing { held: true, ..Standing::default() });
+        let ahead = outlook.ahead(at(3.0), None);
+        let ends = ahead.completions().unwrap();
+        assert_eq!(ends, Completions::from([("2/quick".to_owned(), 14.0)]), "{policy}");
+        let freed = outlook.ahead(at(3.0), Some(1)).completions().unwrap();
+        assert_eq!(freed.len(), 2, "{policy}: {freed:?}");
+    }
+}
+
 #[test]
 fn who_keeps_to_an_order_does_what_was_decided_once() {
     let mut rng = random::rng(Seed(4), "outlook", 0);
