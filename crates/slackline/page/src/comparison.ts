@@ -87,7 +87,7 @@ export class Comparison {
     const parts: (string | Node)[] = [` Late under ${policy.name}: `];
     late.slice(0, 5).forEach((flow, k) => {
       if (k > 0) parts.push(", ");
-      const choose = () => this.state.select({ flow, bar: null, policy: this.state.policy });
+      const choose = () => this.state.choose({ flow, bar: null, policy: this.state.policy });
       parts.push(h("button", { type: "button", class: "link", click: choose }, model.flowName(flow)), ` (${lateness(model.doc.tick, model.lateness(ran, flow))})`);
     });
     parts.push(late.length > 5 ? `, and ${late.length - 5} more.` : ".");

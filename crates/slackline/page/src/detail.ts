@@ -7,6 +7,8 @@ import type { State } from "./state";
 
 const OUTCOMES = ["done", "failed", "killed", "its output was lost"];
 const JOBS = 40;
+/** So much of the details tells that they are there, and so much at the top of the window lies under the bar of policies; pixels. */
+const SEEN = 280, HIDDEN = 64;
 
 /** The lines of a tooltip. */
 export function told(model: Model, ran: Ran, hit: { flow: number; job: number | null; phase: number | null; bar: number | null }): string[] {
@@ -52,18 +54,23 @@ export function lateness(tick: number, ticks: number | null): string {
 export class Detail {
   readonly element = h("section", { class: "detail", id: "detail", "aria-live": "polite", "aria-label": "The flow that was chosen" });
 
+  /** How far above the end of the page a reader was who came from below; null for who came from elsewhere. */
+  private cameFrom: number | null = null;
+
   constructor(private readonly model: Model, private readonly state: State) {}
 
   draw(): void {
     const { selected } = this.state, { model } = this, policy = model.doc.policies[this.state.policy];
     if (!selected || !policy.ran) {
-      this.element.replaceChildren(h("p", { class: "muted" },
+      const isSeen = this.element.getBoundingClientRect().bottom > 0;
+      this.element.replaceChildren(h("p", { class: "muted no-print" },
         "Choose a flow in the timeline or in the table of flows to see when it ran, under every policy, and why it waited."));
+      if (!selected && isSeen) this.goBack();
       return;
     }
     const { flow } = selected, ran = policy.ran, close = () => this.state.select(null);
     const parts: (HTMLElement | null)[] = [
-      h("header", {}, h("h3", {}, `Flow ${model.flowName(flow)} under ${policy.name}`),
+      h("header", {}, h("h3", { tabindex: -1 }, `Flow ${model.flowName(flow)} under ${policy.name}`),
         h("button", { type: "button", class: "no-print", click: close, "aria-label": "Close" }, "×")),
       selected.bar !== null && selected.policy === this.state.policy && ran.bars ? list(attempt(model, ran, selected.bar)) : null,
       this.policies(flow),
@@ -71,6 +78,25 @@ export class Detail {
       this.jobs(ran, flow),
     ];
     this.element.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  /** Scrolls until it is seen, as little as does, and lets the keyboard go on from there. */
+  show(): void {
+    const heading = this.element.querySelector("h3");
+    if (!heading) return;
+    const { top, height } = this.element.getBoundingClientRect(), page = document.documentElement;
+    const enough = Math.min(height, SEEN, innerHeight - HIDDEN);
+    if (top < HIDDEN) {
+      this.cameFrom = page.scrollHeight - scrollY;
+      this.element.scrollIntoView({ block: "start" });
+    } else if (top + enough > innerHeight) scrollBy(0, top + enough - innerHeight);
+    heading.focus({ preventScroll: true });
+  }
+
+  /** Who came from the table of flows is there again. */
+  private goBack(): void {
+    if (this.cameFrom !== null) scrollTo(0, document.documentElement.scrollHeight - this.cameFrom);
+    this.cameFrom = null;
   }
 
   private policies(flow: number): HTMLElement {

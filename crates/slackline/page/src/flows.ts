@@ -20,7 +20,7 @@ export class Flows {
     this.table = new SortedTable(columns, [], {
       caption: "Flows", sort: columns.findIndex((column) => column.heading === (anyDeadline ? "lateness" : "response")), descending: true, page: 20,
       chosen: (flow) => this.state.selected?.flow === flow,
-      onChoose: (flow) => this.state.select({ flow, bar: null, policy: this.state.policy }),
+      onChoose: (flow) => this.state.choose({ flow, bar: null, policy: this.state.policy }),
     });
     this.search.addEventListener("input", () => this.draw());
     this.late.addEventListener("change", () => this.draw());

@@ -55,21 +55,27 @@ async function main(): Promise<void> {
     timeline.bar,
     h("main", {}, ...sections), guide, tip);
 
-  const draw = { comparison: () => comparison.draw(), timeline: () => drawn && timeline.draw(), time: () => drawn && time.draw(),
+  const draw = { comparison: () => comparison.draw(), timeline: (isMoved = false) => drawn && timeline.draw(isMoved), time: () => drawn && time.draw(),
     spread: () => drawn && spread.draw(), flows: () => drawn && flows.draw(), detail: () => detail.draw(), choices: () => choices.isNeeded && choices.draw() };
   const all = () => Object.values(draw).forEach((one) => one());
   state.onChange((what) => {
     if (what === "policy") all();
     else if (what === "theme") { draw.timeline(); draw.comparison(); }
-    else if (what === "window") { draw.timeline(); draw.time(); draw.choices(); }
+    else if (what === "window") { draw.timeline(true); draw.time(); draw.choices(); }
     else if (what === "view") draw.timeline();
-    else { draw.timeline(); draw.detail(); flows.mark(); }
+    else if (what === "chosen") detail.show();
+    else {
+      if (state.selected) timeline.show(state.selected.flow);
+      draw.timeline(true);
+      draw.detail();
+      flows.mark();
+    }
   });
   all();
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.changed("theme"));
-  printed(all);
+  printed(page, state, all);
   keys(model, state, { turn, help: () => guide.showModal() });
   document.documentElement.dataset.ready = "yes";
 }
@@ -82,12 +88,24 @@ function firstShown(model: Model): number {
   return known.reduce((a, b) => cost!.values[b]! < cost!.values[a]! ? b : a);
 }
 
-/** Paper is light, whatever the screen is. */
-function printed(draw: () => void): void {
+/** The page is drawn for so many pixels on paper: what lies between the margins of A4, and what is around charts on a screen. */
+const PAPER = 780;
+
+/** Paper is light and narrow, whatever the screen is. Charts are drawn for its width, so that letters keep their size. */
+function printed(page: HTMLElement, state: State, draw: () => void): void {
+  const root = document.documentElement;
   let before: string | undefined;
-  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; draw(); });
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    state.isPaper = true;
+    page.style.width = `${PAPER}px`;
+    draw();
+    page.style.width = "";
+  });
   addEventListener("afterprint", () => {
-    if (before) document.documentElement.dataset.theme = before; else delete document.documentElement.dataset.theme;
+    if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    state.isPaper = false;
     draw();
   });
 }
