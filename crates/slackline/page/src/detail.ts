@@ -2,7 +2,7 @@
 import { FATE_WORDS, shareColour } from "./colour";
 import type { Explained, Model, Ran } from "./data";
 import { h, plainTable } from "./dom";
-import { count, duration, instant, number, percent } from "./format";
+import { alike, count, duration, headed, inColumn, instant, moments, number, percent } from "./format";
 import type { State } from "./state";
 
 const OUTCOMES = ["done", "failed", "killed", "its output was lost"];
@@ -45,10 +45,10 @@ function ofFlow(model: Model, ran: Ran, flow: number): string[] {
   return lines;
 }
 
-/** `78 s late`, `3m 20s early`. */
-export function lateness(tick: number, ticks: number | null): string {
+/** `78 s late`, `3m 20s early`; in a column as all in it are written. */
+export function lateness(tick: number, ticks: number | null, text: (seconds: number) => string = duration): string {
   if (ticks === null) return "missed";
-  return `${duration(Math.abs(ticks) * tick)} ${ticks > 0 ? "late" : "early"}`;
+  return `${text(Math.abs(ticks) * tick)} ${ticks > 0 ? "late" : "early"}`;
 }
 
 export class Detail {
@@ -109,16 +109,18 @@ export class Detail {
       `${duration(doc.workload.flows.alone[flow])} alone on the cluster`,
       model.pool(flow) && `pool ${model.pool(flow)}`, model.user(flow) && `user ${model.user(flow)}`,
     ].filter(Boolean).join(" · ");
-    const rows = model.ran.map((k) => {
-      const ran = doc.policies[k].ran!, done = model.completed(ran, flow), late = model.lateness(ran, flow);
-      const slowdown = done === null || !doc.workload.flows.alone[flow] ? "–" : number(ran.took[flow] * doc.tick / doc.workload.flows.alone[flow]);
+    const all = model.ran.map((k) => doc.policies[k].ran!), known = (ticks: number) => ticks < 0 ? null : ticks * doc.tick;
+    const waits = inColumn(all.map((ran) => known(ran.wait[flow]))), responses = inColumn(all.map((ran) => known(ran.took[flow])));
+    const time = moments(doc), late = alike(all.map((ran) => (model.lateness(ran, flow) ?? 0) * doc.tick));
+    const rows = all.map((ran, k) => {
+      const done = model.completed(ran, flow), alone = doc.workload.flows.alone[flow];
       return [
-        doc.policies[k].name, ran.wait[flow] < 0 ? "–" : duration(ran.wait[flow] * doc.tick),
-        done === null ? "–" : duration(ran.took[flow] * doc.tick), slowdown, done === null ? "failed" : instant(doc, done),
-        due === null ? FATE_WORDS.free : lateness(doc.tick, late),
+        doc.policies[model.ran[k]].name, waits.texts[k], responses.texts[k], done === null || !alone ? "–" : number(ran.took[flow] * doc.tick / alone),
+        done === null ? "failed" : time.text(done), due === null ? FATE_WORDS.free : lateness(doc.tick, model.lateness(ran, flow), late.text),
       ];
     });
-    return h("div", {}, h("p", { class: "muted" }, facts), plainTable("Under every policy", ["policy", "wait", "response", "slowdown", "done", "deadline"], rows));
+    const head = ["policy", headed("wait", waits.unit), headed("response", responses.unit), "slowdown", headed("done", time.unit), headed("deadline", due === null ? "" : late.unit)];
+    return h("div", {}, h("p", { class: "muted" }, facts), plainTable("Under every policy", head, rows));
   }
 
   private why(ran: Ran, flow: number): HTMLElement {
@@ -150,18 +152,18 @@ export class Detail {
   }
 
   private jobs(ran: Ran, flow: number): HTMLElement | null {
-    const { model } = this, { doc } = model, rows: string[][] = [];
-    const first = model.firstPhase[model.firstJob[flow]], end = model.firstPhase[model.firstJob[flow + 1]];
-    for (let phase = first; phase < end && rows.length < JOBS; phase++) {
+    const { model } = this, { doc } = model, rows: string[][] = [], time = moments(doc);
+    const first = model.firstPhase[model.firstJob[flow]], end = model.firstPhase[model.firstJob[flow + 1]], last = Math.min(end, first + JOBS);
+    const took = inColumn(Array.from({ length: last - first }, (_, k) => ran.held[first + k] < 0 ? null : ran.held[first + k] * doc.tick));
+    for (let phase = first; phase < last; phase++) {
       const start = model.phaseStart(ran, phase);
       rows.push([
         `${model.jobName(model.jobOfPhase[phase])} ${model.phaseName(phase)}`, String(doc.workload.phases.tasks[phase] || "–"),
-        start === null ? "–" : instant(doc, start), start === null ? "–" : instant(doc, start + ran.held[phase]),
-        start === null ? "–" : duration(ran.held[phase] * doc.tick),
+        start === null ? "–" : time.text(start), start === null ? "–" : time.text(start + ran.held[phase]), took.texts[phase - first],
       ]);
     }
     const caption = end - first > rows.length ? `The first ${rows.length} of ${end - first} phases` : "Its phases";
-    return plainTable(caption, ["phase", "tasks", "first start", "last end", "took"], rows);
+    return plainTable(caption, ["phase", "tasks", headed("first start", time.unit), headed("last end", time.unit), headed("took", took.unit)], rows);
   }
 }
 

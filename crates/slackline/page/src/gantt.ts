@@ -10,7 +10,7 @@ import type { State } from "./state";
 
 /** The place left of the charts of time, and above the rows; the same everywhere, so that times line up. */
 export const GUTTER = 116, RIGHT = 12;
-const TOP = 24;
+const TOP = 24, ON_PAPER = 330;
 /** Later ones are drawn over earlier ones: what is late must be seen. */
 const FATE_ORDER = ["free", "met", "late", "failed"] as const;
 /** Rows that can be read; lower ones make room for each other. And the least on which a deadline can be marked. */
@@ -39,17 +39,19 @@ export class Gantt {
 
   constructor(
     private readonly model: Model, private readonly state: State,
-    private readonly policy: () => number, private readonly height: number,
+    private readonly policy: () => number, private readonly onScreen: number,
   ) {
     this.canvas = h("canvas", {});
     this.spacer = h("div", { class: "spacer" }, this.canvas);
     this.scroll = h("div", { class: "gantt", tabindex: 0, role: "application", "aria-roledescription": "timeline" }, this.spacer);
-    this.scroll.style.height = `${height}px`;
+    this.scroll.style.height = `${onScreen}px`;
     this.element = this.scroll;
     this.scroll.addEventListener("scroll", () => this.state.changed("view"));
   }
 
   private get ran(): Ran | null { return this.model.doc.policies[this.policy()].ran; }
+  /** On paper it shares a page with the charts of load. */
+  private get height(): number { return this.state.isPaper ? Math.min(ON_PAPER, this.onScreen) : this.onScreen; }
   private get body(): number { return this.height - TOP - 4; }
 
   /** Rows that there are, and those of them that are shown. */

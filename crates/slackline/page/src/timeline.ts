@@ -3,7 +3,7 @@ import { FATES, FATE_WORDS, KINDS, policyColour, shareColour } from "./colour";
 import type { Model } from "./data";
 import { lateness, told } from "./detail";
 import { asTable, dot, h, plainTable, write } from "./dom";
-import { duration, instant } from "./format";
+import { alike, headed, inColumn, instant, moments } from "./format";
 import { GUTTER, Gantt } from "./gantt";
 import type { State } from "./state";
 
@@ -165,18 +165,20 @@ export class Timeline {
   private deadlineKey(): HTMLElement[] {
     const { rows } = this.state, isMarked = rows === "flows" || rows === "jobs";
     if (!isMarked || !this.model.doc.workload.flows.deadline.some((at) => at >= 0)) return [];
-    return [h("li", { class: "deadline-key" }, this.main.marksDeadlines ? "▼ deadline" : "▼ deadlines are marked where rows are higher: zoom in")];
+    return [this.main.marksDeadlines ? h("li", {}, "▼ deadline") : h("li", { class: "no-print" }, "▼ deadlines are marked where rows are higher: zoom in")];
   }
 
   private table(): HTMLElement {
     const { model, state } = this, { doc } = model, ran = doc.policies[state.policy].ran!;
     const flows = Array.from({ length: model.nFlows }, (_, k) => k).sort((a, b) => model.release(a) - model.release(b) || a - b).slice(0, ROWS);
-    const time = (at: number | null) => at === null ? "–" : instant(doc, at);
-    const rows = flows.map((flow) => [
+    const { unit, text } = moments(doc), time = (at: number | null) => at === null ? "–" : text(at);
+    const late = alike(flows.map((flow) => (model.lateness(ran, flow) ?? 0) * doc.tick)), took = inColumn(flows.map((flow) => ran.took[flow] < 0 ? null : ran.took[flow] * doc.tick));
+    const rows = flows.map((flow, k) => [
       model.flowName(flow), time(model.release(flow)), time(model.started(ran, flow)), time(model.completed(ran, flow)), time(model.deadline(flow)),
-      model.deadline(flow) === null ? "–" : lateness(doc.tick, model.lateness(ran, flow)), ran.took[flow] < 0 ? "–" : duration(ran.took[flow] * doc.tick),
+      model.deadline(flow) === null ? "–" : lateness(doc.tick, model.lateness(ran, flow), late.text), took.texts[k],
     ]);
+    const head = ["flow", ...["released", "first start", "done", "deadline"].map((name) => headed(name, unit)), headed("lateness", late.unit), headed("response", took.unit)];
     const caption = model.nFlows > ROWS ? `The first ${ROWS} of ${model.nFlows} flows under ${doc.policies[state.policy].name}; the table of flows has all` : `Flows under ${doc.policies[state.policy].name}`;
-    return plainTable(caption, ["flow", "released", "first start", "done", "deadline", "lateness", "response"], rows);
+    return plainTable(caption, head, rows);
   }
 }
