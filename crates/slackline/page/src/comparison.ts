@@ -7,8 +7,8 @@ import { marks, number, short } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
 
-/** So many policies have room beside each other on paper. */
-const TURNED = 6;
+/** So many figures, and so many policies, have room beside each other on paper. */
+const WIDE = 8, TURNED = 6;
 const GIVEN_UP = "given up";
 const TIMES = "times are seconds unless they show units";
 
@@ -59,14 +59,10 @@ export class Comparison {
     }));
   }
 
-  /** Paper is too narrow for all figures beside each other, but not for some policies. */
   private turn(): void {
-    const { policies } = this.model.doc, isTurned = policies.length > 0 && policies.length <= TURNED;
-    this.table.element.classList.toggle("no-print", isTurned);
-    if (!isTurned) return;
-    const [names, ...figures] = this.shown();
-    const rows = figures.map(({ heading, texts, best }) => [heading, ...texts.map((text, k) => best[k] ? `* ${text}` : text)]);
-    this.turned.replaceChildren(plainTable(`Policies; the best has a star; ${TIMES}`, ["", ...names.texts], rows));
+    const { policies } = this.model.doc, turned = turnedFor(this.shown(), policies.length, `Policies; the best has a star; ${TIMES}`);
+    this.table.element.classList.toggle("no-print", turned !== null);
+    this.turned.replaceChildren(...turned ? [turned] : []);
   }
 
   private column(name: string): TableColumn | undefined {
@@ -147,6 +143,14 @@ export class Comparison {
   }
 }
 
+/** Paper is too narrow for many figures beside each other, but not for a few policies: the table turned, if that helps. */
+function turnedFor(columns: TableColumn[], n: number, caption: string): HTMLElement | null {
+  if (columns.length <= WIDE || n === 0 || n > TURNED) return null;
+  const [names, ...figures] = columns;
+  const rows = figures.map(({ heading, texts, best }) => [heading, ...texts.map((text, k) => best[k] ? `* ${text}` : text)]);
+  return plainTable(caption, [names.heading, ...names.texts], rows);
+}
+
 /** A table that the program made. */
 function given(title: string, columns: TableColumn[]): HTMLElement {
   const shown = columns.filter((column) => column.shown), rows = (columns[0]?.texts ?? []).map((_, k) => k);
@@ -154,9 +158,11 @@ function given(title: string, columns: TableColumn[]): HTMLElement {
     heading: column.heading || "what", words: k === 0 || column.values.every((value) => value === null), text: (row) => column.texts[row], best: (row) => column.best[row],
     value: (row) => column.values[row] ?? column.texts[row],
   }));
-  const table = new SortedTable(made, rows, { caption: title, page: 60 }).element;
+  const table = new SortedTable(made, rows, { caption: title, page: 60 }).element, turned = turnedFor(shown, rows.length, title);
+  table.classList.add("figures");
+  if (turned) table.classList.add("no-print");
   const isGivenUp = shown.some((column) => column.texts.some((text) => text.includes(GIVEN_UP)));
-  return h("div", {}, table, isGivenUp && h("p", { class: "muted" },
+  return h("div", {}, table, turned && h("div", { class: "only-print" }, turned), isGivenUp && h("p", { class: "muted" },
     `${GIVEN_UP}: at some point of the simulation a condition could not be met any more, so it was stopped there and has no figures.`));
 }
 

@@ -286,6 +286,8 @@ async function closer(page) {
   const [, shown] = title.match(/; ([\d,]+) of 24,000 jobs have something there/) ?? assert.fail(title);
   assert.ok(Number(shown.replaceAll(",", "")) < 24000);
   assert.match(await page.locator("#timeline .legend").first().innerText(), /▼ deadline$/);
+  for (let k = 0; k < 12; k++) await page.keyboard.press("+");
+  await settled(page);
   const marks = await page.locator("#load svg").first().locator("text[text-anchor=middle]").allTextContents();
   assert.equal(new Set(marks).size, marks.length, `times that are alike: ${marks}`);
   await page.keyboard.press("0");
@@ -327,6 +329,7 @@ async function others() {
     const needs = { tune: "#curves svg", capacity: "#curves svg", sizes: "#curves svg", run: "#prediction svg", plan: "#timeline canvas" }[name];
     if (needs) assert.ok(await page.locator(needs).count() > 0, `${name} has no ${needs}`);
     if (name === "capacity") await answered(page);
+    await printed(page, name);
     assert.deepEqual((await page.locator("#curves svg").evaluateAll(lettersOf)).filter((size) => size < 10.9), [], `${name}: letters of curves`);
     await picture(page, name);
     assert.deepEqual(problems, [], name);
