@@ -307,6 +307,9 @@ pub enum Record {
         /// What was said of it, and what it meant for others.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prediction: Option<Box<api::Prediction>>,
+        /// Since when its flows could start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        began: Option<jiff::Timestamp>,
     },
     /// A submission that is over and remembered.
     Remembered(Box<api::Submission>),

@@ -709,6 +709,7 @@ impl Desk {
             why: why.clone(),
             flows: ended.flows.clone(),
             prediction: ended.prediction.clone().map(Box::new),
+            began: ended.began,
         });
         let name = entry.wanted.name;
         self.ended.push(ended);

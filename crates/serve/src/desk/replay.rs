@@ -76,8 +76,8 @@ impl Desk {
                 }
             }
             Record::Told(alert) => self.keep_alert(*alert),
-            Record::Ended { number, at, state, why, flows, prediction } => {
-                self.recall_end(number, at, (state, why, flows), prediction);
+            Record::Ended { number, at, state, why, flows, prediction, began } => {
+                self.recall_end((number, at, began), (state, why, flows), prediction);
             }
             Record::Remembered(ended) => {
                 self.next = self.next.max(ended.number + 1);
@@ -93,8 +93,7 @@ impl Desk {
     /// A submission that ended before.
     fn recall_end(
         &mut self,
-        number: u64,
-        at: Moment,
+        (number, at, began): (u64, Moment, Option<jiff::Timestamp>),
         (state, why, flows): (State, Option<String>, Vec<api::Flow>),
         prediction: Option<Box<api::Prediction>>,
     ) {
@@ -110,7 +109,7 @@ impl Desk {
         (entry.state, entry.why) = (state, why);
         let mut ended = Self::shown(number, &entry, at, false);
         (ended.ended, ended.flows) = (Some(timestamp(at)), flows);
-        ended.prediction = prediction.map(|prediction| *prediction);
+        (ended.prediction, ended.began) = (prediction.map(|prediction| *prediction), began);
         self.ended.push(ended);
     }
 

@@ -246,6 +246,51 @@ fn what_begins_during_a_look_ahead_has_one_of_its_own() {
     assert!(world.alerts().is_empty(), "whoever sent it is told: {:?}", world.alerts());
 }
 
+/// The first of what recurs at one time was promised slots that the others take.
+#[test]
+fn what_begins_together_is_predicted_when_all_of_it_is_open() {
+    let mut world = World::new(Limits::default());
+    world.hold_predictions = true;
+    let [a, b, c] = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
+    world.open(a, &[("f", 1, None)]);
+    world.open(b, &[("f", 1, None)]);
+    assert_eq!(world.predicting, [], "c is being opened");
+    world.not_opened(c, "flows[0]: found no input", true);
+    assert_eq!(std::mem::take(&mut world.predicting), [Some(a)]);
+    world.hear(Heard::Predicted(Outlooked { took: 1, flows: BTreeMap::new(), of: None, problem: None }));
+    assert_eq!(std::mem::take(&mut world.predicting), [Some(b)]);
+    world.hear(Heard::Predicted(Outlooked { took: 1, flows: BTreeMap::new(), of: None, problem: None }));
+    // Nobody waits longer than a second for what takes long to open.
+    let [d, _e] = ["d", "e"].map(|name| world.submit(&anna(), submit(name)));
+    world.open(d, &[("f", 1, None)]);
+    assert_eq!(world.predicting, []);
+    world.pass(SECOND);
+    assert_eq!(world.predicting, [Some(a)], "it has none yet, nor has d");
+}
+
+#[test]
+fn what_is_held_is_not_predicted_and_could_start_when_it_is_let_go() {
+    let mut world = World::new(Limits::default());
+    let held = api::Submit { held: false, ..submit("night") };
+    let number = world.submit(&anna(), held);
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(60)))]);
+    let shown = world.show(number);
+    assert_eq!((shown.began, shown.flows[0].late), (Some(timestamp(START)), Some(false)));
+    let change = api::Change { deadline: Some("40m".into()), ..api::Change::default() };
+    world.ask(&anna(), Ask::Change { number, change, deadline: Some(START + minutes(40)) }).unwrap();
+    let hold = |held| Ask::Hold { number, flow: None, held };
+    world.ask(&anna(), hold(true)).unwrap();
+    world.pass(minutes(2));
+    let flow = world.show(number).flows[0].clone();
+    assert_eq!((flow.predicted, flow.late, flow.guess), (None, None, false));
+    world.ask(&anna(), hold(false)).unwrap();
+    world.pass(SECOND);
+    let shown = world.show(number);
+    assert_eq!(shown.began, Some(timestamp(START + minutes(2))));
+    assert_eq!(shown.flows[0].predicted, Some(timestamp(START + minutes(30))));
+}
+
 #[test]
 fn each_cause_is_told_once_and_what_is_said_is_scored() {
     let mut world = World::new(Limits::default());
@@ -351,7 +396,7 @@ fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
     let urgent = world.submit(&anna(), submit("urgent"));
     world.open(urgent, &[("f", 1, None)]);
     let told = &world.kept_alerts()[0].message;
-    assert!(told.ends_with("but 600 s later; without 2 urgent it would be"), "{told}");
+    assert!(told.ends_with("but 600.0 s later; without 2 urgent it would be"), "{told}");
     world.pass(minutes(21));
     let told = &world.kept_alerts()[0].message;
     let then = timestamp(START + minutes(30));

@@ -11,7 +11,10 @@ export interface Frame {
   /** The most that the y axis shows. */
   most: number;
   xMarks: { at: number; label: string }[];
-  yLabel: (value: number) => string;
+  /** Marks of the y axis, where round numbers are not what is wanted. */
+  yMarks?: { at: number; label: string }[];
+  /** How a mark is written of an axis that goes up to the other. */
+  yLabel: (value: number, most: number) => string;
   xTitle: string; yTitle: string; label: string;
 }
 
@@ -20,9 +23,9 @@ export function chart(frame: Frame, lines: Line[], more: SVGElement[] = []): SVG
   const { width, height, left, right, top, bottom } = frame, most = frame.most || 1;
   const y = (value: number) => top + (height - top - bottom) * (1 - value / most);
   const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": frame.label });
-  for (const value of marks(most, 4)) {
-    root.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }));
-    root.append(svg("text", { class: "mark", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, frame.yLabel(value)));
+  for (const { at, label } of frame.yMarks ?? marks(most, 4).map((at) => ({ at, label: frame.yLabel(at, most) }))) {
+    root.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(at), y2: y(at) }));
+    root.append(svg("text", { class: "mark", x: left - 6, y: y(at) + 4, "text-anchor": "end" }, label));
   }
   for (const mark of frame.xMarks) {
     const x = frame.x(mark.at);

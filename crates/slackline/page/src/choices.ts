@@ -2,7 +2,7 @@
 import { shareColour } from "./colour";
 import type { Model } from "./data";
 import { h, plainTable, svg } from "./dom";
-import { count, instant, number, timeMarks } from "./format";
+import { count, headed, instant, moments, number, timeMarks } from "./format";
 import { GUTTER, RIGHT } from "./gantt";
 import type { State } from "./state";
 
@@ -44,10 +44,10 @@ export class Choices {
       dot.style.background = shareColour(k);
       return h("li", {}, dot, `${rule}: ${count(times.get(rule)!, "decision")}`);
     });
-    const rows = choices.slice(0, SHOWN).map((choice) => [instant(doc, choice.at), choice.rule, choice.cost === null ? "–" : number(choice.cost), String(choice.flows)]);
+    const time = moments(doc), rows = choices.slice(0, SHOWN).map((choice) => [time.text(choice.at), choice.rule, choice.cost === null ? "–" : number(choice.cost), String(choice.flows)]);
     const caption = choices.length > SHOWN ? `The first ${SHOWN} of ${choices.length} decisions` : "Decisions";
     return h("figure", {}, h("figcaption", {}, `Rules that ${doc.policies[policy].name} chose`), root as unknown as Node as HTMLElement, h("ul", { class: "legend" }, ...keys),
       h("details", { class: "as-table" }, h("summary", {}, "As a table: decisions"),
-        plainTable(caption, ["at", "rule", "believed cost of the flows there", "flows"], rows)));
+        plainTable(caption, [headed("at", time.unit), "rule", "believed cost of the flows there", "flows"], rows)));
   }
 }

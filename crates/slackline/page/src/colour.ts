@@ -27,3 +27,16 @@ export function isDark(): boolean {
 export function styled(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
+
+/** Red, green and blue of `#rrggbb` or `#rgb`. */
+export function rgb(colour: string): [number, number, number] {
+  const hex = colour.length === 4 ? [...colour.slice(1)].map((digit) => digit + digit).join("") : colour.slice(1);
+  const value = parseInt(hex, 16);
+  return [value >> 16, value >> 8 & 255, value & 255];
+}
+
+/** So much of one colour in another. */
+export function mixed(colour: string, share: number, other: string): string {
+  const one = rgb(colour), two = rgb(other);
+  return `#${one.map((part, k) => Math.round(part * share + two[k] * (1 - share)).toString(16).padStart(2, "0")).join("")}`;
+}

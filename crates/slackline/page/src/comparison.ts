@@ -1,18 +1,23 @@
 // The policies against their figures, and what follows from them in words.
 import { policyColour } from "./colour";
-import type { Model, TableColumn } from "./data";
+import { answerOf, type Model, type TableColumn } from "./data";
 import { lateness } from "./detail";
-import { h, svg } from "./dom";
+import { h, plainTable, svg } from "./dom";
 import { marks, number, short } from "./format";
 import type { State } from "./state";
 import { SortedTable, type Column } from "./table";
 
+/** So many figures, and so many policies, have room beside each other on paper. */
+const WIDE = 8, TURNED = 6;
+const GIVEN_UP = "given up";
 const TIMES = "times are seconds unless they show units";
 
 export class Comparison {
   readonly element = h("div", {});
   private readonly table: SortedTable<number>;
   private readonly bars = h("div", { class: "chart" });
+  /** The table turned, for paper. */
+  private readonly turned = h("div", { class: "only-print" });
   private readonly words = h("ul", { class: "glance" });
   private all = false;
 
@@ -22,10 +27,13 @@ export class Comparison {
       caption: `Policies; the best of each column is marked; ${TIMES}`, chosen: (k) => k === state.policy,
       onChoose: (k) => { if (model.doc.policies[k].ran) { state.policy = k; state.changed("policy"); } },
     });
+    this.table.element.classList.add("figures");
     this.table.element.hidden = rows.length === 0;
     const refused = model.doc.policies.filter((policy) => policy.refused);
+    const answer = answerOf(model.doc);
+    if (answer !== null) this.element.append(h("p", { class: "answer" }, `${answer}.`));
     this.element.append(...model.doc.extras.warnings.map((text) => h("p", { class: "warning" }, `Warning: ${text}.`)), this.words, h("figure", {}, h("figcaption", {}, `Cost (${model.doc.objective}) and the lower bound`), this.bars),
-      this.table.element, ...refused.map((policy) => h("p", { class: "warning" }, `${policy.name}: ${policy.refused}`)),
+      this.table.element, this.turned, ...refused.map((policy) => h("p", { class: "warning" }, `${policy.name}: ${policy.refused}`)),
       rows.length > 0 ? this.more() : "", ...model.doc.extras.tables.map(({ title, table }) => given(title, table.columns)));
   }
 
@@ -39,12 +47,22 @@ export class Comparison {
     return h("label", { class: "no-print" }, box, " all figures");
   }
 
+  private shown(): TableColumn[] {
+    return this.model.doc.table.columns.filter((column) => column.shown || this.all && column.values.some((value) => value !== null));
+  }
+
   private columns(): Column<number>[] {
-    const shown = this.model.doc.table.columns.filter((column) => column.shown || this.all && column.values.some((value) => value !== null));
+    const shown = this.shown();
     return shown.map((column, k) => ({
       heading: column.heading, words: k === 0, text: (row) => column.texts[row],
       value: (row) => k === 0 ? column.texts[row] : column.values[row], best: (row) => column.best[row],
     }));
+  }
+
+  private turn(): void {
+    const { policies } = this.model.doc, turned = turnedFor(this.shown(), policies.length, `Policies; the best has a star; ${TIMES}`);
+    this.table.element.classList.toggle("no-print", turned !== null);
+    this.turned.replaceChildren(...turned ? [turned] : []);
   }
 
   private column(name: string): TableColumn | undefined {
@@ -53,6 +71,7 @@ export class Comparison {
 
   draw(): void {
     this.table.draw();
+    this.turn();
     this.words.replaceChildren(...this.glance().map((line) => h("li", {}, ...line)));
     this.drawBars();
   }
@@ -87,7 +106,7 @@ export class Comparison {
     const parts: (string | Node)[] = [` Late under ${policy.name}: `];
     late.slice(0, 5).forEach((flow, k) => {
       if (k > 0) parts.push(", ");
-      const choose = () => this.state.select({ flow, bar: null, policy: this.state.policy });
+      const choose = () => this.state.choose({ flow, bar: null, policy: this.state.policy });
       parts.push(h("button", { type: "button", class: "link", click: choose }, model.flowName(flow)), ` (${lateness(model.doc.tick, model.lateness(ran, flow))})`);
     });
     parts.push(late.length > 5 ? `, and ${late.length - 5} more.` : ".");
@@ -108,7 +127,7 @@ export class Comparison {
     const root = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
     for (const value of marks(most, 5)) {
       root.append(svg("line", { class: "grid", x1: x(value), x2: x(value), y1: 0, y2: height - 18 }));
-      root.append(svg("text", { class: "mark", x: x(value), y: height - 5, "text-anchor": "middle" }, short(value)));
+      root.append(svg("text", { class: "mark", x: x(value), y: height - 5, "text-anchor": "middle" }, short(value, most)));
     }
     known.forEach((k, row) => {
       const y = row * line + 4;
@@ -124,6 +143,14 @@ export class Comparison {
   }
 }
 
+/** Paper is too narrow for many figures beside each other, but not for a few policies: the table turned, if that helps. */
+function turnedFor(columns: TableColumn[], n: number, caption: string): HTMLElement | null {
+  if (columns.length <= WIDE || n === 0 || n > TURNED) return null;
+  const [names, ...figures] = columns;
+  const rows = figures.map(({ heading, texts, best }) => [heading, ...texts.map((text, k) => best[k] ? `* ${text}` : text)]);
+  return plainTable(caption, [names.heading, ...names.texts], rows);
+}
+
 /** A table that the program made. */
 function given(title: string, columns: TableColumn[]): HTMLElement {
   const shown = columns.filter((column) => column.shown), rows = (columns[0]?.texts ?? []).map((_, k) => k);
@@ -131,7 +158,12 @@ function given(title: string, columns: TableColumn[]): HTMLElement {
     heading: column.heading || "what", words: k === 0 || column.values.every((value) => value === null), text: (row) => column.texts[row], best: (row) => column.best[row],
     value: (row) => column.values[row] ?? column.texts[row],
   }));
-  return new SortedTable(made, rows, { caption: title, page: 60 }).element;
+  const table = new SortedTable(made, rows, { caption: title, page: 60 }).element, turned = turnedFor(shown, rows.length, title);
+  table.classList.add("figures");
+  if (turned) table.classList.add("no-print");
+  const isGivenUp = shown.some((column) => column.texts.some((text) => text.includes(GIVEN_UP)));
+  return h("div", {}, table, turned && h("div", { class: "only-print" }, turned), isGivenUp && h("p", { class: "muted" },
+    `${GIVEN_UP}: at some point of the simulation a condition could not be met any more, so it was stopped there and has no figures.`));
 }
 
 function brief(name: string, most: number): string { return name.length > most ? `${name.slice(0, most - 1)}…` : name; }

@@ -1,51 +1,99 @@
 // Curves over something that was varied: machines, slots, splits, settings.
 import { chart, legend, type Frame, type Line } from "./charts";
-import type { Curves, Model } from "./data";
+import type { Curves as Curve, Model } from "./data";
 import { policyColour } from "./colour";
 import { asTable, h, plainTable, svg } from "./dom";
-import { duration, niceStep, number, percent, short } from "./format";
+import { alike, marks, niceStep, number, percent, short, timeScale } from "./format";
+import type { Say } from "./tip";
 
-const WIDTH = 460, HEIGHT = 220, LEFT = 80;
+const HEIGHT = 230, LEFT = 72, RIGHT = 16, TOP = 24, BOTTOM = 38;
 
-export function curves(model: Model, say: (at: MouseEvent, lines: string[] | null) => void): HTMLElement {
-  const all = model.doc.extras.curves, lines = all[0].lines;
-  return h("div", {}, lines.length > 1 && legend(lines.map(({ name }, policy) => ({ name, policy, strong: false }))),
-    h("div", { class: "three" }, ...all.map((one) => figure(one, say))));
+export class Curves {
+  readonly element: HTMLElement;
+  private readonly all: OneCurve[];
+
+  constructor(model: Model, say: Say) {
+    this.all = model.doc.extras.curves.map((curve) => new OneCurve(curve, say));
+    const lines = model.doc.extras.curves[0]?.lines ?? [];
+    this.element = h("div", {}, lines.length > 1 && legend(lines.map(({ name }, policy) => ({ name, policy, strong: false }))),
+      h("div", { class: "three" }, ...this.all.map((one) => one.element)));
+  }
+
+  draw(): void { for (const one of this.all) one.draw(); }
 }
 
-function figure(one: Curves, say: (at: MouseEvent, lines: string[] | null) => void): HTMLElement {
-  const text = { seconds: duration, percent, count: number, number }[one.unit];
-  const low = Math.min(...one.x), high = Math.max(...one.x), span = high - low || 1;
-  const x = (value: number) => LEFT + (value - low) / span * (WIDTH - LEFT - 16);
-  const values = one.lines.flatMap((line) => line.values.filter((value) => value !== null));
-  const lines = one.lines.map((line, policy): Line => ({
-    policy, name: line.name, strong: one.lines.length === 1,
-    points: one.x.flatMap((at, k) => line.values[k] === null ? [] : [[at, line.values[k]] as [number, number]]),
-  }));
-  const dots = one.x.length > 40 ? [] : lines.flatMap((line) => line.points.map(([at, value]) => ({ at, value, policy: line.policy })));
-  const highest = Math.max(...values, 0) * 1.05, least = Math.min(...values);
-  // Where a few values dwarf all others, the others are what is looked for.
-  const most = one.marked !== null && least > 0 ? Math.min(highest, least * 8) : highest;
-  const step = niceStep(span / 5), first = Math.ceil(low / step);
-  const xMarks = Array.from({ length: Math.floor(high / step) - first + 1 }, (_, k) => ({ at: (first + k) * step, label: short(Number(((first + k) * step).toPrecision(6))) }));
-  const frame: Frame = {
-    width: WIDTH, height: HEIGHT, left: LEFT, right: 16, top: 18, bottom: 34, x, most,
-    xMarks, yLabel: one.unit === "number" || one.unit === "count" ? short : text, xTitle: one.x_title, yTitle: "",
-    label: `${one.title} over ${one.x_title}${one.marked === null ? "" : `; the answer is ${one.marked}`}`,
-  };
-  const answer = one.marked === null ? [] : [
-    svg("line", { class: "bound", x1: x(one.marked), x2: x(one.marked), y1: 18, y2: HEIGHT - 34 }),
-    svg("text", { class: "name strong", x: x(one.marked) + (x(one.marked) > WIDTH * 0.7 ? -6 : 6), y: 28, "text-anchor": x(one.marked) > WIDTH * 0.7 ? "end" : "start" }, `${short(one.marked)} ${one.x_title}`),
-  ];
-  const holder = h("div", { class: "chart" }, chart(frame, lines, [...answer, ...dots.map(({ at, value, policy }) => svg("circle", {
-    cx: x(at), cy: 18 + (HEIGHT - 52) * (1 - Math.min(value, most) / (most || 1)), r: 3, fill: policyColour(policy) }))]) as unknown as Node as HTMLElement);
-  holder.addEventListener("mousemove", (event) => {
-    const at = low + (event.clientX - holder.getBoundingClientRect().left - LEFT) / (WIDTH - LEFT - 16) * span;
-    const near = one.x.reduce((best, value, k) => Math.abs(value - at) < Math.abs(one.x[best] - at) ? k : best, 0);
-    say(event, [`${short(one.x[near])} ${one.x_title}`, ...one.lines.map((line) => `${line.name}: ${line.values[near] === null ? "–" : text(line.values[near]!)}`)]);
-  });
-  holder.addEventListener("mouseleave", (event) => say(event, null));
-  const rows = one.x.map((at, k) => [short(at), ...one.lines.map((line) => line.values[k] === null ? "–" : text(line.values[k]!))]);
-  return h("figure", {}, h("figcaption", {}, one.title), holder,
-    asTable(one.title, () => plainTable(`${one.title} over ${one.x_title}`, [one.x_title, ...one.lines.map((line) => line.name)], rows)));
+class OneCurve {
+  readonly element: HTMLElement;
+  private readonly holder = h("div", { class: "chart" });
+  private width = 0;
+  private readonly low: number;
+  private readonly span: number;
+  /** Values as texts, all in the same unit. */
+  private readonly text: (value: number) => string;
+
+  constructor(private readonly curve: Curve, private readonly say: Say) {
+    this.low = Math.min(...curve.x);
+    this.span = Math.max(...curve.x) - this.low || 1;
+    const times = alike(this.values());
+    this.text = { seconds: times.text, percent, count: number, number }[curve.unit];
+    this.holder.addEventListener("mousemove", (event) => this.point(event));
+    this.holder.addEventListener("mouseleave", (event) => this.say(event, null));
+    const title = curve.unit === "seconds" ? `${curve.title} [${times.unit}]` : curve.title;
+    this.element = h("figure", {}, h("figcaption", {}, curve.title), this.holder, asTable(curve.title, () => this.table(title)));
+  }
+
+  private values(): number[] { return this.curve.lines.flatMap((line) => line.values.filter((value) => value !== null)); }
+
+  private x(value: number): number { return LEFT + (value - this.low) / this.span * (this.width - LEFT - RIGHT); }
+
+  draw(): void {
+    const { curve } = this, { marked } = curve, values = this.values();
+    this.width = Math.max(260, this.holder.clientWidth);
+    const highest = Math.max(...values, 0) * 1.05, least = Math.min(...values);
+    // Where a few values dwarf all others, the others are what is looked for.
+    const most = (marked !== null && least > 0 ? Math.min(highest, least * 8) : highest) || 1;
+    const lines = curve.lines.map((line, policy): Line => ({
+      policy, name: line.name, strong: curve.lines.length === 1,
+      points: curve.x.flatMap((at, k) => line.values[k] === null ? [] : [[at, line.values[k]] as [number, number]]),
+    }));
+    const y = (value: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(value, most) / most);
+    const dots = curve.x.length > 40 ? [] : lines.flatMap((line) => line.points.map(([at, value]) =>
+      svg("circle", { cx: this.x(at), cy: y(value), r: 3, fill: policyColour(line.policy) })));
+    const round = marks(most, 4).filter((at) => curve.unit !== "count" || Number.isInteger(at));
+    const scale = curve.unit === "seconds" ? timeScale(most, 4) : { unit: "", marks: round.map((at) => ({ at, label: curve.unit === "percent" ? percent(at) : short(at, most) })) };
+    const frame: Frame = {
+      width: this.width, height: HEIGHT, left: LEFT, right: RIGHT, top: TOP, bottom: BOTTOM, x: (value) => this.x(value), most,
+      xMarks: this.xMarks(), yMarks: scale.marks, yLabel: short, xTitle: curve.x_title, yTitle: scale.unit,
+      label: `${curve.title} over ${curve.x_title}${marked === null ? "" : `; the answer is ${marked}`}`,
+    };
+    this.holder.replaceChildren(chart(frame, lines, [...this.answer(), ...dots]));
+  }
+
+  private xMarks(): { at: number; label: string }[] {
+    const { low, span } = this, step = niceStep(span / Math.max(2, (this.width - LEFT - RIGHT) / 45)), first = Math.ceil(low / step);
+    return Array.from({ length: Math.floor((low + span) / step) - first + 1 }, (_, k) => Number(((first + k) * step).toPrecision(6)))
+      .map((at) => ({ at, label: short(at) }));
+  }
+
+  /** A line at the answer, with its value. */
+  private answer(): SVGElement[] {
+    const { marked, x_title } = this.curve;
+    if (marked === null) return [];
+    const x = this.x(marked), isRight = x > this.width * 0.6;
+    return [svg("line", { class: "bound", x1: x, x2: x, y1: TOP - 8, y2: HEIGHT - BOTTOM }),
+      svg("text", { class: "name strong", x: x + (isRight ? -6 : 6), y: TOP, "text-anchor": isRight ? "end" : "start" }, `answer: ${short(marked)} ${x_title}`)];
+  }
+
+  private point(event: MouseEvent): void {
+    const { curve } = this, at = this.low + (event.clientX - this.holder.getBoundingClientRect().left - LEFT) / (this.width - LEFT - RIGHT) * this.span;
+    const near = curve.x.reduce((best, value, k) => Math.abs(value - at) < Math.abs(curve.x[best] - at) ? k : best, 0);
+    const said = (value: number | null) => value === null ? "–" : this.text(value);
+    this.say(event, [`${short(curve.x[near])} ${curve.x_title}`, ...curve.lines.map((line) => `${line.name}: ${said(line.values[near])}`)]);
+  }
+
+  private table(title: string): HTMLElement {
+    const { curve } = this;
+    const rows = curve.x.map((at, k) => [short(at), ...curve.lines.map((line) => line.values[k] === null ? "–" : this.text(line.values[k]!))]);
+    return plainTable(`${title} over ${curve.x_title}`, [curve.x_title, ...curve.lines.map((line) => line.name)], rows);
+  }
 }

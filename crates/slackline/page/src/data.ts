@@ -92,6 +92,11 @@ export async function read(): Promise<Doc> {
   return await new Response(unpacked).json() as Doc;
 }
 
+/** What a search found, in a sentence; null of other verbs. */
+export function answerOf(doc: Doc): string | null {
+  return doc.made.verb === "tune" ? doc.head.trim().split("\n")[0] : null;
+}
+
 /** What the columns mean together: who belongs to whom, and when things were. */
 export class Model {
   /** By job: its flow. By phase: its job. */

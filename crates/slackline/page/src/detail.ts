@@ -2,11 +2,13 @@
 import { FATE_WORDS, shareColour } from "./colour";
 import type { Explained, Model, Ran } from "./data";
 import { h, plainTable } from "./dom";
-import { count, duration, instant, number, percent } from "./format";
+import { alike, count, duration, headed, inColumn, instant, moments, number, percent } from "./format";
 import type { State } from "./state";
 
 const OUTCOMES = ["done", "failed", "killed", "its output was lost"];
 const JOBS = 40;
+/** So much of the details tells that they are there, and so much at the top of the window lies under the bar of policies; pixels. */
+const SEEN = 280, HIDDEN = 64;
 
 /** The lines of a tooltip. */
 export function told(model: Model, ran: Ran, hit: { flow: number; job: number | null; phase: number | null; bar: number | null }): string[] {
@@ -43,27 +45,32 @@ function ofFlow(model: Model, ran: Ran, flow: number): string[] {
   return lines;
 }
 
-/** `78 s late`, `3m 20s early`. */
-export function lateness(tick: number, ticks: number | null): string {
+/** `78 s late`, `3m 20s early`; in a column as all in it are written. */
+export function lateness(tick: number, ticks: number | null, text: (seconds: number) => string = duration): string {
   if (ticks === null) return "missed";
-  return `${duration(Math.abs(ticks) * tick)} ${ticks > 0 ? "late" : "early"}`;
+  return `${text(Math.abs(ticks) * tick)} ${ticks > 0 ? "late" : "early"}`;
 }
 
 export class Detail {
   readonly element = h("section", { class: "detail", id: "detail", "aria-live": "polite", "aria-label": "The flow that was chosen" });
+
+  /** How far above the end of the page a reader was who came from below; null for who came from elsewhere. */
+  private cameFrom: number | null = null;
 
   constructor(private readonly model: Model, private readonly state: State) {}
 
   draw(): void {
     const { selected } = this.state, { model } = this, policy = model.doc.policies[this.state.policy];
     if (!selected || !policy.ran) {
-      this.element.replaceChildren(h("p", { class: "muted" },
+      const isSeen = this.element.getBoundingClientRect().bottom > 0;
+      this.element.replaceChildren(h("p", { class: "muted no-print" },
         "Choose a flow in the timeline or in the table of flows to see when it ran, under every policy, and why it waited."));
+      if (!selected && isSeen) this.goBack();
       return;
     }
     const { flow } = selected, ran = policy.ran, close = () => this.state.select(null);
     const parts: (HTMLElement | null)[] = [
-      h("header", {}, h("h3", {}, `Flow ${model.flowName(flow)} under ${policy.name}`),
+      h("header", {}, h("h3", { tabindex: -1 }, `Flow ${model.flowName(flow)} under ${policy.name}`),
         h("button", { type: "button", class: "no-print", click: close, "aria-label": "Close" }, "×")),
       selected.bar !== null && selected.policy === this.state.policy && ran.bars ? list(attempt(model, ran, selected.bar)) : null,
       this.policies(flow),
@@ -71,6 +78,25 @@ export class Detail {
       this.jobs(ran, flow),
     ];
     this.element.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  /** Scrolls until it is seen, as little as does, and lets the keyboard go on from there. */
+  show(): void {
+    const heading = this.element.querySelector("h3");
+    if (!heading) return;
+    const { top, height } = this.element.getBoundingClientRect(), page = document.documentElement;
+    const enough = Math.min(height, SEEN, innerHeight - HIDDEN);
+    if (top < HIDDEN) {
+      this.cameFrom = page.scrollHeight - scrollY;
+      this.element.scrollIntoView({ block: "start" });
+    } else if (top + enough > innerHeight) scrollBy(0, top + enough - innerHeight);
+    heading.focus({ preventScroll: true });
+  }
+
+  /** Who came from the table of flows is there again. */
+  private goBack(): void {
+    if (this.cameFrom !== null) scrollTo(0, document.documentElement.scrollHeight - this.cameFrom);
+    this.cameFrom = null;
   }
 
   private policies(flow: number): HTMLElement {
@@ -83,16 +109,18 @@ export class Detail {
       `${duration(doc.workload.flows.alone[flow])} alone on the cluster`,
       model.pool(flow) && `pool ${model.pool(flow)}`, model.user(flow) && `user ${model.user(flow)}`,
     ].filter(Boolean).join(" · ");
-    const rows = model.ran.map((k) => {
-      const ran = doc.policies[k].ran!, done = model.completed(ran, flow), late = model.lateness(ran, flow);
-      const slowdown = done === null || !doc.workload.flows.alone[flow] ? "–" : number(ran.took[flow] * doc.tick / doc.workload.flows.alone[flow]);
+    const all = model.ran.map((k) => doc.policies[k].ran!), known = (ticks: number) => ticks < 0 ? null : ticks * doc.tick;
+    const waits = inColumn(all.map((ran) => known(ran.wait[flow]))), responses = inColumn(all.map((ran) => known(ran.took[flow])));
+    const time = moments(doc), late = alike(all.map((ran) => (model.lateness(ran, flow) ?? 0) * doc.tick));
+    const rows = all.map((ran, k) => {
+      const done = model.completed(ran, flow), alone = doc.workload.flows.alone[flow];
       return [
-        doc.policies[k].name, ran.wait[flow] < 0 ? "–" : duration(ran.wait[flow] * doc.tick),
-        done === null ? "–" : duration(ran.took[flow] * doc.tick), slowdown, done === null ? "failed" : instant(doc, done),
-        due === null ? FATE_WORDS.free : lateness(doc.tick, late),
+        doc.policies[model.ran[k]].name, waits.texts[k], responses.texts[k], done === null || !alone ? "–" : number(ran.took[flow] * doc.tick / alone),
+        done === null ? "failed" : time.text(done), due === null ? FATE_WORDS.free : lateness(doc.tick, model.lateness(ran, flow), late.text),
       ];
     });
-    return h("div", {}, h("p", { class: "muted" }, facts), plainTable("Under every policy", ["policy", "wait", "response", "slowdown", "done", "deadline"], rows));
+    const head = ["policy", headed("wait", waits.unit), headed("response", responses.unit), "slowdown", headed("done", time.unit), headed("deadline", due === null ? "" : late.unit)];
+    return h("div", {}, h("p", { class: "muted" }, facts), plainTable("Under every policy", head, rows));
   }
 
   private why(ran: Ran, flow: number): HTMLElement {
@@ -124,18 +152,18 @@ export class Detail {
   }
 
   private jobs(ran: Ran, flow: number): HTMLElement | null {
-    const { model } = this, { doc } = model, rows: string[][] = [];
-    const first = model.firstPhase[model.firstJob[flow]], end = model.firstPhase[model.firstJob[flow + 1]];
-    for (let phase = first; phase < end && rows.length < JOBS; phase++) {
+    const { model } = this, { doc } = model, rows: string[][] = [], time = moments(doc);
+    const first = model.firstPhase[model.firstJob[flow]], end = model.firstPhase[model.firstJob[flow + 1]], last = Math.min(end, first + JOBS);
+    const took = inColumn(Array.from({ length: last - first }, (_, k) => ran.held[first + k] < 0 ? null : ran.held[first + k] * doc.tick));
+    for (let phase = first; phase < last; phase++) {
       const start = model.phaseStart(ran, phase);
       rows.push([
         `${model.jobName(model.jobOfPhase[phase])} ${model.phaseName(phase)}`, String(doc.workload.phases.tasks[phase] || "–"),
-        start === null ? "–" : instant(doc, start), start === null ? "–" : instant(doc, start + ran.held[phase]),
-        start === null ? "–" : duration(ran.held[phase] * doc.tick),
+        start === null ? "–" : time.text(start), start === null ? "–" : time.text(start + ran.held[phase]), took.texts[phase - first],
       ]);
     }
     const caption = end - first > rows.length ? `The first ${rows.length} of ${end - first} phases` : "Its phases";
-    return plainTable(caption, ["phase", "tasks", "first start", "last end", "took"], rows);
+    return plainTable(caption, ["phase", "tasks", headed("first start", time.unit), headed("last end", time.unit), headed("took", took.unit)], rows);
   }
 }
 

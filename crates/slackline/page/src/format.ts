@@ -11,10 +11,11 @@ export function number(value: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** A mark of an axis: `5`, `0.25`, `20 M`. */
-export function short(value: number): string {
+/** A mark of an axis: `5`, `0.25`, `20 M`; in the unit of the axis' most, if that is known. */
+export function short(value: number, most = value): string {
+  if (value === 0) return "0";
   const units: [number, string][] = [[1e12, " T"], [1e9, " G"], [1e6, " M"], [1e4, " k"]];
-  const unit = units.find(([size]) => Math.abs(value) >= size);
+  const unit = units.find(([size]) => Math.abs(most) >= size);
   const scaled = unit ? value / (unit[1] === " k" ? 1e3 : unit[0]) : value;
   return `${Number(scaled.toPrecision(4)).toLocaleString("en-US")}${unit?.[1] ?? ""}`;
 }
@@ -41,6 +42,44 @@ export function duration(seconds: number): string {
   if (minutes < 2880) return `${sign}${Math.floor(minutes / 60)}h ${pad(minutes % 60)}m`;
   const hours = Math.round(size / 3600);
   return `${sign}${Math.floor(hours / 24)}d ${pad(hours % 24)}h`;
+}
+
+/** How durations are written of which the longest is known, all alike: seconds, minutes and seconds, or hours too. */
+export function alike(all: Iterable<number>): { unit: string; text: (seconds: number) => string } {
+  let longest = 0;
+  for (const seconds of all) longest = Math.max(longest, Math.abs(seconds));
+  const digits = longest < 10 ? 2 : longest < 1000 ? 1 : 0, pad = (value: number) => String(value).padStart(2, "0");
+  if (longest < 1000) return { unit: "s", text: (seconds) => `${signOf(seconds)}${Math.abs(seconds).toFixed(digits)}` };
+  const clock = (seconds: number) => {
+    const whole = Math.round(Math.abs(seconds));
+    return `${signOf(seconds)}${Math.floor(whole / 3600)}:${pad(Math.floor(whole % 3600 / 60))}:${pad(whole % 60)}`;
+  };
+  return { unit: "h:mm:ss", text: clock };
+}
+
+/** A column of durations, null for none. */
+export function inColumn(all: (number | null)[]): { unit: string; texts: string[] } {
+  const { unit, text } = alike(all.filter((value) => value !== null));
+  return { unit, texts: all.map((value) => value === null ? "–" : text(value)) };
+}
+
+/** How points in time are written in a column: by the clock, else all alike as times after the start. */
+export function moments(doc: Clocked): { unit: string; text: (ticks: number) => string } {
+  if (local(doc, 0) !== null) return { unit: "", text: (ticks) => instant(doc, ticks) };
+  const { unit, text } = alike([doc.end * doc.tick]);
+  return { unit, text: (ticks) => text(ticks * doc.tick) };
+}
+
+/** A heading with the unit of what is below it. */
+export function headed(heading: string, unit: string): string { return unit ? `${heading} [${unit}]` : heading; }
+
+function signOf(value: number): string { return value < 0 ? "−" : ""; }
+
+/** Marks of an axis of durations from 0, all in the largest unit of which the axis shows more than one and a half. */
+export function timeScale(most: number, about: number): { unit: string; marks: { at: number; label: string }[] } {
+  const units: [number, string][] = [[86400, "days"], [3600, "hours"], [60, "minutes"]];
+  const [size, unit] = units.find(([size]) => most >= 1.5 * size) ?? [1, "seconds"];
+  return { unit, marks: marks(most / size, about).map((at) => ({ at: at * size, label: short(at) })) };
 }
 
 /** Seconds of the local clock at a second of the workload, as if it were UTC; null without a clock. */
@@ -76,12 +115,13 @@ export function timeMarks(doc: Clocked, from: number, to: number, most: number):
   const marks = [];
   for (let k = Math.ceil((a + shift) / step); k * step - shift <= b; k++) {
     const at = k * step - shift;
-    marks.push({ at: at / doc.tick, label: markLabel(doc, at, step) });
+    marks.push({ at: at / doc.tick, label: markLabel(doc, at, step, b) });
   }
   return marks;
 }
 
-function markLabel(doc: Clocked, seconds: number, step: number): string {
+/** All marks of an axis are in the same units: those that its end needs. */
+function markLabel(doc: Clocked, seconds: number, step: number, end: number): string {
   const clock = local(doc, seconds);
   if (clock !== null) {
     const moment = new Date(Math.round(clock * 1000)), text = moment.toISOString();
@@ -90,11 +130,13 @@ function markLabel(doc: Clocked, seconds: number, step: number): string {
   }
   if (seconds === 0) return "0";
   if (step < 1) return `${Number(seconds.toFixed(6))} s`;
-  if (step < 60) return seconds < 120 || step < 10 && seconds < 1000 ? `${seconds} s` : duration(seconds);
-  const h = Math.floor(seconds / 3600), m = Math.round(seconds % 3600 / 60);
-  if (seconds >= 172800 && step >= 86400) return `${Math.round(seconds / 86400)} d`;
-  if (h === 0) return `${m} min`;
-  return m === 0 ? `${h} h` : `${h} h ${String(m).padStart(2, "0")}`;
+  if (step < 60 && end < 1000) return `${seconds} s`;
+  const pad = (value: number) => String(value).padStart(2, "0"), whole = Math.round(seconds);
+  const h = Math.floor(whole / 3600), m = Math.floor(whole % 3600 / 60);
+  if (step < 60) return `${h}:${pad(m)}:${pad(whole % 60)}`;
+  if (step % 86400 === 0) return `${whole / 86400} d`;
+  if (step % 3600 === 0) return `${h} h`;
+  return end < 3600 ? `${m} min` : `${h} h ${pad(m)}`;
 }
 
 /** The least of 1, 2 and 5 times a power of ten that is no less. */

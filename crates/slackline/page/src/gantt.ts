@@ -1,6 +1,8 @@
 // The timeline of one policy, on a canvas: slots, flows or jobs as rows, or slots per flow as areas.
+import { NO_PHASE, flowBoxes, jobBoxes, orderOf, slotBoxes, spans, type Boxes, type Order } from "./boxes";
+import { Pixels, canvasBrush, type Brush } from "./brush";
 import { named } from "./canvas";
-import { FATES, KINDS, shareColour, styled } from "./colour";
+import { FATES, KINDS, mixed, shareColour, styled } from "./colour";
 import type { Model, Ran } from "./data";
 import { h } from "./dom";
 import { timeMarks } from "./format";
@@ -8,63 +10,97 @@ import type { State } from "./state";
 
 /** The place left of the charts of time, and above the rows; the same everywhere, so that times line up. */
 export const GUTTER = 116, RIGHT = 12;
-const TOP = 24;
-const FATE_ORDER = ["met", "late", "free", "failed"] as const;
+const TOP = 24, ON_PAPER = 330;
+/** Later ones are drawn over earlier ones: what is late must be seen. */
+const FATE_ORDER = ["free", "met", "late", "failed"] as const;
+/** Rows that can be read; lower ones make room for each other. And the least on which a deadline can be marked. */
+const READABLE = 12, MARKED = 4;
+/** More boxes than these are drawn pixel by pixel. */
+const MANY = 1500;
 
 /** What lies under the pointer. */
 export interface Hit { flow: number; job: number | null; phase: number | null; bar: number | null }
-
-/** Rectangles to be drawn, as columns: when, which rows, of which flow, and of what. */
-interface Boxes {
-  start: Float64Array; end: Float64Array; row: Int32Array; rows: Int32Array;
-  flow: Int32Array; phase: Int32Array;
-  /** Drawn lower than its row: what waits, or is a master. */
-  thin: Uint8Array;
-}
 
 export class Gantt {
   readonly element: HTMLElement;
   readonly canvas: HTMLCanvasElement;
   private readonly scroll: HTMLElement;
   private readonly spacer: HTMLElement;
-  private readonly cache = new Map<string, Boxes>();
-  private orders: { flows: Int32Array; jobs: Int32Array } | null = null;
+  private readonly scratch = h("canvas", {});
+  private readonly cache = new Map<string, { boxes: Boxes; spans: ReturnType<typeof spans> }>();
+  private ordered: Order | null = null;
+  // What draw() measures once: asking an element makes the browser lay out the page.
+  private width = 200;
+  private top = 0;
+  private rowHeight = 1;
+  /** The rows that are shown and, by row, its place among them or −1; null if all are. */
+  private shown: Int32Array | null = null;
+  private place: Int32Array | null = null;
 
   constructor(
     private readonly model: Model, private readonly state: State,
-    private readonly policy: () => number, private readonly height: number,
+    private readonly policy: () => number, private readonly onScreen: number,
   ) {
     this.canvas = h("canvas", {});
     this.spacer = h("div", { class: "spacer" }, this.canvas);
     this.scroll = h("div", { class: "gantt", tabindex: 0, role: "application", "aria-roledescription": "timeline" }, this.spacer);
-    this.scroll.style.height = `${height}px`;
+    this.scroll.style.height = `${onScreen}px`;
     this.element = this.scroll;
     this.scroll.addEventListener("scroll", () => this.state.changed("view"));
   }
 
   private get ran(): Ran | null { return this.model.doc.policies[this.policy()].ran; }
-  private get width(): number { return Math.max(200, this.scroll.clientWidth); }
+  /** On paper it shares a page with the charts of load. */
+  private get height(): number { return this.state.isPaper ? Math.min(ON_PAPER, this.onScreen) : this.onScreen; }
   private get body(): number { return this.height - TOP - 4; }
 
-  private get nRows(): number {
+  /** Rows that there are, and those of them that are shown. */
+  get nRows(): number {
     const { rows } = this.state;
     if (rows === "slots") return this.model.nSlots;
     return rows === "flows" ? this.model.nFlows : rows === "jobs" ? this.model.nJobs : 1;
   }
+  get nShown(): number { return this.shown?.length ?? this.nRows; }
 
-  /** Pixels a row: as many as fit if that can be read, or as asked for. */
-  private get rowHeight(): number {
-    const fit = this.body / Math.max(1, this.nRows);
-    if (this.state.rows === "shares") return this.body;
-    return Math.min(28, fit * this.state.tall);
+  /** Whether rows are high enough for the marks of deadlines. */
+  get marksDeadlines(): boolean { return this.rowHeight >= MARKED; }
+
+  /** How wide it is, which rows are shown, and how high. */
+  private measure(): void {
+    this.width = Math.max(200, this.scroll.clientWidth);
+    this.arrange();
+    const fit = this.body / Math.max(1, this.nShown);
+    this.rowHeight = this.state.rows === "shares" ? this.body : Math.min(28, fit * this.state.tall);
+    const height = `${Math.max(this.height, this.nShown * this.rowHeight + TOP + 4)}px`;
+    if (this.spacer.style.height !== height) this.spacer.style.height = height;
+    this.top = this.scroll.scrollTop;
   }
 
-  /** Makes the flow's rows visible. */
-  reveal(flow: number): void {
+  /** Where not all rows can be read, only those of flows and jobs are shown that hold something in the window of time. */
+  private arrange(): void {
+    const { from, to, rows } = this.state;
+    this.shown = this.place = null;
+    if (!this.ran || rows === "slots" || rows === "shares" || this.nRows * READABLE <= this.body) return;
+    const spans = this.made().spans, shown: number[] = [], place = new Int32Array(this.nRows).fill(-1);
+    for (let row = 0; row < place.length; row++) {
+      if (spans.from[row] > to || spans.to[row] < from) continue;
+      place[row] = shown.length;
+      shown.push(row);
+    }
+    this.shown = Int32Array.from(shown);
+    this.place = place;
+  }
+
+  /** Scrolls to the flow's rows. */
+  private reveal(flow: number): void {
     if (this.state.rows !== "flows" && this.state.rows !== "jobs") return;
-    const row = this.state.rows === "flows" ? this.order().flows[flow] : this.order().jobs[this.model.firstJob[flow]];
-    const y = row * this.rowHeight, view = this.body;
-    if (y < this.scroll.scrollTop || y > this.scroll.scrollTop + view - 20) this.scroll.scrollTop = y - view / 2;
+    const { rowOfFlow, rowOfJob } = this.order(), first = this.model.firstJob[flow];
+    const row = this.state.rows === "flows" ? rowOfFlow[flow] : rowOfJob[first];
+    const y = (this.place?.[row] ?? row) * this.rowHeight, view = this.body;
+    if (y >= 0 && (y < this.top || y > this.top + view - 20)) {
+      this.scroll.scrollTop = y - view / 2;
+      this.top = this.scroll.scrollTop;
+    }
   }
 
   x(ticks: number): number {
@@ -77,16 +113,17 @@ export class Gantt {
     return from + (x - GUTTER) / (this.width - GUTTER - RIGHT) * (to - from);
   }
 
-  draw(): void {
-    const ratio = window.devicePixelRatio || 1, { width, height } = this;
+  /** Draws it; with a flow, scrolled to that. */
+  draw(flow: number | null = null): void {
+    this.measure();
+    if (flow !== null) this.reveal(flow);
+    const ratio = this.ratio, { width, height } = this;
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
       this.canvas.style.width = `${width}px`;
       this.canvas.style.height = `${height}px`;
     }
-    const all = this.nRows * this.rowHeight;
-    this.spacer.style.height = `${Math.max(height, all + TOP + 4)}px`;
     const c = this.canvas.getContext("2d")!;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.fillStyle = styled("--surface");
@@ -104,6 +141,9 @@ export class Gantt {
     c.restore();
     this.labels(c);
   }
+
+  /** Pixels of the canvas to a pixel of the page; paper has more than screens. */
+  private get ratio(): number { return Math.max(window.devicePixelRatio || 1, this.state.isPaper ? 3 : 1); }
 
   private say(c: CanvasRenderingContext2D, text: string): void {
     c.fillStyle = styled("--text");
@@ -126,159 +166,71 @@ export class Gantt {
     c.textAlign = "left";
   }
 
-  /** Rows of flows and of jobs: by release, ties in the order of the document. */
-  private order(): { flows: Int32Array; jobs: Int32Array } {
-    if (this.orders) return this.orders;
-    const { model } = this;
-    const byRelease = Array.from({ length: model.nFlows }, (_, k) => k)
-      .sort((a, b) => model.release(a) - model.release(b) || a - b);
-    const flows = new Int32Array(model.nFlows), jobs = new Int32Array(model.nJobs);
-    let job = 0;
-    byRelease.forEach((flow, row) => {
-      flows[flow] = row;
-      for (let k = model.firstJob[flow]; k < model.firstJob[flow + 1]; k++) jobs[k] = job++;
-    });
-    return this.orders = { flows, jobs };
-  }
+  private order(): Order { return this.ordered ??= orderOf(this.model); }
 
-  private made(): Boxes | null {
-    const ran = this.ran, { rows } = this.state;
-    if (!ran || rows === "shares") return null;
-    const key = `${rows} ${this.policy()}`;
+  /** The boxes of the rows that are asked for, of a policy that ran; they are made once. */
+  private made(): { boxes: Boxes; spans: ReturnType<typeof spans> } {
+    const { model } = this, { rows } = this.state, ran = this.ran!, key = `${rows} ${this.policy()}`;
     const known = this.cache.get(key);
     if (known) return known;
-    const made = rows === "slots" ? this.slotBoxes(ran) : rows === "flows" ? this.flowBoxes(ran) : this.jobBoxes(ran);
+    const boxes = rows === "slots" ? slotBoxes(model, ran)
+      : rows === "flows" ? flowBoxes(model, ran, this.order()) : jobBoxes(model, ran, this.order());
+    const made = { boxes, spans: spans(boxes, this.nRows) };
     this.cache.set(key, made);
     return made;
   }
 
-  private slotBoxes(ran: Ran): Boxes {
-    const { model } = this, bars = ran.bars!;
-    const masters = ran.masters.filter((master) => master.slot !== null);
-    const n = bars.start.length, boxes = empty(n + masters.length);
-    for (let k = 0; k < n; k++) {
-      const phase = bars.phase[k];
-      boxes.start[k] = bars.start[k];
-      boxes.end[k] = bars.start[k] + bars.length[k];
-      boxes.row[k] = model.firstSlot[model.slotKindOf(phase)] + bars.slot[k];
-      boxes.rows[k] = bars.slots[k];
-      boxes.flow[k] = model.flowOfPhase(phase);
-      boxes.phase[k] = phase;
-    }
-    masters.forEach((master, at) => {
-      const k = n + at;
-      boxes.start[k] = master.start;
-      boxes.end[k] = master.end;
-      boxes.row[k] = master.slot!;
-      boxes.rows[k] = 1;
-      boxes.flow[k] = model.flowOfJob[master.job];
-      boxes.phase[k] = -1 - master.job;
-      boxes.thin[k] = 1;
-    });
-    return boxes;
-  }
-
-  /** A thin box from release to first start, a full one from there to completion. */
-  private flowBoxes(ran: Ran): Boxes {
-    const { model } = this, n = model.nFlows, boxes = empty(2 * n), rows = this.order().flows;
-    for (let flow = 0; flow < n; flow++) {
-      const release = model.release(flow), started = model.started(ran, flow);
-      const done = model.completed(ran, flow) ?? this.lastEnd(ran, flow);
-      for (const [k, start, end, thin] of [[2 * flow, release, started ?? done, 1], [2 * flow + 1, started ?? done, done, 0]]) {
-        boxes.start[k] = start;
-        boxes.end[k] = end;
-        boxes.row[k] = rows[flow];
-        boxes.rows[k] = 1;
-        boxes.flow[k] = flow;
-        boxes.phase[k] = NO_PHASE;
-        boxes.thin[k] = thin;
-      }
-    }
-    return boxes;
-  }
-
-  private lastEnd(ran: Ran, flow: number): number {
-    const { model } = this;
-    let last = model.release(flow);
-    for (let phase = model.firstPhase[model.firstJob[flow]]; phase < model.firstPhase[model.firstJob[flow + 1]]; phase++) {
-      const start = model.phaseStart(ran, phase);
-      if (start !== null) last = Math.max(last, start + ran.held[phase]);
-    }
-    return last;
-  }
-
-  /** A box for each phase, and thin ones before each flow's first, while it waited. */
-  private jobBoxes(ran: Ran): Boxes {
-    const { model } = this, n = model.jobOfPhase.length, boxes = empty(n + model.nFlows), rows = this.order().jobs;
-    for (let flow = 0; flow < model.nFlows; flow++) {
-      const k = n + flow, started = model.started(ran, flow);
-      boxes.start[k] = model.release(flow);
-      boxes.end[k] = started ?? -1;
-      boxes.row[k] = rows[model.firstJob[flow]];
-      boxes.rows[k] = 1;
-      boxes.flow[k] = flow;
-      boxes.phase[k] = NO_PHASE;
-      boxes.thin[k] = 1;
-    }
-    for (let phase = 0; phase < n; phase++) {
-      const start = model.phaseStart(ran, phase), job = model.jobOfPhase[phase];
-      boxes.start[phase] = start ?? 0;
-      boxes.end[phase] = start === null ? -1 : start + ran.held[phase];
-      boxes.row[phase] = rows[job];
-      boxes.rows[phase] = 1;
-      boxes.flow[phase] = model.flowOfJob[job];
-      boxes.phase[phase] = phase;
-    }
-    return boxes;
-  }
-
-  /** The colour of each flow's phases, as a place in the list of colours. */
+  /** The colour of each flow's phases, as a place in the list of colours; those that matter most come last. */
   private colours(ran: Ran): { of: (flow: number, phase: number) => number; list: string[] } {
     if (this.state.colour === "kind") {
       const { kind } = this.model.doc.workload.phases;
-      return { of: (_, phase) => phase < 0 ? 2 : kind[phase], list: [KINDS.map, KINDS.reduce, shareColour(99)] };
+      return { of: (_, phase) => phase < 0 ? 0 : 1 + kind[phase], list: [shareColour(99), KINDS.map, KINDS.reduce] };
     }
     if (this.state.colour === "fate") {
       const list = FATE_ORDER.map((fate) => FATES[fate]);
       return { of: (flow) => FATE_ORDER.indexOf(this.model.fate(ran, flow)), list };
     }
-    const place = new Map(ran.largest.map((flow, k) => [flow, k]));
-    const list = Array.from({ length: ran.largest.length + 1 }, (_, k) => k === ran.largest.length ? shareColour(99) : shareColour(k));
-    return { of: (flow) => place.get(flow) ?? ran.largest.length, list };
+    const place = new Map(ran.largest.map((flow, k) => [flow, k + 1]));
+    return { of: (flow) => place.get(flow) ?? 0, list: [shareColour(99), ...ran.largest.map((_, k) => shareColour(k))] };
   }
 
   private boxes(c: CanvasRenderingContext2D, ran: Ran): void {
-    const boxes = this.made()!, colours = this.colours(ran), n = boxes.start.length;
-    const selected = this.state.selected?.flow ?? -1;
-    const seen: number[][] = colours.list.map(() => []), chosen: number[] = [];
-    const { from, to } = this.state, height = this.rowHeight, top = this.scroll.scrollTop;
-    const firstRow = top / height - 1, lastRow = (top + this.body) / height + 1;
-    for (let k = 0; k < n; k++) {
-      if (boxes.end[k] < from || boxes.start[k] > to || boxes.end[k] < boxes.start[k]) continue;
-      if (boxes.row[k] + boxes.rows[k] < firstRow || boxes.row[k] > lastRow) continue;
-      (boxes.flow[k] === selected ? chosen : seen[colours.of(boxes.flow[k], boxes.phase[k])]).push(k);
-    }
-    const reduce = this.model.doc.workload.phases.kind, isLit = this.state.colour !== "kind";
-    c.globalAlpha = selected >= 0 ? 0.28 : 1;
-    seen.forEach((group, colour) => {
-      c.fillStyle = colours.list[colour];
-      for (const k of group) this.box(c, boxes, k, isLit && boxes.phase[k] >= 0 && reduce[boxes.phase[k]] === 1);
-    });
-    c.globalAlpha = 1;
-    for (const k of chosen) {
-      c.fillStyle = colours.list[colours.of(selected, boxes.phase[k])];
-      this.box(c, boxes, k, isLit && boxes.phase[k] >= 0 && reduce[boxes.phase[k]] === 1);
-    }
-    if (this.state.rows === "slots") this.endings(c, ran, boxes, firstRow, lastRow);
-    else this.deadlines(c, ran, firstRow, lastRow);
-    if (height >= 11) this.names(c, boxes, [...seen.flat(), ...chosen]);
+    const { boxes } = this.made(), colours = this.colours(ran), isLit = this.state.colour !== "kind";
+    const selected = this.state.selected?.flow ?? -1, seen: number[][] = colours.list.map(() => []), chosen: number[] = [];
+    for (const k of this.visible(boxes)) (boxes.flow[k] === selected ? chosen : seen[colours.of(boxes.flow[k], boxes.phase[k])]).push(k);
+    const all = [...seen.flat(), ...chosen], pixels = all.length > MANY ? this.pixels() : null, brush = pixels ?? canvasBrush(c);
+    const surface = styled("--surface"), dim = (colour: string) => selected >= 0 ? mixed(colour, 0.28, surface) : colour;
+    seen.forEach((group, colour) => this.paint(brush, boxes, group, dim(colours.list[colour]), isLit));
+    for (const k of chosen) this.paint(brush, boxes, [k], colours.list[colours.of(selected, boxes.phase[k])], isLit);
+    pixels?.put(c, this.scratch);
+    if (this.state.rows === "slots") this.endings(c, ran, boxes, all);
+    else this.deadlines(c);
+    if (this.rowHeight >= 11) this.names(c, boxes, all);
     const bar = this.state.selected?.bar;
     if (bar !== null && bar !== undefined && this.state.rows === "slots" && this.state.selected!.policy === this.policy()) this.frame(c, boxes, bar);
   }
 
+  private pixels(): Pixels {
+    return new Pixels(GUTTER, TOP, this.width - GUTTER - RIGHT, this.height - TOP, this.ratio);
+  }
+
+  /** The boxes that are in sight. */
+  private visible(boxes: Boxes): number[] {
+    const { from, to } = this.state, { place, rowHeight: height, top } = this, found: number[] = [];
+    const first = top / height - 1, last = (top + this.body) / height + 1;
+    for (let k = 0; k < boxes.start.length; k++) {
+      if (boxes.end[k] < from || boxes.start[k] > to || boxes.end[k] < boxes.start[k]) continue;
+      const row = place ? place[boxes.row[k]] : boxes.row[k];
+      if (row + boxes.rows[k] >= first && row <= last) found.push(k);
+    }
+    return found;
+  }
+
+  /** Where a row is. */
+  private y(row: number): number { return TOP + (this.place ? this.place[row] : row) * this.rowHeight - this.top; }
+
   private rect(boxes: Boxes, k: number): [number, number, number, number] {
-    const height = this.rowHeight, x = this.x(boxes.start[k]);
-    const y = TOP + boxes.row[k] * height - this.scroll.scrollTop;
+    const height = this.rowHeight, x = this.x(boxes.start[k]), y = this.y(boxes.row[k]);
     const gap = height >= 5 ? 1 : 0, tall = Math.max(1, boxes.rows[k] * height - gap);
     const width = Math.max(height < 2 ? 1 : 0.6, this.x(boxes.end[k]) - x - (height >= 8 ? 0.5 : 0));
     if (!boxes.thin[k]) return [x, y, width, tall];
@@ -287,14 +239,13 @@ export class Gantt {
   }
 
   /** Reduces are drawn with a lighter edge, where there is room for one. */
-  private box(c: CanvasRenderingContext2D, boxes: Boxes, k: number, isReduce: boolean): void {
-    const [x, y, width, height] = this.rect(boxes, k);
-    c.fillRect(x, y, width, height);
-    if (isReduce && height >= 4 && width > 2) {
-      const fill = c.fillStyle;
-      c.fillStyle = "rgba(255,255,255,0.38)";
-      c.fillRect(x, y, width, Math.max(1.5, height * 0.3));
-      c.fillStyle = fill;
+  private paint(brush: Brush, boxes: Boxes, group: number[], colour: string, isLit: boolean): void {
+    const { kind } = this.model.doc.workload.phases, light = mixed(colour, 0.62, "#ffffff");
+    for (const k of group) {
+      const [x, y, width, height] = this.rect(boxes, k);
+      brush.fill(colour, x, y, width, height);
+      const isReduce = boxes.phase[k] >= 0 && kind[boxes.phase[k]] === 1;
+      if (isLit && isReduce && height >= 4 && width > 2) brush.fill(light, x, y, width, Math.max(1.5, height * 0.3));
     }
   }
 
@@ -307,13 +258,12 @@ export class Gantt {
   }
 
   /** Attempts that failed or were stopped are crossed out. */
-  private endings(c: CanvasRenderingContext2D, ran: Ran, boxes: Boxes, firstRow: number, lastRow: number): void {
-    const bars = ran.bars!, { from, to } = this.state;
+  private endings(c: CanvasRenderingContext2D, ran: Ran, boxes: Boxes, seen: number[]): void {
+    const { outcome } = ran.bars!;
     c.strokeStyle = styled("--text");
     c.beginPath();
-    for (let k = 0; k < bars.outcome.length; k++) {
-      if (bars.outcome[k] === 0 || boxes.end[k] < from || boxes.start[k] > to) continue;
-      if (boxes.row[k] + boxes.rows[k] < firstRow || boxes.row[k] > lastRow) continue;
+    for (const k of seen) {
+      if (k >= outcome.length || outcome[k] === 0) continue;
       const [x, y, width, height] = this.rect(boxes, k);
       c.moveTo(x, y);
       c.lineTo(x + width, y + height);
@@ -323,23 +273,17 @@ export class Gantt {
     c.stroke();
   }
 
-  /** A mark at each deadline, in the row of its flow; of jobs in that of the flow's last job. */
-  private deadlines(c: CanvasRenderingContext2D, ran: Ran, firstRow: number, lastRow: number): void {
-    const { model } = this, { from, to, rows } = this.state, height = this.rowHeight, order = this.order();
+  /** A mark at each deadline, in the row of its flow; of jobs in that of the flow's last job. Low rows have none: they would hide the boxes. */
+  private deadlines(c: CanvasRenderingContext2D): void {
+    if (!this.marksDeadlines) return;
+    const { model, rowHeight: height } = this, { from, to, rows } = this.state, order = this.order();
+    const text = styled("--text"), surface = styled("--surface");
     for (let flow = 0; flow < model.nFlows; flow++) {
       const due = model.deadline(flow);
       if (due === null || due < from || due > to) continue;
-      const row = rows === "flows" ? order.flows[flow] : order.jobs[model.firstJob[flow + 1] - 1];
-      if (row < firstRow || row > lastRow) continue;
-      const x = this.x(due), y = TOP + row * height - this.scroll.scrollTop;
-      c.fillStyle = model.fate(ran, flow) === "met" ? styled("--text") : FATES.late;
-      c.fillRect(x - 0.75, y, 1.5, Math.max(1, height - 1));
-      if (height < 6) continue;
-      c.beginPath();
-      c.moveTo(x - 4, y);
-      c.lineTo(x + 4, y);
-      c.lineTo(x, y + 5);
-      c.fill();
+      const row = rows === "flows" ? order.rowOfFlow[flow] : order.rowOfJob[model.firstJob[flow + 1] - 1], y = this.y(row);
+      if (this.place && this.place[row] < 0) continue;
+      if (y >= TOP - height && y < this.height) deadlineMark(c, this.x(due), y, height, text, surface);
     }
   }
 
@@ -360,7 +304,7 @@ export class Gantt {
 
   /** What stands left of the rows. */
   private labels(c: CanvasRenderingContext2D): void {
-    const height = this.rowHeight, top = this.scroll.scrollTop, { model } = this, { rows } = this.state;
+    const { rowHeight: height, top } = this, { rows } = this.state;
     c.fillStyle = styled("--muted");
     if (rows === "shares") return;
     if (height < 10) return this.sides(c);
@@ -368,20 +312,20 @@ export class Gantt {
     c.beginPath();
     c.rect(0, TOP, GUTTER - 6, this.height);
     c.clip();
-    const order = this.order();
-    const names: string[] = [];
-    if (rows === "flows") for (let k = 0; k < model.nFlows; k++) names[order.flows[k]] = model.flowName(k);
-    if (rows === "jobs") {
-      for (let k = 0; k < model.nJobs; k++) {
-        const flow = model.flowOfJob[k], isFirst = k === model.firstJob[flow];
-        names[order.jobs[k]] = isFirst ? `${model.flowName(flow)} / ${model.jobName(k)}` : `   / ${model.jobName(k)}`;
-      }
-    }
-    for (let row = Math.floor(top / height); row < this.nRows && row * height < top + this.body; row++) {
-      const text = rows === "slots" ? this.slotName(row) : names[row] ?? "";
-      c.fillText(text, 6, TOP + row * height - top + height / 2 + 4);
+    for (let place = Math.floor(top / height); place < this.nShown && place * height < top + this.body; place++) {
+      const row = this.shown ? this.shown[place] : place, before = this.shown ? this.shown[place - 1] ?? -1 : place - 1;
+      c.fillText(this.rowName(row, before), 6, TOP + place * height - top + height / 2 + 4);
     }
     c.restore();
+  }
+
+  /** What stands beside a row: the flow only once, if the row before is of the same. */
+  private rowName(row: number, before: number): string {
+    const { model } = this, { flows, jobs } = this.order();
+    if (this.state.rows === "slots") return this.slotName(row);
+    if (this.state.rows === "flows") return model.flowName(flows[row]);
+    const flow = model.flowOfJob[jobs[row]], job = model.jobName(jobs[row]);
+    return before >= 0 && model.flowOfJob[jobs[before]] === flow ? `   / ${job}` : `${model.flowName(flow)} / ${job}`;
   }
 
   private slotName(row: number): string {
@@ -393,10 +337,11 @@ export class Gantt {
 
   /** Which rows these are, where they are too low for names. */
   private sides(c: CanvasRenderingContext2D): void {
-    const { model } = this, { rows } = this.state, height = this.rowHeight, top = this.scroll.scrollTop;
+    const { model, rowHeight: height, top } = this, { rows } = this.state;
     if (rows !== "slots") {
-      c.fillText(`${this.nRows.toLocaleString("en-US")} ${rows}`, 6, TOP + 14);
-      c.fillText("by release", 6, TOP + 28);
+      const count = (n: number) => n.toLocaleString("en-US");
+      const lines = this.nShown < this.nRows ? [`${count(this.nShown)} of`, `${count(this.nRows)} ${rows},`] : [`${count(this.nRows)} ${rows},`];
+      [...lines, "by release"].forEach((line, k) => c.fillText(line, 6, TOP + 14 * (k + 1)));
       return;
     }
     model.doc.cluster.slot_kinds.forEach((slotKind, k) => {
@@ -445,13 +390,13 @@ export class Gantt {
     if (!ran || x < GUTTER || y < TOP) return null;
     const at = this.ticks(x);
     if (rows === "shares") return this.hitArea(ran, x, y);
-    const height = this.rowHeight, row = (y - TOP + this.scroll.scrollTop) / height, near = Math.max(0.5, 3 / height);
+    const { rowHeight: height, place } = this, row = (y - TOP + this.top) / height, near = Math.max(0.5, 3 / height);
     const wide = (this.state.to - this.state.from) / (this.width - GUTTER) * 2;
-    const boxes = this.made()!;
+    const { boxes } = this.made();
     let best = -1, bestAway = Infinity;
     for (let k = 0; k < boxes.start.length; k++) {
       if (boxes.start[k] - wide > at || boxes.end[k] + wide < at) continue;
-      const middle = boxes.row[k] + boxes.rows[k] / 2, away = Math.max(0, Math.abs(row - middle) - boxes.rows[k] / 2 + 0.5);
+      const middle = (place ? place[boxes.row[k]] : boxes.row[k]) + boxes.rows[k] / 2, away = Math.max(0, Math.abs(row - middle) - boxes.rows[k] / 2 + 0.5);
       if (away <= near + 0.5 && away < bestAway) { best = k; bestAway = away; }
     }
     if (best < 0) return null;
@@ -472,14 +417,22 @@ export class Gantt {
   }
 }
 
-/** No phase and no master. */
-const NO_PHASE = -0x7fffffff;
-
-function empty(n: number): Boxes {
-  return {
-    start: new Float64Array(n), end: new Float64Array(n), row: new Int32Array(n), rows: new Int32Array(n),
-    flow: new Int32Array(n), phase: new Int32Array(n), thin: new Uint8Array(n),
-  };
+/** A line with a triangle on it, in the colour of texts and with an edge of the surface's, so that it is seen on any box. */
+function deadlineMark(c: CanvasRenderingContext2D, x: number, y: number, height: number, text: string, surface: string): void {
+  const tall = Math.max(1, height - 1), wide = Math.min(4, height / 2);
+  c.fillStyle = surface;
+  c.fillRect(x - 2, y, 4, tall);
+  c.fillStyle = text;
+  c.fillRect(x - 0.75, y, 1.5, tall);
+  if (height < 6) return;
+  c.beginPath();
+  c.moveTo(x - wide, y);
+  c.lineTo(x + wide, y);
+  c.lineTo(x, y + wide * 1.25);
+  c.closePath();
+  c.strokeStyle = surface;
+  c.stroke();
+  c.fill();
 }
 
 /** The mean of a curve between two ticks. */

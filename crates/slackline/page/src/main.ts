@@ -2,8 +2,8 @@
 import { Choices } from "./choices";
 import { isDark } from "./colour";
 import { Comparison } from "./comparison";
-import { curves } from "./curves";
-import { Model, read } from "./data";
+import { Curves } from "./curves";
+import { Model, answerOf, read, type Doc } from "./data";
 import { Detail } from "./detail";
 import { h, section } from "./dom";
 import { Flows } from "./flows";
@@ -28,12 +28,12 @@ async function main(): Promise<void> {
   const page = document.getElementById("page")!;
   const { element: tip, say } = tooltip();
   const comparison = new Comparison(model, state), timeline = new Timeline(model, state, say), detail = new Detail(model, state);
-  const time = new OverTime(model, state, say), spread = new Spread(model, state, say), flows = new Flows(model, state), choices = new Choices(model, state);
+  const time = new OverTime(model, state, say), spread = new Spread(model, state, say), flows = new Flows(model, state), choices = new Choices(model, state), curves = new Curves(model, say);
   const drawn = model.ran.length > 0, guide = help();
   const byGroup = groups(model), foretold = prediction(model);
   const sections = [
     section("comparison", model.doc.policies.length > 1 ? "Comparison" : "Result", comparison.element),
-    doc.extras.curves.length > 0 ? section("curves", "Curves", curves(model, say)) : null,
+    doc.extras.curves.length > 0 ? section("curves", "Curves", curves.element) : null,
     foretold ? section("prediction", "Prediction", foretold) : null,
     drawn ? section("timeline", "Timeline", timeline.element, detail.element) : null,
     drawn ? section("load", "Load over time", time.element) : null,
@@ -48,30 +48,43 @@ async function main(): Promise<void> {
   page.replaceChildren(
     h("a", { class: "skip", href: "#comparison" }, "Skip to the result"),
     h("header", { class: "top" },
-      h("div", {}, h("h1", {}, doc.title), h("p", { class: "muted" }, doc.head.trim().split("\n").map((line) => line.replace(`${doc.title}: `, "")).join(" · "))),
+      h("div", {}, h("h1", {}, doc.title), h("p", { class: "muted" }, subtitle(doc))),
       h("nav", { "aria-label": "Parts of the report", class: "no-print" },
         ...sections.map((part) => h("a", { href: `#${part.id}` }, part.querySelector("h2")!.textContent!)),
         theme, h("button", { type: "button", click: () => guide.showModal() }, "Keys (?)"))),
     timeline.bar,
     h("main", {}, ...sections), guide, tip);
 
-  const draw = { comparison: () => comparison.draw(), timeline: () => drawn && timeline.draw(), time: () => drawn && time.draw(),
+  const draw = { curves: () => curves.draw(), comparison: () => comparison.draw(), timeline: (isMoved = false) => drawn && timeline.draw(isMoved), time: () => drawn && time.draw(),
     spread: () => drawn && spread.draw(), flows: () => drawn && flows.draw(), detail: () => detail.draw(), choices: () => choices.isNeeded && choices.draw() };
-  const all = () => Object.values(draw).forEach((one) => one());
+  const charts = () => { draw.curves(); draw.comparison(); draw.timeline(); draw.time(); draw.spread(); draw.choices(); };
+  const all = () => { charts(); draw.flows(); draw.detail(); };
   state.onChange((what) => {
     if (what === "policy") all();
     else if (what === "theme") { draw.timeline(); draw.comparison(); }
-    else if (what === "window") { draw.timeline(); draw.time(); draw.choices(); }
+    else if (what === "window") { draw.timeline(true); draw.time(); draw.choices(); }
     else if (what === "view") draw.timeline();
-    else { draw.timeline(); draw.detail(); flows.mark(); }
+    else if (what === "chosen") detail.show();
+    else {
+      if (state.selected) timeline.show(state.selected.flow);
+      draw.timeline(true);
+      draw.detail();
+      flows.mark();
+    }
   });
   all();
   let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; charts(); } });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.changed("theme"));
-  printed(all);
+  printed(page, state, charts);
   keys(model, state, { turn, help: () => guide.showModal() });
   document.documentElement.dataset.ready = "yes";
+}
+
+/** What the workload is; the answer of a search stands by itself. */
+function subtitle(doc: Doc): string {
+  const lines = doc.head.trim().split("\n");
+  return lines.slice(answerOf(doc) === null ? 0 : 1).map((line) => line.replace(`${doc.title}: `, "")).join(" · ");
 }
 
 /** The policy that costs least, of those that ran; of a run what happened. */
@@ -82,12 +95,26 @@ function firstShown(model: Model): number {
   return known.reduce((a, b) => cost!.values[b]! < cost!.values[a]! ? b : a);
 }
 
-/** Paper is light, whatever the screen is. */
-function printed(draw: () => void): void {
+/** The page is drawn for so many pixels on paper: what lies between the margins of A4, and what is around charts on a screen. */
+const PAPER = 780;
+
+/** Paper is light and narrow, whatever the screen is. Charts are drawn for its width, so that letters keep their size. */
+function printed(page: HTMLElement, state: State, draw: () => void): void {
+  const root = document.documentElement;
   let before: string | undefined;
-  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; draw(); });
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    root.classList.add("paper");
+    state.isPaper = true;
+    page.style.width = `${PAPER}px`;
+    draw();
+    page.style.width = "";
+  });
   addEventListener("afterprint", () => {
-    if (before) document.documentElement.dataset.theme = before; else delete document.documentElement.dataset.theme;
+    if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    root.classList.remove("paper");
+    state.isPaper = false;
     draw();
   });
 }

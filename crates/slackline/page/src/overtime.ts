@@ -2,7 +2,7 @@
 import { chart, legend, type Frame, type Line } from "./charts";
 import type { Model, Ran } from "./data";
 import { asTable, h, plainTable } from "./dom";
-import { instant, percent, short, timeMarks } from "./format";
+import { headed, instant, moments, percent, short, timeMarks } from "./format";
 import { GUTTER, RIGHT, meanOf } from "./gantt";
 import type { State } from "./state";
 
@@ -11,10 +11,10 @@ interface Measure {
   of: (policy: number, from: number, to: number) => number;
   /** The most that can be, if that is known. */
   most: number | null;
-  text: (value: number) => string;
+  text: (value: number, most?: number) => string;
 }
 
-const HEIGHT = 150;
+const HEIGHT = 150, ON_PAPER = 125;
 
 export class OverTime {
   readonly element: HTMLElement;
@@ -30,7 +30,7 @@ export class OverTime {
       of: (policy, from, to) => slotKind.slots ? meanOf(model.doc.policies[policy].ran!.slot_kinds[k], from, to) / slotKind.slots : 0,
     }));
     this.measures = [...kinds, {
-      title: "Backlog", unit: "flows released and not done", most: null, text: (value) => short(Math.round(value)),
+      title: "Backlog", unit: "flows released and not done", most: null, text: (value, most) => short(Math.round(value), most),
       of: (policy, from, to) => backlog[policy]!((from + to) / 2),
     }];
     this.element = h("div", {}, this.legends, ...this.measures.map((measure, k) => {
@@ -50,7 +50,7 @@ export class OverTime {
       const lines = names.map((line): Line => ({ ...line, points: this.points(measure, line.policy, columns) }));
       const highest = Math.max(0, ...lines.flatMap((line) => line.points.map((point) => point[1])));
       const frame: Frame = {
-        width, height: HEIGHT, left: GUTTER, right: RIGHT, top: 18, bottom: 20,
+        width, height: state.isPaper ? ON_PAPER : HEIGHT, left: GUTTER, right: RIGHT, top: 18, bottom: 20,
         x: (at) => GUTTER + (at - state.from) / span * (width - GUTTER - RIGHT),
         most: measure.most ?? highest * 1.05, yLabel: measure.text, xTitle: "", yTitle: measure.unit,
         xMarks: timeMarks(model.doc, state.from, state.to, width / 90),
@@ -77,12 +77,12 @@ export class OverTime {
   }
 
   private table(measure: Measure): HTMLElement {
-    const { model } = this, step = this.state.whole / 48;
+    const { model } = this, step = this.state.whole / 48, time = moments(model.doc);
     const rows = Array.from({ length: 48 }, (_, k) => [
-      instant(model.doc, k * step),
+      time.text(k * step),
       ...model.ran.map((policy) => measure.text(measure.of(policy, k * step, (k + 1) * step))),
     ]);
-    return plainTable(`${measure.title}: ${measure.unit}`, ["from", ...model.ran.map((policy) => model.doc.policies[policy].name)], rows);
+    return plainTable(`${measure.title}: ${measure.unit}`, [headed("from", time.unit), ...model.ran.map((policy) => model.doc.policies[policy].name)], rows);
   }
 }
 

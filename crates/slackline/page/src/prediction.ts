@@ -2,7 +2,7 @@
 import { FATES } from "./colour";
 import type { Model } from "./data";
 import { h, svg } from "./dom";
-import { duration, instant, percent } from "./format";
+import { alike, duration, moments, percent } from "./format";
 import { SortedTable, type Column } from "./table";
 
 const SHOWN = 40, ROW = 20, LEFT = 150;
@@ -15,11 +15,12 @@ export function prediction(model: Model): HTMLElement | null {
   if (flows.length === 0) return null;
   const done = (flow: number) => model.completed(ran, flow)! * doc.tick;
   const off = (flow: number) => done(flow) - predicted[flow];
+  const time = moments(doc), offs = alike(flows.map(off));
   const columns: Column<number>[] = [
     { heading: "flow", words: true, text: (flow) => model.flowName(flow), value: (flow) => model.flowName(flow) },
-    { heading: "predicted", text: (flow) => instant(doc, predicted[flow] / doc.tick), value: (flow) => predicted[flow] },
-    { heading: "done", text: (flow) => instant(doc, done(flow) / doc.tick), value: done },
-    { heading: "off by", text: (flow) => `${off(flow) > 0 ? "+" : ""}${duration(off(flow))}`, value: off },
+    { heading: "predicted", unit: time.unit, text: (flow) => time.text(predicted[flow] / doc.tick), value: (flow) => predicted[flow] },
+    { heading: "done", unit: time.unit, text: (flow) => time.text(done(flow) / doc.tick), value: done },
+    { heading: "off by", unit: offs.unit, text: (flow) => `${off(flow) > 0 ? "+" : ""}${offs.text(off(flow))}`, value: off },
     { heading: "of the response", text: (flow) => percent(Math.abs(off(flow)) / Math.max(1e-9, ran.took[flow] * doc.tick)), value: (flow) => Math.abs(off(flow)) / Math.max(1e-9, ran.took[flow] * doc.tick) },
   ];
   return h("div", {}, chart(model, flows.slice(0, SHOWN), predicted, done),

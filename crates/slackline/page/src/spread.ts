@@ -2,7 +2,7 @@
 import { chart, legend, type Frame, type Line } from "./charts";
 import type { Model, Ran } from "./data";
 import { asTable, h, plainTable } from "./dom";
-import { duration, number, percent, short } from "./format";
+import { alike, duration, headed, number, percent, short } from "./format";
 import { upTo } from "./overtime";
 import type { State } from "./state";
 
@@ -62,7 +62,7 @@ export class Spread {
     const names = model.ran.map((policy) => ({ name: model.doc.policies[policy].name, policy, strong: policy === state.policy }));
     this.legends.replaceChildren(legend(names));
     this.quantities.forEach((quantity, k) => {
-      const width = Math.max(260, this.holders[k].clientWidth), { low, high } = this.scale(quantity);
+      const width = Math.max(200, this.holders[k].clientWidth), { low, high } = this.scale(quantity);
       const left = 46, right = 14, span = Math.log(high / low);
       const x = (value: number) => left + Math.log(Math.max(low, value) / low) / span * (width - left - right);
       const lines = names.map((line): Line => ({ ...line, points: steps(this.values(quantity, line.policy), low, high) }));
@@ -90,11 +90,10 @@ export class Spread {
   private table(quantity: Quantity): HTMLElement {
     const shares = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1];
     const head = ["policy", "least", "p10", "p25", "median", "p75", "p90", "p95", "p99", "most"];
-    const rows = this.model.ran.map((policy) => [
-      this.model.doc.policies[policy].name,
-      ...shares.map((share) => { const value = quantile(this.values(quantity, policy), share); return value === null ? "–" : quantity.text(value); }),
-    ]);
-    return plainTable(`${quantity.title}: ${quantity.unit}`, head, rows);
+    const found = this.model.ran.map((policy) => shares.map((share) => quantile(this.values(quantity, policy), share)));
+    const times = alike(found.flat().filter((value) => value !== null)), text = quantity.isTime ? times.text : quantity.text;
+    const rows = found.map((values, k) => [this.model.doc.policies[this.model.ran[k]].name, ...values.map((value) => value === null ? "–" : text(value))]);
+    return plainTable(`${headed(quantity.title, quantity.isTime ? times.unit : "")}: ${quantity.unit}`, head, rows);
   }
 }
 
@@ -134,5 +133,5 @@ function powers(low: number, high: number, most: number): { at: number; label: s
   for (let power = low; power <= high; power *= 10) found.push(power);
   if (found.length < 3) found.push(...found.flatMap((power) => [2 * power, 5 * power]).filter((value) => value <= high));
   const every = Math.ceil(found.length / Math.max(2, most));
-  return found.sort((a, b) => a - b).filter((_, k) => k % every === 0).map((at) => ({ at, label: short(at) }));
+  return found.sort((a, b) => a - b).filter((_, k) => k % every === 0).map((at) => ({ at, label: at < 1e6 ? at.toLocaleString("en-US") : short(at) }));
 }

@@ -14,6 +14,8 @@ export class State {
   /** Heights of rows, as a multiple of that at which all fit. */
   tall = 1;
   selected: Selection | null = null;
+  /** Drawn for paper. */
+  isPaper = false;
 
   private readonly told: ((what: Change) => void)[] = [];
   private pending = new Set<Change>();
@@ -62,6 +64,12 @@ export class State {
     this.selected = selected;
     this.changed("selection");
   }
+
+  /** Selects a flow whose details are asked for, so that they must be seen. */
+  choose(selected: Selection): void {
+    this.select(selected);
+    this.changed("chosen");
+  }
 }
 
-export type Change = "policy" | "window" | "selection" | "view" | "theme";
+export type Change = "policy" | "window" | "selection" | "chosen" | "view" | "theme";

@@ -3,6 +3,8 @@ import { h } from "./dom";
 
 export interface Column<R> {
   heading: string;
+  /** The unit of all that is below it. */
+  unit?: string;
   /** What is shown. */
   text: (row: R) => string | Node;
   /** What rows are ordered by: numbers, or words; null comes last. */
@@ -37,8 +39,10 @@ export class SortedTable<R> {
     this.draw();
   }
 
-  set(rows: R[]): void {
+  set(rows: R[], caption = this.options.caption): void {
     this.rows = rows;
+    this.options.caption = caption;
+    this.element.setAttribute("aria-label", caption);
     this.shown = this.options.page ?? Infinity;
     this.draw();
   }
@@ -46,7 +50,9 @@ export class SortedTable<R> {
   draw(): void {
     const rows = this.ordered(), { caption, page } = this.options;
     const body = rows.slice(0, this.shown).map((row) => this.row(row));
-    const table = h("table", {}, h("caption", {}, caption),
+    const count = (n: number) => n.toLocaleString("en-US");
+    const part = rows.length > this.shown ? `, the first ${count(this.shown)} of ${count(rows.length)}` : "";
+    const table = h("table", {}, h("caption", {}, caption + part),
       h("thead", {}, h("tr", {}, ...this.columns.map((column, k) => this.heading(column, k)))),
       h("tbody", {}, ...body));
     this.element.replaceChildren(table);
@@ -68,7 +74,7 @@ export class SortedTable<R> {
       (this.element.querySelectorAll("th button")[k] as HTMLElement | undefined)?.focus();
     };
     return h("th", { scope: "col", "aria-sort": sorted, class: column.words ? "words" : null, title: column.title },
-      h("button", { type: "button", click: order }, column.heading, mark));
+      h("button", { type: "button", click: order }, column.heading, mark, column.unit ? h("span", { class: "unit" }, `[${column.unit}]`) : null));
   }
 
   private row(row: R): HTMLElement {

@@ -2,12 +2,14 @@
 import { FATES, FATE_WORDS, KINDS, policyColour, shareColour } from "./colour";
 import type { Model } from "./data";
 import { lateness, told } from "./detail";
-import { asTable, dot, h, plainTable } from "./dom";
-import { duration, instant } from "./format";
+import { asTable, dot, h, plainTable, write } from "./dom";
+import { alike, headed, inColumn, instant, moments } from "./format";
 import { GUTTER, Gantt } from "./gantt";
 import type { State } from "./state";
 
 const HEIGHT = 430, BESIDE = 300, ROWS = 300;
+/** Within so many milliseconds two clicks are one double click. */
+const DOUBLE_CLICK = 350;
 const WORDS = { slots: "slots (every task)", flows: "flows", jobs: "jobs", shares: "slots per flow" } as const;
 
 export class Timeline {
@@ -81,14 +83,18 @@ export class Timeline {
       this.say(event, hit ? told(model, ran!, hit) : null);
     });
     on.addEventListener("pointerleave", (event) => this.say(event, null));
-    let wasDrag = false;
+    let wasDrag = false, later = 0;
     on.addEventListener("pointerup", () => { wasDrag = drag?.moved ?? false; }, { capture: true });
     on.addEventListener("click", (event) => {
       if (wasDrag) return;
       const hit = gantt.hit(...place(event));
       state.select(hit && { flow: hit.flow, bar: hit.bar, policy: policy() });
+      clearTimeout(later);
+      // A second click may come, and must find the timeline where it was.
+      if (hit) later = setTimeout(() => state.changed("chosen"), DOUBLE_CLICK);
     });
     on.addEventListener("dblclick", (event) => {
+      clearTimeout(later);
       const hit = gantt.hit(...place(event)), ran = model.doc.policies[policy()]?.ran;
       if (!hit || !ran) return;
       const release = model.release(hit.flow), done = model.completed(ran, hit.flow) ?? model.doc.end, room = (done - release) * 0.1;
@@ -105,49 +111,74 @@ export class Timeline {
     }, { passive: false });
   }
 
-  draw(): void {
+  /** Draws it; with `isMoved` scrolled to the flow that is selected. */
+  draw(isMoved: boolean): void {
     const { model, state } = this, { doc } = model, ran = doc.policies[state.policy].ran;
     for (const button of this.bar.querySelectorAll("button")) button.setAttribute("aria-pressed", String(Number(button.dataset.policy) === state.policy));
     const what = `${WORDS[state.rows]} over time, ${instant(doc, state.from)} to ${instant(doc, state.to)}`;
-    this.title.textContent = `${doc.policies[state.policy].name}: ${what}`;
-    this.main.element.setAttribute("aria-label", `Timeline of ${doc.policies[state.policy].name}: ${what}. The table after it says the same in words.`);
-    const selected = state.selected;
-    if (selected) this.main.reveal(selected.flow);
-    this.main.draw();
+    const reveal = isMoved && state.selected ? state.selected.flow : null;
     this.beside.hidden = state.beside < 0;
+    this.main.draw(reveal);
+    const title = this.titleOf(this.main, state.policy, what);
+    write(this.title, title);
+    this.main.element.setAttribute("aria-label", `Timeline of ${title}. The table after it says the same in words.`);
     if (state.beside >= 0) {
-      this.otherTitle.textContent = `${doc.policies[state.beside].name}: ${what}`;
-      this.other.element.setAttribute("aria-label", `Timeline of ${doc.policies[state.beside].name}: ${what}`);
-      this.other.draw();
+      this.other.draw(reveal);
+      write(this.otherTitle, this.titleOf(this.other, state.beside, what));
+      this.other.element.setAttribute("aria-label", `Timeline of ${this.otherTitle.textContent}`);
     }
     if (ran) this.legend.replaceChildren(...this.keys(ran.largest));
+  }
+
+  private titleOf(gantt: Gantt, policy: number, what: string): string {
+    const count = (n: number) => n.toLocaleString("en-US"), { rows } = this.state;
+    const those = gantt.nShown < gantt.nRows ? `; ${count(gantt.nShown)} of ${count(gantt.nRows)} ${rows} have something there` : "";
+    return `${this.model.doc.policies[policy].name}: ${what}${those}`;
+  }
+
+  /** Moves the window of time to a flow that has nothing in it. */
+  show(flow: number): void {
+    const { model, state } = this, ran = model.doc.policies[state.policy].ran;
+    if (!ran) return;
+    const release = model.release(flow), done = model.completed(ran, flow) ?? model.doc.end, half = (state.to - state.from) / 2;
+    if (release > state.to || done < state.from) state.look((release + done) / 2 - half, (release + done) / 2 + half);
   }
 
   private keys(largest: number[]): HTMLElement[] {
     const { model, state } = this;
     const key = (colour: string, text: string, flow: number | null) => {
-      const choose = () => state.select({ flow: flow!, bar: null, policy: state.policy });
+      const choose = () => state.choose({ flow: flow!, bar: null, policy: state.policy });
       return h("li", {}, flow === null ? h("span", {}, dot(colour), text) : h("button", { type: "button", class: "link", click: choose }, dot(colour), text));
     };
     if (state.colour === "fate" && state.rows !== "shares") {
-      return (Object.keys(FATES) as (keyof typeof FATES)[]).map((fate) => key(FATES[fate], FATE_WORDS[fate], null));
+      return [...(Object.keys(FATES) as (keyof typeof FATES)[]).map((fate) => key(FATES[fate], FATE_WORDS[fate], null)), ...this.deadlineKey()];
     }
     if (state.colour === "kind" && state.rows !== "shares") {
-      return [key(KINDS.map, "maps", null), key(KINDS.reduce, "reduces", null), ...(state.rows === "slots" ? [] : [key(shareColour(99), "waits for its first slot", null)])];
+      return [key(KINDS.map, "maps", null), key(KINDS.reduce, "reduces", null), ...(state.rows === "slots" ? [] : [key(shareColour(99), "waits for its first slot", null)]), ...this.deadlineKey()];
     }
     const keys = largest.map((flow, k) => key(shareColour(k), model.flowName(flow), flow));
-    return model.nFlows > largest.length ? [...keys, key(shareColour(99), "all other flows", null)] : keys;
+    if (model.nFlows > largest.length) keys.push(key(shareColour(99), "all other flows", null));
+    return [...keys, ...this.deadlineKey()];
+  }
+
+  /** What the marks of deadlines mean, or why there are none. */
+  private deadlineKey(): HTMLElement[] {
+    const { rows } = this.state, isMarked = rows === "flows" || rows === "jobs";
+    if (!isMarked || !this.model.doc.workload.flows.deadline.some((at) => at >= 0)) return [];
+    return [this.main.marksDeadlines ? h("li", {}, "▼ deadline") : h("li", { class: "no-print" }, "▼ deadlines are marked where rows are higher: zoom in")];
   }
 
   private table(): HTMLElement {
     const { model, state } = this, { doc } = model, ran = doc.policies[state.policy].ran!;
     const flows = Array.from({ length: model.nFlows }, (_, k) => k).sort((a, b) => model.release(a) - model.release(b) || a - b).slice(0, ROWS);
-    const time = (at: number | null) => at === null ? "–" : instant(doc, at);
-    const rows = flows.map((flow) => [
+    const { unit, text } = moments(doc), time = (at: number | null) => at === null ? "–" : text(at);
+    const late = alike(flows.map((flow) => (model.lateness(ran, flow) ?? 0) * doc.tick)), took = inColumn(flows.map((flow) => ran.took[flow] < 0 ? null : ran.took[flow] * doc.tick));
+    const rows = flows.map((flow, k) => [
       model.flowName(flow), time(model.release(flow)), time(model.started(ran, flow)), time(model.completed(ran, flow)), time(model.deadline(flow)),
-      model.deadline(flow) === null ? "–" : lateness(doc.tick, model.lateness(ran, flow)), ran.took[flow] < 0 ? "–" : duration(ran.took[flow] * doc.tick),
+      model.deadline(flow) === null ? "–" : lateness(doc.tick, model.lateness(ran, flow), late.text), took.texts[k],
     ]);
+    const head = ["flow", ...["released", "first start", "done", "deadline"].map((name) => headed(name, unit)), headed("lateness", late.unit), headed("response", took.unit)];
     const caption = model.nFlows > ROWS ? `The first ${ROWS} of ${model.nFlows} flows under ${doc.policies[state.policy].name}; the table of flows has all` : `Flows under ${doc.policies[state.policy].name}`;
-    return plainTable(caption, ["flow", "released", "first start", "done", "deadline", "lateness", "response"], rows);
+    return plainTable(caption, head, rows);
   }
 }

@@ -13,5 +13,8 @@ export function tooltip(): { element: HTMLElement; say: Say } {
     const below = event.clientY + 16 + element.offsetHeight < innerHeight;
     element.style.transform = `translate(${Math.max(4, left)}px, ${below ? event.clientY + 16 : event.clientY - element.offsetHeight - 10}px)`;
   };
+  // What moves what is pointed at, or takes the reader elsewhere, makes it untrue.
+  const hide = () => { element.hidden = true; };
+  for (const kind of ["keydown", "wheel", "scroll", "pointerdown"]) addEventListener(kind, hide, { capture: true, passive: true });
   return { element, say };
 }

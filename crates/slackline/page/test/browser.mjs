@@ -16,7 +16,10 @@ const words = process.argv.slice(2), keep = words.indexOf("--keep");
 const kept = keep < 0 ? null : resolve(words.splice(keep, 2)[1]);
 const program = resolve(words[0] ?? join(root, "target/release/slackline"));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const MEGABYTE = 1e6, OPENS_WITHIN = 2000;
+const MEGABYTE = 1e6, OPENS_WITHIN = 2000, ZOOMS_WITHIN = 120;
+const LATE = [0xd5, 0x5e, 0x00];
+/** Pixels between the margins of A4. */
+const PAPER = 703;
 
 const dir = kept ?? mkdtempSync(join(tmpdir(), "slackline-page-"));
 mkdirSync(dir, { recursive: true });
@@ -101,6 +104,18 @@ async function uses(page) {
   await page.mouse.click(x, y);
   await page.locator("#detail h3").waitFor();
   assert.match(await page.locator("#detail").innerText(), /Under every policy/);
+  await page.waitForFunction(() => document.activeElement === document.querySelector("#detail h3"));
+  assert.ok(await isSeen(page, "#detail h3"), "a flow that is clicked is told of out of sight");
+  await page.keyboard.press("Escape");
+  // What the pointer showed is untrue once the time moves.
+  const [right, down] = await something(page);
+  await page.keyboard.press("+");
+  await settled(page);
+  assert.equal(await page.locator(".tip").isVisible(), false, "the tooltip stays where the time has moved");
+  await page.keyboard.press("0");
+  await settled(page);
+  await page.mouse.click(right, down);
+  await settled(page);
   // Zoom and keys.
   for (const key of ["+", "ArrowRight", "ArrowLeft", "-", "+", "0", "]", "[", "n", "p"]) {
     const was = await pixels(page);
@@ -108,7 +123,7 @@ async function uses(page) {
     await settled(page);
     if (["+", "ArrowRight", "0", "n"].includes(key)) assert.ok(await pixels(page) !== was, `nothing changes with ${key}`);
   }
-  await page.mouse.move(x, y);
+  await something(page);
   await page.keyboard.down("Control");
   const was = await pixels(page);
   await page.mouse.wheel(0, -240);
@@ -119,6 +134,7 @@ async function uses(page) {
   await page.keyboard.press("?");
   assert.ok(await page.locator("dialog").isVisible());
   await page.keyboard.press("Escape");
+  await chosenInTable(page);
   // Sorted tables.
   await page.locator("#flows th button", { hasText: "wait" }).click();
   assert.equal(await page.locator("#flows th", { hasText: "wait" }).getAttribute("aria-sort"), "descending");
@@ -130,16 +146,68 @@ async function uses(page) {
   for (const summary of await page.locator(".as-table > summary").all()) await summary.click();
 }
 
+function isSeen(page, selector) {
+  return page.locator(selector).first().evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+  });
+}
+
+/** Choosing in the table of flows leads to the details, closing them leads back. */
+async function chosenInTable(page) {
+  const button = page.locator("#flows tbody button").first();
+  await button.scrollIntoViewIfNeeded();
+  const name = await button.innerText(), before = (await button.boundingBox()).y;
+  await button.click();
+  await page.waitForFunction(() => document.activeElement === document.querySelector("#detail h3"));
+  assert.ok((await page.locator("#detail h3").innerText()).includes(name));
+  assert.ok(await isSeen(page, "#detail h3"), "a flow that is chosen in the table is told of out of sight");
+  await page.locator("#detail").getByRole("button", { name: "Close" }).click();
+  await settled(page);
+  assert.ok(Math.abs((await button.boundingBox()).y - before) < 20, "closing the details does not lead back");
+}
+
+/** How many pixels of the timeline have a colour, and how many dark ones have that colour on both sides. */
+function coloured(page, colour) {
+  return page.evaluate(([red, green, blue]) => {
+    const canvas = document.querySelector("canvas"), { width, height } = canvas;
+    const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const has = (at) => data[at] === red && data[at + 1] === green && data[at + 2] === blue;
+    let pixels = 0, marks = 0;
+    for (let at = 32; at < data.length - 32; at += 4) {
+      if (has(at)) pixels++;
+      if (data[at] + data[at + 1] + data[at + 2] < 120 && has(at - 24) && has(at + 24)) marks++;
+    }
+    return { pixels, marks };
+  }, colour);
+}
+
+/** Times of a column are written alike. */
+async function alike(page, heading) {
+  const at = await page.locator("#flows th").evaluateAll((all, heading) => all.findIndex((th) => th.textContent.startsWith(heading)), heading);
+  const texts = await page.locator(`#flows tbody tr > :nth-child(${at + 1})`).allInnerTexts();
+  const forms = new Set(texts.filter((text) => text !== "–").map((text) => text.replace(/\d+/, "0").replaceAll(/\d/g, "0")));
+  assert.equal(forms.size, 1, `${heading}: ${[...forms]}`);
+}
+
 async function small() {
   const file = join(dir, "small.html");
   const csv = slackline("compare", "examples/nightly.toml", "-p", "fifo,fair,edf,auto", "--format", "csv", "--report", file);
   const { page, problems, close } = await open(file);
   // The same numbers as the program's own table.
   const rows = csv.trim().split("\n").map((line) => line.split(",")), cost = rows[0].indexOf("cost");
-  const costs = await page.locator("#comparison tbody tr td:nth-child(2)").allInnerTexts();
+  const costs = await page.locator("#comparison .figures tbody tr td:nth-child(2)").allInnerTexts();
   assert.equal(costs.length, rows.length - 1);
   costs.forEach((text, k) => assert.ok(Math.abs(Number(text.replace(/,/g, "")) - Number(rows[k + 1][cost])) <= 0.5, text));
   await uses(page);
+  await alike(page, "response");
+  await alike(page, "released");
+  await page.selectOption("#rows", "flows");
+  await page.locator(".controls select").nth(1).selectOption("fate");
+  await settled(page);
+  assert.ok((await coloured(page, LATE)).marks > 3, "the deadline of a late flow is not seen on it");
+  await page.selectOption("#rows", "slots");
+  await page.locator(".controls select").nth(1).selectOption("flow");
   assert.ok(await page.locator("#choices svg rect").count() > 0, "auto's decisions are shown");
   await page.locator("#flows").getByRole("button", { name: "reindex" }).click();
   assert.match(await page.locator("#detail pre").innerText(), /^reindex under /);
@@ -155,36 +223,75 @@ async function small() {
   const narrow = await open(file, { viewport: { width: 390, height: 800 }, colorScheme: "dark" });
   const wide = await narrow.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `the page is ${wide} px wider than a telephone`);
+  assert.deepEqual(await cut(narrow.page), []);
   assert.deepEqual(narrow.problems, []);
   await narrow.close();
+}
+
+/** What is wider than its place, and does not show that, or cannot be reached with keys. */
+async function cut(page) {
+  const all = await page.evaluate(() => [...document.querySelectorAll(".scroll-x")].filter((one) => one.scrollWidth > one.clientWidth)
+    .map((one) => ({ name: one.getAttribute("aria-label"), shadow: getComputedStyle(one).backgroundImage, attached: getComputedStyle(one).backgroundAttachment, tab: one.tabIndex })));
+  assert.ok(all.length > 0, "no table is cut on a telephone");
+  return all.filter(({ shadow, attached, tab }) => tab !== 0 || !shadow.includes("gradient") || !attached.includes("local")).map(({ name }) => name);
 }
 
 async function large() {
   const workload = join(dir, "day.json"), file = join(dir, "day.html");
   slackline("generate", "facebook-day", "-o", workload);
-  slackline("compare", workload, "-p", "fifo,fair,edf", "--report", file);
+  slackline("compare", workload, "--deadlines", "3", "-p", "fifo,fair,edf", "--report", file);
   const size = statSync(file).size;
   assert.ok(size < 8 * MEGABYTE, `${size} bytes`);
   const { page, problems, took, close } = await open(file);
   assert.ok(took < OPENS_WITHIN, `opens in ${took} ms`);
   await uses(page);
-  const frames = await page.evaluate(async () => {
-    const times = [], canvas = document.querySelector(".gantt");
-    for (let k = 0; k < 40; k++) {
-      const begin = performance.now();
-      const zoom = new KeyboardEvent("keydown", { key: k < 20 ? "+" : "-", bubbles: true });
-      canvas.dispatchEvent(zoom);
-      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      times.push(performance.now() - begin);
-    }
-    return times.sort((a, b) => a - b);
-  });
-  console.log(`day: ${(size / MEGABYTE).toFixed(2)} MB, opens in ${took.toFixed(0)} ms, a step of zoom takes ${frames[20].toFixed(0)} ms (most ${frames[39].toFixed(0)} ms)`);
+  await page.keyboard.press("0");
+  await settled(page);
+  const full = await coloured(page, LATE);
+  assert.ok(full.pixels > 300, `late flows have ${full.pixels} pixels of all of the day`);
+  assert.match(await page.locator("#timeline .legend").first().innerText(), /deadlines are marked where rows are higher/);
+  const { median, worst } = await zooms(page);
+  console.log(`day: ${(size / MEGABYTE).toFixed(2)} MB, opens in ${took.toFixed(0)} ms, a step of zoom takes ${median.toFixed(0)} ms (most ${worst.toFixed(0)} ms)`);
+  assert.ok(worst < ZOOMS_WITHIN, `a step of zoom takes ${worst} ms`);
+  await closer(page);
   assert.deepEqual(await serious(page), []);
   await picture(page, "day");
   await printed(page, "day");
   assert.deepEqual(problems, []);
   await close();
+}
+
+/** How long steps of zoom take; each is made several times, and the least counts: the machine may be busy. */
+function zooms(page) {
+  return page.evaluate(async () => {
+    const steps = 20, least = new Array(2 * steps).fill(Infinity), timeline = document.querySelector(".gantt");
+    for (let round = 0; round < 4; round++) {
+      for (let k = 0; k < 2 * steps; k++) {
+        const begin = performance.now();
+        timeline.dispatchEvent(new KeyboardEvent("keydown", { key: k < steps ? "+" : "-", bubbles: true }));
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        least[k] = Math.min(least[k], performance.now() - begin);
+      }
+    }
+    least.sort((a, b) => a - b);
+    return { median: least[steps], worst: least[2 * steps - 1] };
+  });
+}
+
+/** A window of time has rows only of what is in it, which can be read then. */
+async function closer(page) {
+  for (let k = 0; k < 9; k++) await page.keyboard.press("+");
+  await settled(page);
+  const title = await page.locator("#timeline figcaption").first().innerText();
+  const [, shown] = title.match(/; ([\d,]+) of 24,000 jobs have something there/) ?? assert.fail(title);
+  assert.ok(Number(shown.replaceAll(",", "")) < 24000);
+  assert.match(await page.locator("#timeline .legend").first().innerText(), /▼ deadline$/);
+  for (let k = 0; k < 12; k++) await page.keyboard.press("+");
+  await settled(page);
+  const marks = await page.locator("#load .chart svg").first().locator("text[text-anchor=middle]").allTextContents();
+  assert.ok(marks.length > 2);
+  assert.equal(new Set(marks).size, marks.length, `times that are alike: ${marks}`);
+  await page.keyboard.press("0");
 }
 
 /** Names that would be HTML are text. */
@@ -222,18 +329,51 @@ async function others() {
     assert.deepEqual(await serious(page), [], name);
     const needs = { tune: "#curves svg", capacity: "#curves svg", sizes: "#curves svg", run: "#prediction svg", plan: "#timeline canvas" }[name];
     if (needs) assert.ok(await page.locator(needs).count() > 0, `${name} has no ${needs}`);
+    if (name === "capacity") await answered(page);
+    await printed(page, name);
+    assert.deepEqual((await page.locator("#curves svg").evaluateAll(lettersOf)).filter((size) => size < 10.9), [], `${name}: letters of curves`);
     await picture(page, name);
     assert.deepEqual(problems, [], name);
     await close();
   }
 }
 
+/** The answer and what the table says are told in words. */
+async function answered(page) {
+  assert.match(await page.locator(".answer").innerText(), /9 machines are the fewest in 1\.\.24/);
+  assert.ok(await isSeen(page, ".answer"));
+  assert.match(await page.locator("#comparison").innerText(), /no, given up[^]*given up: at some point of the simulation/);
+}
+
+/** The sizes of letters as they are seen, in a list of charts. */
+function lettersOf(charts) {
+  return charts.map((svg) => Math.min(...[...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize)))
+    * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width);
+}
+
 async function printed(page, name) {
-  await page.emulateMedia({ media: "print" });
-  assert.equal(await page.locator("nav").first().isVisible(), false);
   const pdf = await page.pdf({ format: "A4", printBackground: true, ...(kept ? { path: join(kept, `${name}.pdf`) } : {}) });
   assert.ok(pdf.length > 10_000);
+  // The same by hand, on a window as wide as the paper.
+  const before = page.viewportSize();
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await page.setViewportSize({ width: PAPER, height: 1017 });
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator("nav").first().isVisible(), false);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= PAPER, `${wide} pixels are printed on ${PAPER}, so that all is made smaller`);
+  const stretched = await page.locator("canvas:visible").evaluateAll((all) => all.map((canvas) => {
+    const { width, height } = canvas.getBoundingClientRect();
+    return width / height / (canvas.width / canvas.height);
+  }));
+  for (const by of stretched) assert.ok(Math.abs(by - 1) < 0.01, `a timeline is stretched by ${by} on paper`);
+  const letters = (await page.locator(".chart svg:visible").evaluateAll(lettersOf)).filter((size) => size < 9.5 || size > 13);
+  assert.deepEqual(letters, [], "letters of charts on paper");
+  const loose = await page.evaluate(() => [...document.querySelectorAll("h2, .legend, figcaption, caption")].filter((one) => getComputedStyle(one).breakAfter !== "avoid").map((one) => one.textContent));
+  assert.deepEqual(loose, [], "may stand alone at the foot of a page");
   await page.emulateMedia({ media: "screen" });
+  await page.setViewportSize(before);
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
 }
 
 async function picture(page, name) {
