@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use slackline::explain::Explainer;
+use slackline::explain::{Explainer, GoesOn, TaskNow};
 use slackline::names::unknown;
 use slackline::report::explain::{Open, OpenPhase, Told, json};
 use slackline::report::number::duration;
 use slackline::report::table::View;
 use slackline::run::logs::{Logs, LogsOf, TaskOf};
 use slackline::run::{Look, SoFar, look, so_far_together};
-use slackline_model::{FlowId, Instance, JobId};
+use slackline_model::{FlowId, Instance, JobId, PhaseKind};
 
-use crate::SECOND;
 use crate::api::{self, Explanation, FlowState, State, Submission};
 use crate::desk::{Answer, Ask, Refusal, RefusalKind};
 use crate::front::Front;
 use crate::run_files::act_as_owner;
 use crate::who::Who;
+use crate::{Moment, SECOND};
 
 /// A run with the deadlines that count now, where its journal has those that it was opened with, and with flows that are released no
 /// sooner than they could start.
@@ -81,7 +81,7 @@ impl Front {
         let flow = only(&shown, flow)?;
         let looks = self.looks(who, &shown)?;
         let so_far = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
-        let SoFar { instance, mut schedule, at_work, .. } = so_far;
+        let SoFar { instance, mut schedule, .. } = so_far;
         let is_over = shown.state.is_over();
         let name = format!("{number}/{flow}");
         let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
@@ -96,8 +96,12 @@ impl Front {
         let has_failed = seen.is_some_and(|seen| seen.state == FlowState::Failed);
         schedule.flows.retain(|row| row.completion.is_some() || has_failed && row.flow == id);
         let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
-        let now = self.seconds_of(&looks);
-        let explainer = Explainer::so_far(&instance, &schedule, &at_work, now);
+        let (began, now) = (began(&looks), self.now());
+        let seconds = |at: Moment| at.saturating_sub(began) as f64 / SECOND as f64;
+        let (at_work, now) = (now_at_work(&instance, &self.lately.open(), seconds), seconds(now));
+        let open_flow = |flow| flow == id && !is_flow_over;
+        let goes_on = GoesOn { at_work: &at_work, now, open: &open_flow };
+        let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
         let explanation = explainer.explain(id, job);
         let open = (!is_flow_over).then(|| open(&instance, id, (&shown, &flow), now));
         let told = Told {
@@ -210,12 +214,6 @@ impl Front {
         Ok(looks)
     }
 
-    /// Now, seconds since the first of these runs began.
-    fn seconds_of(&self, looks: &[(String, Look)]) -> f64 {
-        let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
-        self.now().saturating_sub(began) as f64 / SECOND as f64
-    }
-
     /// Who has tasks at work now.
     fn at_work(&self, who: &Who) -> Result<String, Refusal> {
         let list =
@@ -238,6 +236,31 @@ impl Front {
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
         Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
     }
+}
+
+/// When the first of these runs began.
+fn began(looks: &[(String, Look)]) -> Moment {
+    looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0)
+}
+
+/// What is at work of the submissions that are looked at: their state directories do not say it, as the processes are the service's.
+/// O(flows + attempts · (log flows + jobs of the flow)).
+fn now_at_work(
+    instance: &Instance,
+    attempts: &[api::Attempt],
+    seconds: impl Fn(Moment) -> f64,
+) -> Vec<TaskNow> {
+    let flows: BTreeMap<&str, FlowId> =
+        instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id)).collect();
+    let task = |attempt: &api::Attempt| {
+        let flow = *flows.get(format!("{}/{}", attempt.number, attempt.flow).as_str())?;
+        let mut jobs = instance.flow(flow).jobs().map(|job| instance.job(job));
+        let job = jobs.find(|job| job.id == attempt.job)?;
+        let is_map = attempt.phase == PhaseKind::Map.name();
+        let phase = if is_map { job.map } else { job.reduce };
+        Some(TaskNow { phase: phase?, since: seconds(crate::moment(attempt.start)) })
+    };
+    attempts.iter().filter_map(task).collect()
 }
 
 /// How far the phases of a flow are that is not over.

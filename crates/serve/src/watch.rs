@@ -106,6 +106,11 @@ impl Lately {
         self.ran().counts.clone()
     }
 
+    /// Those at work.
+    pub fn open(&self) -> Vec<api::Attempt> {
+        self.ran().open.values().cloned().collect()
+    }
+
     /// Those that ended at a moment or later and those at work, the earliest first.
     pub fn since(&self, at: Moment) -> api::Timeline {
         let least = timestamp(at);

@@ -40,7 +40,8 @@ pub struct Explanation {
     pub started: Option<f64>,
     /// When the flow was done, if it ever was.
     pub completed: Option<f64>,
-    /// When the last that ran of the flow, or of the job that was asked for, ended; the release if nothing ran.
+    /// When the last that ran of the flow, or of the job that was asked for, ended; the release if nothing ran. Of a flow that is not
+    /// over, now.
     pub until: f64,
     /// Whether the job that was asked for is one of those that decided when the flow was done.
     pub decides: bool,
@@ -135,7 +136,7 @@ pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Opti
 
 /// When each flow of a schedule started and was done, and its place. O(r + f log f).
 pub fn flow_times(instance: &Instance, schedule: &Schedule) -> TiVec<FlowId, FlowTimes> {
-    Facts::new(instance, schedule, &[], 0.0).flows
+    Facts::new(instance, schedule, None).flows
 }
 
 /// Explains flows of one schedule: what they have in common is looked up once.
@@ -151,6 +152,17 @@ pub struct TaskNow {
     pub phase: PhaseId,
     /// Since when.
     pub since: f64,
+}
+
+/// What goes on besides what a schedule has.
+#[derive(Clone, Copy)]
+pub struct GoesOn<'a> {
+    /// What holds slots now.
+    pub at_work: &'a [TaskNow],
+    /// Now, seconds.
+    pub now: f64,
+    /// Whether a flow is not over.
+    pub open: &'a dyn Fn(FlowId) -> bool,
 }
 
 /// What a phase held of slots in a span of time, of a schedule whose rows were summed up. Times are seconds.
@@ -177,12 +189,12 @@ impl<'a> Explainer<'a> {
 
     /// Looks up what explanations are made of. O(r log r) for r rows.
     pub fn new(instance: &'a Instance, schedule: &'a Schedule) -> Self {
-        Self::so_far(instance, schedule, &[], 0.0)
+        Self { schedule, facts: Facts::new(instance, schedule, None) }
     }
 
-    /// The same of what goes on: a schedule has what has ended, and `at_work` is what holds slots besides, until `now` (seconds).
-    pub fn so_far(instance: &'a Instance, schedule: &'a Schedule, at_work: &[TaskNow], now: f64) -> Self {
-        Self { schedule, facts: Facts::new(instance, schedule, at_work, now) }
+    /// The same of what goes on: the schedule has what has ended.
+    pub fn so_far(instance: &'a Instance, schedule: &'a Schedule, goes_on: &GoesOn<'_>) -> Self {
+        Self { schedule, facts: Facts::new(instance, schedule, Some(goes_on)) }
     }
 
     /// The workload.
@@ -223,7 +235,7 @@ impl<'a> Explainer<'a> {
             released,
             started: of_flow.started,
             completed: of_flow.completed,
-            until: chain.last().map_or(released, |&last| facts.extents[last].end.unwrap_or(released)),
+            until: chain.last().map_or(released, |&last| facts.extents[last].until.unwrap_or(released)),
             decides: true,
             failed: schedule.flows.iter().any(|row| row.flow == flow && row.status == FlowStatus::Failed),
             order: Order { started, completed: of_flow.place, of: instance.flows().len() },
@@ -266,10 +278,15 @@ struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    fn new(instance: &'a Instance, schedule: &Schedule, at_work: &[TaskNow], now: f64) -> Self {
+    fn new(instance: &'a Instance, schedule: &Schedule, goes_on: Option<&GoesOn<'_>>) -> Self {
         let mut held = held::of(instance, schedule);
-        held.extend(at_work.iter().map(|task| held::until(task, now)));
-        let extents = held::extents(instance, &held, &|_| false);
+        if let Some(GoesOn { at_work, now, .. }) = goes_on {
+            held.extend(at_work.iter().map(|task| held::until(task, *now)));
+        }
+        let mut extents = held::extents(instance, &held, &|_| false);
+        if let Some(GoesOn { open, now, .. }) = goes_on {
+            held::count_until(*now, &mut extents, |phase| open(instance.flow_of(phase)));
+        }
         Self::of_held(instance, schedule, held, extents)
     }
 
@@ -344,14 +361,14 @@ impl<'a> Facts<'a> {
     }
 
     fn end(&self, phase: PhaseId) -> f64 {
-        self.extents[phase].end.unwrap_or(f64::NEG_INFINITY)
+        self.extents[phase].until.unwrap_or(f64::NEG_INFINITY)
     }
 
     /// From the phase of `jobs` that ended last back to the release, in the order of time; empty if nothing
     /// of them ran.
     fn chain(&self, jobs: &[JobId]) -> Vec<PhaseId> {
         let phases = jobs.iter().flat_map(|&job| self.instance.job(job).phases());
-        let ran = phases.filter(|&phase| self.extents[phase].end.is_some());
+        let ran = phases.filter(|&phase| self.extents[phase].until.is_some());
         let mut chain = Vec::new();
         let mut next = self.last_of(ran);
         while let Some(phase) = next {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
-use slackline::explain::Explainer;
+use slackline::explain::{Explainer, GoesOn};
 use slackline::import::{Loaded, ScheduleDocument, WorkloadOptions};
 use slackline::judge;
 use slackline::names::{listed, unknown};
@@ -164,7 +164,9 @@ fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> any
     }
     let open = (!is_over).then(|| open(&instance, &seen));
     let there = look.profile().is_some().then(|| there(&instance, &look));
-    let explainer = Explainer::so_far(&instance, &schedule, &at_work, seen.now);
+    let is_open = |flow| !schedule.flows.iter().any(|row| row.flow == flow);
+    let goes_on = GoesOn { at_work: &at_work, now: seen.now, open: &is_open };
+    let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
     tell(args, asked, &Shown { explainer, plan: false, open: open.as_ref(), there: there.as_ref() })
 }
 

@@ -121,6 +121,8 @@ pub(super) struct Extent {
     pub(super) start: Option<f64>,
     /// When it last did, if ever; a phase without work that holds none ends when it is ready.
     pub(super) end: Option<f64>,
+    /// Until when its time counts: until its end; of one that goes on, until now.
+    pub(super) until: Option<f64>,
     /// Whether all of it is done.
     pub(super) done: bool,
 }
@@ -173,10 +175,20 @@ pub(super) fn extents(
                 extent.end = ready;
                 extent.done = ready.is_some();
             }
+            extent.until = extent.end;
             ready = ready.zip(extent.end.filter(|_| extent.done)).map(|(ready, end)| ready.max(end));
         }
     }
     extents
+}
+
+/// What could run, is not done and is of a flow that is not over goes on: its time counts until now.
+pub(super) fn count_until(now: f64, extents: &mut TiVec<PhaseId, Extent>, is_open: impl Fn(PhaseId) -> bool) {
+    for (phase, extent) in extents.iter_mut_enumerated() {
+        if !extent.done && extent.ready.is_some_and(|ready| ready < now) && is_open(phase) {
+            extent.until = Some(now);
+        }
+    }
 }
 
 /// Whether these are allocations.

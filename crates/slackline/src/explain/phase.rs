@@ -172,7 +172,8 @@ impl Facts<'_> {
         // Plans are not cut into tasks: until its end there is always something to start.
         let tasks = self.instance.phase(story.phase).tasks().map(|tasks| i64::from(tasks.count()));
         let mut pending = tasks.filter(|_| !self.is_plan).unwrap_or(i64::MAX);
-        let (ready, end) = (story.ready.unwrap_or(f64::INFINITY), story.ended.unwrap_or(f64::NEG_INFINITY));
+        let until = self.extents[story.phase].until;
+        let (ready, end) = (story.ready.unwrap_or(f64::INFINITY), until.unwrap_or(f64::NEG_INFINITY));
         let (mut held, mut at, mut area) = (0i64, f64::NEG_INFINITY, 0.0);
         let mut wanting = Spans::default();
         let last = std::iter::once((f64::INFINITY, 0, 0));

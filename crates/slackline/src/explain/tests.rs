@@ -109,13 +109,23 @@ fn tasks_at_work_hold_slots_until_now() {
     let [a, b] = ["a", "b"].map(|name| flow(&instance, name));
     let now = |phase_of: &str, since| TaskNow { phase: phase(&instance, phase_of), since };
     let at_work = [now("a/a/map", 0.0), now("b/b/map", 22.0)];
-    let explainer = Explainer::so_far(&instance, &schedule, &at_work, 26.0);
+    let goes_on = |at_work| GoesOn { at_work, now: 26.0, open: &|_| true };
+    let explainer = Explainer::so_far(&instance, &schedule, &goes_on(&at_work));
     let found = explainer.explain(b, None);
     assert_eq!((found.until, found.completed, found.losses.len()), (26.0, None, 0));
     assert_eq!(found.waits, waits(12.0, 10.0, 0.0, 4.0, 17.0));
     let [other] = found.blocked.others[..] else { panic!("{:?}", found.blocked) };
     assert_eq!((instance.job(other.job).flow, other.slot_seconds), (a, 22.0));
     assert_eq!((found.blocked.own, found.blocked.idle), (10.0, 12.0));
+    // A flow that has nothing at work waits until now, one that is over does not.
+    let at_work = [now("a/a/map", 0.0), now("a/a/map", 3.0)];
+    let waiting = ran(&instance, &[]);
+    let found = Explainer::so_far(&instance, &waiting, &goes_on(&at_work)).explain(b, None);
+    assert_eq!((found.started, found.until, found.waits), (None, 26.0, waits(26.0, 0.0, 0.0, 0.0, 26.0)));
+    let held: Vec<f64> = found.blocked.others.iter().map(|other| other.slot_seconds).collect();
+    assert_eq!((held, found.blocked.idle), (vec![49.0], 3.0));
+    let over = GoesOn { open: &|flow| flow == a, ..goes_on(&at_work) };
+    assert_eq!(Explainer::so_far(&instance, &waiting, &over).explain(b, None).until, 0.0);
 }
 
 #[test]

@@ -106,7 +106,10 @@ impl Told<'_> {
         if !advice.is_empty() {
             out.extend([
                 "\n",
-                self.say("what would have made the deadline\n", "what would make the deadline\n"),
+                match self.open {
+                    Some(_) => "what would make the deadline\n",
+                    None => self.say("what would have made the deadline\n", "what would make the deadline\n"),
+                },
             ]);
             out.push_str(&wrapped(&advice, view.width));
         }
@@ -159,7 +162,7 @@ impl Told<'_> {
                 let place = of(order.started, &format!("of {}", counted(order.of as u64, "flow")));
                 let _ = write!(line, ", {word} at {}{place}", self.at(started));
             }
-            None if self.open.is_some() => line.push_str(", none of its tasks has ended yet"),
+            None if self.open.is_some() => line.push_str(", none of its tasks has started yet"),
             None => line.push_str(self.say(", never held a slot", ", never holds a slot")),
         }
         if let Some(completed) = explanation.completed {
@@ -282,8 +285,9 @@ impl Told<'_> {
             entries.splice(0..0, there);
         }
         let values: Vec<Option<f64>> = entries.iter().map(|&(_, value)| Some(value)).collect();
+        let end = if self.open.is_some() { "now" } else { "end" };
         let mut table = Table::new(&[
-            (&format!("{} from release to end", self.subject()), Align::Left),
+            (&format!("{} from release to {end}", self.subject()), Align::Left),
             ("time", Align::Right),
             ("share", Align::Right),
         ]);
