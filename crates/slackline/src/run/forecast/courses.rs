@@ -74,11 +74,11 @@ impl Forecast {
                 // One task that is done says how long the others take, and not by how much they differ.
                 let (each, usual) = if seen.len() == 1 { (&[][..], &AS_BEFORE[..]) } else { (seen, usual) };
                 let off = match ratios.len() {
-                    RATIOS_MIN.. if differ => one_of(&mut rng, &ratios),
-                    _ if differ => one_of(&mut rng, &[&ratios, usual].concat()),
-                    _ => one_of(&mut rng, usual),
+                    RATIOS_MIN.. if differ => &ratios[..],
+                    _ if differ => &[&ratios, usual].concat(),
+                    _ => usual,
                 };
-                let off = off.unwrap_or(1.0);
+                let off = of_course(k, 2 * u64::from(index) + kind as u64, off).unwrap_or(1.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
                     // What is believed of a task at work is what is left of it.
                     let so_far = self.running.get(&TaskId { job: index, phase: kind, task });
@@ -120,6 +120,17 @@ pub(in crate::run) fn likely(ends: &mut [f64]) -> [f64; 2] {
         let (below, above) = (ends[place as usize], ends[(place as usize + 1).min(last)]);
         below + (above - below) * place.fract()
     })
+}
+
+/// One of several numbers for a course: over all courses each of them comes as often as the others, for each phase in an order of its own.
+/// So few courses that draw by themselves may miss what is likely.
+fn of_course(k: u64, phase: u64, numbers: &[f64]) -> Option<f64> {
+    let mut rng = random::rng(Seed(0), "phases", phase);
+    let mut order: [usize; COURSES as usize] = std::array::from_fn(|place| place);
+    for last in (1..order.len()).rev() {
+        order.swap(last, random::integer(&mut rng, 0, last as u64) as usize);
+    }
+    numbers.get(order[k as usize % order.len()] * numbers.len() / order.len()).copied()
 }
 
 /// One of several numbers, all as likely.
