@@ -464,7 +464,7 @@ impl Told<'_> {
         let columns = [
             at(&|story| story.ready),
             at(&|story| story.started),
-            at(&|story| story.ended),
+            at(&|story| story.ended.filter(|_| story.done || self.open.is_none())),
             of(&|story| ran(story, story.waits.none)),
             of(&|story| ran(story, story.waits.below)),
             of(&|story| ran(story, story.waits.cap)),
