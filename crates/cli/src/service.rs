@@ -182,7 +182,11 @@ pub(crate) fn localised(message: &str, now: Timestamp) -> String {
         let (found, after) = from.split_at(from.find(|c| !is_of_instant(c)).unwrap_or(from.len()));
         // A full stop after it is the end of a sentence.
         let whole = found.trim_end_matches(['.', ':']);
-        let instant = Some(whole).filter(|text| text.ends_with('Z')).and_then(|text| text.parse().ok());
+        // In names and paths it stays as it is.
+        let is_alone = (out.is_empty() && before.is_empty() || before.ends_with([' ', '\n']))
+            && !after.starts_with(|c: char| c.is_alphanumeric() || "/_[]".contains(c));
+        let instant = Some(whole).filter(|text| is_alone && text.ends_with('Z'));
+        let instant = instant.and_then(|text| text.parse().ok());
         out.push_str(before);
         match instant {
             Some(at) => out.extend([&clock(at, now), &found[whole.len()..]]),
@@ -221,6 +225,9 @@ mod tests {
         let said =
             localised("load/b-2: its deadline 2026-03-01T10:00:00.25Z. It TZ-3: 2.5 s, 2026-03-01", at);
         assert_eq!(said, format!("load/b-2: its deadline {}. It TZ-3: 2.5 s, 2026-03-01", clock(at, at)));
+        for name in ["waits for /in/2026-03-01T10:00:00Z/_DONE", "night[2026-03-01T10:00:00Z] waits"] {
+            assert_eq!(localised(name, at), name);
+        }
         let two = localised("from 2026-03-01T10:00:00.25Z, to 2026-03-01T10:00:00.25Z", at);
         assert_eq!(two, format!("from {0}, to {0}", clock(at, at)));
     }

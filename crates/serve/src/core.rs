@@ -442,9 +442,14 @@ impl Held {
                 Effect::Read(number) => self.errand(number, |number, wanted| Errand::Read { number, wanted }),
                 Effect::Admit { number, standings } => self.admit(number, standings),
                 Effect::Stand { number, flow, standing } => {
+                    // At once, as the next look ahead counts on it.
+                    let _ = self.looks.send(Look::Stand(number, flow.clone(), standing));
                     self.scheduler.order(Command::Stand(number, flow, standing));
                 }
-                Effect::Cancel { number, flow } => self.scheduler.order(Command::Cancel(number, flow)),
+                Effect::Cancel { number, flow } => {
+                    let _ = self.looks.send(Look::Fail(number, flow.clone()));
+                    self.scheduler.order(Command::Cancel(number, flow));
+                }
                 Effect::Forget(name) => self.forget(&name),
                 Effect::Predict { number } => drop(self.looks.send(Look::Ahead(number))),
                 Effect::Alert(alert) => {

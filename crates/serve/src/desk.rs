@@ -352,12 +352,18 @@ impl Desk {
         let recurring = recurring.filter_map(|again| again.next);
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
         let looks = self.queue.awaits_files().then_some(self.next_look);
-        let outlook = (!self.is_predicting && self.has_live())
-            .then(|| self.opening_until.map_or(self.next_outlook, |until| until.min(self.next_outlook)));
+        // What is being opened is waited for.
+        let outlook = self.opening_until.unwrap_or(self.next_outlook);
+        let outlook = (!self.is_predicting && self.has_live()).then_some(outlook);
         let purge = (!self.ended.is_empty()).then_some(self.next_purge);
         let load = (self.load.running > 0 || !self.entries.is_empty()).then_some(self.load.next);
         let all = [deadlines, self.queue.next_due(), looks, outlook, purge, load, self.queue.next_try()];
         recurring.chain(all.into_iter().flatten()).min()
+    }
+
+    /// Whether looks ahead wait for what is being opened.
+    fn waits_for_opening(&self, now: Moment) -> bool {
+        self.queue.is_opening() && self.opening_until.is_some_and(|until| now < until)
     }
 
     fn has_live(&self) -> bool {
@@ -372,8 +378,9 @@ impl Desk {
             self.next_look = now + LOOK_EVERY;
             out.effects.extend(self.queue.without_files().map(Effect::Look));
         }
-        self.predict_opened(now, out);
-        if !self.is_predicting && self.has_live() && now >= self.next_outlook {
+        self.next_prediction(now, out);
+        let is_due = now >= self.next_outlook && !self.waits_for_opening(now);
+        if !self.is_predicting && self.has_live() && is_due {
             self.predict(None, out);
         }
         self.note_load(now);

@@ -180,14 +180,8 @@ impl Desked {
                 let observer = Box::new(watch);
                 Some(Order::Admit(Box::new(Admission { number, run, known, standings, quota, observer })))
             }
-            Command::Stand(number, flow, standing) => {
-                let _ = self.ports.looks.send(Look::Stand(number, flow.clone(), standing));
-                Some(Order::Stand { number, flow, standing })
-            }
-            Command::Cancel(number, flow) => {
-                let _ = self.ports.looks.send(Look::Fail(number, flow.clone()));
-                Some(Order::Cancel { number, flow })
-            }
+            Command::Stand(number, flow, standing) => Some(Order::Stand { number, flow, standing }),
+            Command::Cancel(number, flow) => Some(Order::Cancel { number, flow }),
         }
     }
 }

@@ -18,14 +18,13 @@ use crate::desk::{Answer, Ask, Refusal, RefusalKind};
 use crate::front::Front;
 use crate::run_files::act_as_owner;
 use crate::who::Who;
-use crate::{Moment, SECOND};
+use crate::{Moment, SECOND, timestamp};
 
 /// A run with the deadlines that count now, where its journal has those that it was opened with, and with flows that are released no
 /// sooner than they could start.
 fn as_now(mut look: Look, shown: &Submission) -> Look {
     let started = look.head.started;
-    let first = look.attempts.iter().map(|attempt| attempt.start).min().unwrap_or(u64::MAX);
-    let could_start = shown.began.map_or(0, |at| crate::moment(at).saturating_sub(started)).min(first);
+    let could_start = could_start(&look, shown).map_or(0, |at| at.saturating_sub(started));
     for flow in &mut look.head.workload.flows {
         // Until then it was not slots that it waited for.
         flow.release = flow.release.max(could_start as f64 / SECOND as f64);
@@ -37,6 +36,14 @@ fn as_now(mut look: Look, shown: &Submission) -> Look {
         }
     }
     look
+}
+
+/// Since when the flows of a submission could start, where that is known: what was begun by a service of before, and has done something,
+/// could earlier.
+fn could_start(look: &Look, shown: &Submission) -> Option<Moment> {
+    let began = shown.began.map(crate::moment)?;
+    let first = look.attempts.iter().map(|attempt| look.head.started.saturating_add(attempt.start)).min();
+    first.is_none_or(|first| began <= first).then_some(began)
 }
 
 /// As many submissions are looked at beside the one that is explained: those that began last.
@@ -99,7 +106,9 @@ impl Front {
         let (began, now) = (began(&looks), self.now());
         let seconds = |at: Moment| at.saturating_sub(began) as f64 / SECOND as f64;
         let (at_work, now) = (now_at_work(&instance, &self.lately.open(), seconds), seconds(now));
-        let open_flow = |flow| flow == id && !is_flow_over;
+        // Of one that is held it is not slots that it waits for.
+        let is_held = seen.is_some_and(|seen| seen.state == FlowState::Held);
+        let open_flow = |flow| flow == id && !is_flow_over && !is_held;
         let goes_on = GoesOn { at_work: &at_work, now, open: &open_flow };
         let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
         let explanation = explainer.explain(id, job);
@@ -119,7 +128,8 @@ impl Front {
         if !is_over {
             text.push_str(&self.at_work(who)?);
         }
-        if let Some(waited) = waited(&shown) {
+        let could_start = looks.first().and_then(|(_, own)| could_start(own, &shown));
+        if let Some(waited) = could_start.and_then(|began| waited(&shown, began)) {
             text.extend(["\n", &waited, "\n"]);
             document["waited"] = waited.into();
         }
@@ -325,13 +335,13 @@ fn look_as_owner(state: &Path) -> Result<Option<Look>, String> {
 }
 
 /// How long a submission waited before its flows could start, if that is worth a word.
-fn waited(shown: &Submission) -> Option<String> {
-    let (from, began) = (crate::moment(shown.submitted), shown.began?);
-    let seconds = crate::moment(began).saturating_sub(from) as f64 / SECOND as f64;
+fn waited(shown: &Submission, began: Moment) -> Option<String> {
+    let seconds = began.saturating_sub(crate::moment(shown.submitted)) as f64 / SECOND as f64;
     (seconds >= 1.0).then(|| {
         format!(
-            "its flows could start at {began}, {} after it was submitted: until then it was held, waited for files, for another of its \
+            "its flows could start at {}, {} after it was submitted: until then it was held, waited for files, for another of its \
              name or in the queue, and that is not counted as waiting for slots",
+            timestamp(began),
             duration(seconds)
         )
     })

@@ -165,7 +165,9 @@ fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> any
     let open = (!is_over).then(|| open(&instance, &seen));
     let there = look.profile().is_some().then(|| there(&instance, &look));
     let is_open = |flow| !schedule.flows.iter().any(|row| row.flow == flow);
-    let goes_on = GoesOn { at_work: &at_work, now: seen.now, open: &is_open };
+    // Of one that was stopped nothing waits for slots.
+    let now = if seen.stage == Stage::Stopped { seen.recorded } else { seen.now };
+    let goes_on = GoesOn { at_work: &at_work, now, open: &is_open };
     let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
     tell(args, asked, &Shown { explainer, plan: false, open: open.as_ref(), there: there.as_ref() })
 }

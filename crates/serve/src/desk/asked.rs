@@ -531,8 +531,9 @@ impl Desk {
         if let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut())
             && !held
         {
-            live.could_start = if live.is_held_since_it_is_open() { now } else { live.could_start };
-            // Nothing was expected of it while it was held.
+            live.let_go(now);
+            // What was expected of it counts no more.
+            live.flows.iter_mut().for_each(|here| here.expected = None);
             self.next_outlook = now;
         }
         self.stand_all(number, out);

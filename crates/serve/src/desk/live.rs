@@ -223,6 +223,8 @@ pub(super) struct Live {
     pub(super) started: Moment,
     /// Since when its flows could start: it was open, and nobody held it.
     pub(super) could_start: Moment,
+    /// Whether all of it was held ever since it was open.
+    pub(super) is_held_so_far: bool,
     pub(super) flows: Vec<Here>,
     /// By the number of a job: its flow, and its place there.
     jobs: BTreeMap<u32, (usize, usize)>,
@@ -314,9 +316,17 @@ impl Here {
 }
 
 impl Live {
-    /// Whether nothing of it could start so far.
-    pub(super) fn is_held_since_it_is_open(&self) -> bool {
-        self.flows.iter().all(|here| here.state == FlowState::Held && !here.has_begun)
+    /// It is not held any more, or not all of it.
+    pub(super) fn let_go(&mut self, now: Moment) {
+        if std::mem::take(&mut self.is_held_so_far) {
+            self.could_start = now;
+        }
+    }
+
+    /// Whether nothing of it can start, or could.
+    fn is_held(&self) -> bool {
+        let mut open = self.flows.iter().filter(|here| !here.state.is_over());
+        open.all(|here| here.state == FlowState::Held && !here.has_begun)
     }
 
     /// How many of its tasks wait.
@@ -411,9 +421,6 @@ impl Entry {
 impl Desk {
     /// Takes in what comes back.
     pub fn hear(&mut self, now: Moment, heard: Heard, out: &mut Out) {
-        if let Heard::Opened(Opened { number, .. }) | Heard::NotOpened { number, .. } = &heard {
-            self.queue.opened(*number);
-        }
         match heard {
             Heard::Opened(opened) => self.opened(now, opened, out),
             Heard::NotOpened { number, problem, is_final } => {
@@ -427,7 +434,7 @@ impl Desk {
             Heard::Machines(machines) => self.machines = machines,
             Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
         }
-        self.predict_opened(now, out);
+        self.next_prediction(now, out);
         self.begin_next(now, out);
     }
 
@@ -459,6 +466,7 @@ impl Desk {
 
     fn opened(&mut self, now: Moment, opened: Opened, out: &mut Out) {
         let Opened { number, started, flows, unrunnable } = opened;
+        self.queue.opened(number);
         let next = self.comes_again(number);
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let jobs = flows
@@ -466,8 +474,8 @@ impl Desk {
             .enumerate()
             .flat_map(|(f, flow)| flow.jobs.iter().enumerate().map(move |(j, job)| (job.index, (f, j))));
         let jobs = jobs.collect();
-        let mut live =
-            Live { started, could_start: now, flows: flows.into_iter().map(Here::of).collect(), jobs };
+        let flows = flows.into_iter().map(Here::of).collect();
+        let mut live = Live { started, could_start: now, is_held_so_far: true, flows, jobs };
         let mut standings = BTreeMap::new();
         for flow in &mut live.flows {
             let changed = entry.changed(&flow.flow);
@@ -499,6 +507,7 @@ impl Desk {
         if entry.alerted.contains(&(String::new(), AlertKind::Late)) {
             entry.alerted.extend(missed.map(|flow| (flow.flow.clone(), AlertKind::Late)));
         }
+        live.is_held_so_far = live.is_held();
         out.effects.push(Effect::Admit { number, standings });
         out.effects.extend(cancelled.iter().map(|flow| Effect::Cancel { number, flow: flow.flow.clone() }));
         entry.live = Some(live);
@@ -510,7 +519,6 @@ impl Desk {
         }
         if has_open {
             self.wanting.push_back(number);
-            self.opening_until.get_or_insert(now + OPENING_MOST);
         }
     }
 
@@ -776,18 +784,18 @@ impl Desk {
             for number in live {
                 self.decide_unforeseen(now, number, &why, out);
             }
-            return self.next_prediction(out);
+            return;
         }
         for number in live {
             let meaning = of.clone().filter(|of| of.number == number);
-            let is_new = self.entries[&number].prediction.is_none();
+            // Those that wait for a look of their own are told what they mean for the others with it.
+            let is_new = self.entries[&number].prediction.is_none() && !self.wanting.contains(&number);
             if about == Some(number) || is_new && self.is_foreseen(number) {
                 self.say(now, number, meaning, out);
-            } else if !is_new {
+            } else {
                 self.say_again(now, number);
             }
         }
-        self.next_prediction(out);
     }
 
     /// Whether a look ahead had a submission: it may have begun while that was under way.
@@ -817,23 +825,15 @@ impl Desk {
         self.entries.iter().filter(|(_, entry)| entry.live.is_some()).map(|(&number, _)| number)
     }
 
-    /// Another look ahead, if somebody waits for one.
-    /// Predicts those that have just been opened, once nothing is being opened any more, or after a while: of what begins together, the
-    /// first would be promised the slots of the others.
-    pub(super) fn predict_opened(&mut self, now: Moment, out: &mut Out) {
-        let is_due = self.opening_until.is_some_and(|until| !self.queue.is_opening() || now >= until);
-        if is_due && !self.is_predicting {
-            self.next_prediction(out);
+    /// Another look ahead, if somebody waits for one: once nothing is being opened any more, or after a while. Of what begins together,
+    /// the first would be promised the slots of the others.
+    pub(super) fn next_prediction(&mut self, now: Moment, out: &mut Out) {
+        if self.is_predicting || self.waits_for_opening(now) {
+            return;
         }
-    }
-
-    fn next_prediction(&mut self, out: &mut Out) {
         self.opening_until = None;
         let Self { wanting, entries, .. } = self;
-        let is_wanting = |number: &u64| {
-            entries.get(number).is_some_and(|entry| entry.live.is_some() && entry.prediction.is_none())
-        };
-        wanting.retain(is_wanting);
+        wanting.retain(|number| entries.get(number).is_some_and(|entry| entry.live.is_some()));
         if wanting.len() > ONE_BY_ONE {
             wanting.clear();
             return self.predict(None, out);
@@ -929,10 +929,14 @@ impl Desk {
     fn say_again(&mut self, now: Moment, number: u64) {
         let Some(mut prediction) = self.prediction(now, number) else { return };
         let Some(entry) = self.entries.get_mut(&number) else { return };
-        if let Some(before) = entry.prediction.take() {
+        // Looks ahead say nothing of what is held.
+        let live = entry.live.iter().flat_map(|live| &live.flows);
+        if !live.clone().all(|here| here.state.is_over() || here.state == FlowState::Held)
+            && let Some(before) = entry.prediction.take()
+        {
             (prediction.makes_late, prediction.remedies) = (before.makes_late, before.remedies);
+            entry.prediction = Some(prediction);
         }
-        entry.prediction = Some(prediction);
     }
 
     /// A submission that is not to run late is let in where it has no deadlines, of which nothing can be said.
@@ -950,6 +954,7 @@ impl Desk {
             return self.cancel_all(now, (number, why), out);
         }
         entry.is_let_in = true;
+        entry.live.iter_mut().for_each(|live| live.let_go(now));
         out.records.push(Record::LetIn(number));
         self.stand_all(number, out);
     }
@@ -997,7 +1002,7 @@ impl Desk {
 }
 
 /// So long it is waited at most for what begins together, before the first of it is predicted.
-const OPENING_MOST: u64 = SECOND;
+pub(super) const OPENING_MOST: u64 = SECOND / 4;
 
 /// Why a submission was not begun that is not to run late.
 const REJECTED: &str = "a deadline is not expected to hold";

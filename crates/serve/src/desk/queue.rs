@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::live::OPENING_MOST;
 use super::{Desk, Effect, Entry, Limits, Out};
 use crate::Moment;
 use crate::api::State;
@@ -55,7 +56,7 @@ impl Queue {
         !self.opening.is_empty()
     }
 
-    /// One is open, or could not be opened.
+    /// One is open, or is not to be any more.
     pub(super) fn opened(&mut self, number: u64) {
         self.opening.remove(&number);
     }
@@ -189,6 +190,7 @@ impl Desk {
             let Queue { begun, n_begun, .. } = &mut self.queue;
             Queue::count(begun, n_begun, &entry.wanted.user, false);
         }
+        self.queue.opened(number);
     }
 
     /// Begins with those that are next, as long as there is room. Of what recurs and has to wait it is read when it should be done.
@@ -216,6 +218,7 @@ impl Desk {
             let Queue { begun, n_begun, .. } = &mut self.queue;
             Queue::count(begun, n_begun, &entry.wanted.user, true);
             self.queue.opening.insert(number);
+            self.opening_until.get_or_insert(now + OPENING_MOST);
             out.effects.push(Effect::Open(number));
         }
     }

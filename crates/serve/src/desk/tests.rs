@@ -257,22 +257,37 @@ fn what_begins_together_is_predicted_when_all_of_it_is_open() {
     assert_eq!(world.predicting, [], "c is being opened");
     world.not_opened(c, "flows[0]: found no input", true);
     assert_eq!(std::mem::take(&mut world.predicting), [Some(a)]);
-    world.hear(Heard::Predicted(Outlooked { took: 1, flows: BTreeMap::new(), of: None, problem: None }));
+    // The look had both; what the second means for others is said with a look of its own.
+    let answer = |number: u64| {
+        let at = Expected { completion: START + minutes(5), between: None, is_guess: false, chance: None };
+        let flows = [a, b].map(|number| ((number, "f".to_owned()), at)).into();
+        let of = Some(Meaning { number, makes_late: Vec::new(), remedies: Vec::new() });
+        Heard::Predicted(Outlooked { took: 1, flows, of, problem: None })
+    };
+    world.hear(answer(a));
+    assert!(world.show(a).prediction.is_some() && world.show(b).prediction.is_none());
     assert_eq!(std::mem::take(&mut world.predicting), [Some(b)]);
-    world.hear(Heard::Predicted(Outlooked { took: 1, flows: BTreeMap::new(), of: None, problem: None }));
-    // Nobody waits longer than a second for what takes long to open.
+    world.hear(answer(b));
+    assert!(world.show(b).prediction.is_some());
+    // However long nobody has looked ahead, and not for long.
+    world.pass(minutes(1));
+    world.predicting.clear();
+    world.hear(answer(a));
+    world.pass(minutes(1));
     let [d, _e] = ["d", "e"].map(|name| world.submit(&anna(), submit(name)));
+    world.predicting.clear();
+    world.hear(answer(a));
     world.open(d, &[("f", 1, None)]);
+    world.pass(SECOND / 8);
     assert_eq!(world.predicting, []);
-    world.pass(SECOND);
+    world.pass(SECOND / 4);
     assert_eq!(world.predicting, [Some(d)]);
 }
 
 #[test]
 fn what_is_held_is_not_predicted_and_could_start_when_it_is_let_go() {
     let mut world = World::new(Limits::default());
-    let held = api::Submit { held: false, ..submit("night") };
-    let number = world.submit(&anna(), held);
+    let number = world.submit(&anna(), submit("night"));
     world.expected.insert((number, "f".into()), minutes(30));
     world.open(number, &[("f", 2, Some(minutes(60)))]);
     let shown = world.show(number);
@@ -284,11 +299,19 @@ fn what_is_held_is_not_predicted_and_could_start_when_it_is_let_go() {
     world.pass(minutes(2));
     let flow = world.show(number).flows[0].clone();
     assert_eq!((flow.predicted, flow.late, flow.guess), (None, None, false));
+    world.expected.insert((number, "f".into()), minutes(33));
     world.ask(&anna(), hold(false)).unwrap();
+    assert_eq!(world.show(number).flows[0].predicted, None, "what was expected before counts no more");
     world.pass(SECOND);
     let shown = world.show(number);
-    assert_eq!(shown.began, Some(timestamp(START + minutes(2))));
-    assert_eq!(shown.flows[0].predicted, Some(timestamp(START + minutes(30))));
+    assert_eq!(shown.flows[0].predicted, Some(timestamp(START + minutes(33))));
+    assert_eq!(shown.began, Some(timestamp(START)), "it could start before it was held");
+    let early = world.submit(&anna(), api::Submit { held: true, ..submit("early") });
+    world.pass(SECOND);
+    world.ask(&anna(), Ask::Hold { number: early, flow: None, held: false }).unwrap();
+    world.pass(SECOND);
+    world.open(early, &[("f", 2, None)]);
+    assert_eq!(world.show(early).began, Some(timestamp(START + minutes(2) + 3 * SECOND)));
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Desk {
                 .recurrence
                 .clone()
                 .map(|recurrence| api::Occurrence { recurrence, at: timestamp(wanted.since) }),
-            began: live.as_ref().map(|live| timestamp(live.could_start)),
+            began: live.as_ref().filter(|live| !live.is_held_so_far).map(|live| timestamp(live.could_start)),
             ended: None,
             prediction: prediction.clone().filter(|_| is_whole),
             unpredicted: None,

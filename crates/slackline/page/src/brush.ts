@@ -24,9 +24,9 @@ export class Pixels implements Brush {
   fill(colour: string, x: number, y: number, width: number, height: number): void {
     if (colour !== this.colour) this.turn(colour);
     const { ratio, data, image, value } = this;
-    const x0 = Math.max(0, Math.round((x - this.left) * ratio)), y0 = Math.max(0, Math.floor((y - this.top) * ratio + 0.001));
+    const x0 = Math.max(0, Math.round((x - this.left) * ratio)), top = Math.floor((y - this.top) * ratio + 0.001);
     const x1 = Math.min(image.width, Math.max(x0 + 1, Math.round((x + width - this.left) * ratio)));
-    const y1 = Math.min(image.height, y0 + Math.max(1, Math.round(height * ratio)));
+    const y0 = Math.max(0, top), y1 = Math.min(image.height, top + Math.max(1, Math.round(height * ratio)));
     for (let row = y0 * image.width; row < y1 * image.width; row += image.width) {
       // Most are a few pixels wide: too few to be worth a call.
       if (x1 - x0 > 16) data.fill(value, row + x0, row + x1);

@@ -52,7 +52,7 @@ function why(one: Submission): HTMLElement {
 
 /** How the worst of its flows fared. */
 function fates(one: Submission): HTMLElement {
-  if (one.state === "rejected") return fated({ fate: "likely", words: "never begun, expected late" });
+  if (one.state === "rejected") return fated({ fate: "likely", words: "never begun" });
   const order: Fate[] = ["failed", "late", "likely", "met", "unknown", "free"];
   const all = one.flows.map((flow) => verdict(flow, millis(one.ended ?? one.submitted)));
   const worst = all.sort((a, b) => order.indexOf(a.fate) - order.indexOf(b.fate))[0];

@@ -65,7 +65,7 @@ impl Forecast {
     fn drawn_off(&self, now: Time, k: u64, usual: &dyn Fn(&PhaseName) -> &'static [f64]) -> Draft {
         let mut draft = self.believed(now);
         let mut rng = random::rng(Seed(0), "courses", k);
-        let ratios = self.ratios();
+        let ratios = sorted(self.ratios());
         // Where all phases were off by as much, nothing is known of how they differ.
         let differ = ratios.iter().any(|ratio| (ratio - ratios[0]).abs() > SAME * ratios[0]);
         let jobs = draft.flows.iter_mut().flat_map(|flow| &mut flow.jobs);
@@ -77,12 +77,16 @@ impl Forecast {
                 let seen = self.each.get(&(index, kind)).map_or(&[][..], Vec::as_slice);
                 // One task that is done says how long the others take, and not by how much they differ.
                 let (each, usual) = if seen.len() == 1 { (&[][..], &AS_BEFORE[..]) } else { (seen, usual) };
+                let with_usual;
                 let off = match ratios.len() {
                     RATIOS_MIN.. if differ => &ratios[..],
-                    _ if differ => &[&ratios, usual].concat(),
+                    _ if differ => {
+                        with_usual = sorted([&ratios, usual].concat());
+                        &with_usual
+                    }
                     _ => usual,
                 };
-                let off = of_course(k, 2 * u64::from(index) + kind as u64, off).unwrap_or(1.0);
+                let off = of_course(k, key(&self.flows[index as usize], index, kind), off).unwrap_or(1.0);
                 for (seconds, task) in seconds.iter_mut().zip(0..) {
                     // What is believed of a task at work is what is left of it.
                     let so_far = self.running.get(&TaskId { job: index, phase: kind, task });
@@ -126,13 +130,27 @@ pub(in crate::run) fn likely(ends: &mut [f64]) -> [f64; 2] {
     })
 }
 
-/// One of several numbers for a course: over all courses each of them comes as often as the others, for each phase in an order of its own.
-/// So few courses that draw by themselves may miss what is likely. The order is a step with which all places are come by, from one of them on.
+/// One of several numbers, which are sorted, for a course: over all courses they come as evenly as can be, for each phase in an order of its
+/// own. So few courses that draw by themselves may miss what is likely. The order is a step with which all places are come by, from one
+/// of them on.
 fn of_course(k: u64, phase: u64, numbers: &[f64]) -> Option<f64> {
     let mixed = phase.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let step = STEPS[(mixed % STEPS.len() as u64) as usize];
     let place = (k % COURSES * step + mixed / STEPS.len() as u64) % COURSES;
-    numbers.get(place as usize * numbers.len() / COURSES as usize).copied()
+    let part = (place as f64 + 0.5) / COURSES as f64;
+    numbers.get((part * numbers.len() as f64) as usize).copied()
+}
+
+/// A number of a phase, by the name of its flow (FNV-1a), that of no other as a rule.
+fn key(flow: &str, job: u32, kind: PhaseKind) -> u64 {
+    let mix = |sum: u64, byte: u64| (sum ^ byte).wrapping_mul(0x0100_0000_01b3);
+    let name = flow.bytes().map(u64::from).fold(0xcbf2_9ce4_8422_2325, mix);
+    mix(name, 2 * u64::from(job) + kind as u64)
+}
+
+fn sorted(mut numbers: Vec<f64>) -> Vec<f64> {
+    numbers.sort_by(f64::total_cmp);
+    numbers
 }
 
 /// One of several numbers, all as likely.

@@ -29,8 +29,9 @@ pub(super) fn alone(mut flow: FlowDraft, seats: &mut [Seat]) -> FlowDraft {
             let Some(PhaseDraft { tasks: TasksDraft::Each(each), .. }) = phase else { continue };
             let mut at_work = Vec::new();
             for seat in seats.iter_mut().filter(|seat| seat.job == job.id && seat.phase == kind) {
+                let place = at_work.len() as u32;
                 at_work.extend(each.get(seat.task as usize));
-                seat.task = at_work.len() as u32 - 1;
+                seat.task = place;
             }
             *phase = (!at_work.is_empty()).then(|| TasksDraft::Each(at_work).into());
         }
