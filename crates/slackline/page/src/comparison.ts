@@ -89,10 +89,23 @@ export class Comparison {
       const said = this.model.ran.map((k) => `${doc.policies[k].name} ${missed.texts[k]}`);
       lines.push([`Deadlines missed: ${said.join(", ")}.`, ...this.late()]);
     }
+    const enough = this.enough();
+    if (enough) lines.push([enough]);
     lines.push(...doc.extras.notes.map((note) => [note]));
     const failed = doc.policies.filter((policy) => policy.failed > 0).map((policy) => `${policy.failed} under ${policy.name}`);
     if (failed.length) lines.push([`Flows that failed: ${failed.join(", ")}.`]);
     return lines;
+  }
+
+  /** The fewest machines from which on no deadline is missed, of the sizes that were tried. */
+  private enough(): string | null {
+    const curve = this.model.doc.extras.curves.find(({ title, x_title, marked }) => title === "missed" && x_title === "machines" && marked === null);
+    if (!curve || !curve.lines.some(({ values }) => values.some((value) => value))) return null;
+    const said = curve.lines.map(({ name, values }) => {
+      const last = values.findLastIndex((value) => value !== 0);
+      return last === values.length - 1 ? `${name} more than ${curve.x[last]}` : `${name} ${curve.x[last + 1]}`;
+    });
+    return `Fewest machines of ${curve.x.join(", ")} with which no deadline is missed: ${said.join(", ")}.`;
   }
 
   /** The flows that are late under the policy that is shown, the latest first. */

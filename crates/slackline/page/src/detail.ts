@@ -10,6 +10,12 @@ const JOBS = 40;
 /** So much of the details tells that they are there, and so much at the top of the window lies under the bar of policies; pixels. */
 const SEEN = 280, HIDDEN = 64;
 
+/** The colour that a flow has in the timeline. */
+function flowColour(ran: Ran, flow: number): string {
+  const place = ran.largest.indexOf(flow);
+  return shareColour(place < 0 ? 99 : place);
+}
+
 /** The lines of a tooltip. */
 export function told(model: Model, ran: Ran, hit: { flow: number; job: number | null; phase: number | null; bar: number | null }): string[] {
   const { doc } = model, lines: string[] = [];
@@ -128,25 +134,27 @@ export class Detail {
     const text = said ? said.text.trimEnd() : ran.explained.length
       ? "Only the flows that cost most and the latest are explained here; slackline explain tells of any of a schedule."
       : "Nothing is explained here of this policy; slackline explain tells of any flow of a schedule.";
-    return h("div", {}, h("h4", {}, "Why it took so long"), said && this.held(said),
+    return h("div", {}, h("h4", {}, "Why it took so long"), said && this.held(ran, said),
       said && ran.spans !== null && h("p", { class: "muted" }, `The schedule has too many rows to be kept: slots are summed up in spans of ${duration(ran.spans)}, so that shares are not exact.`), said
       ? h("pre", { tabindex: 0, "aria-label": "What explain says" }, text) : h("p", { class: "muted" }, text));
   }
 
   /** Who held the slots that it wanted, as a sentence and as bars. */
-  private held(said: Explained): HTMLElement | null {
+  private held(ran: Ran, said: Explained): HTMLElement | null {
     if (said.holders.length === 0) return null;
     const name = (flow: number) => flow === said.flow ? "itself" : this.model.flowName(flow);
-    const parts: [string, number][] = said.holders.map(([flow, share]) => [name(flow), share]);
+    // As in the timeline, where any of them has a colour there.
+    const areColoured = said.holders.some(([flow]) => ran.largest.includes(flow));
+    const parts: [string, number, string][] = said.holders.map(([flow, share], k) => [name(flow), share, areColoured ? flowColour(ran, flow) : shareColour(k)]);
     const known = parts.reduce((sum, [, share]) => sum + share, 0) + said.idle;
-    if (said.idle >= 0.005) parts.push(["nobody", said.idle]);
-    if (known < 0.995) parts.push(["all others", 1 - known]);
+    if (said.idle >= 0.005) parts.push(["nobody", said.idle, "transparent"]);
+    if (known < 0.995) parts.push(["all others", 1 - known, shareColour(99)]);
     return h("div", { class: "held" },
       h("p", {}, `It wanted more slots for ${duration(said.wanted)}. Meanwhile they were held by ${parts.map(([who, share]) => `${who} (${percent(share)})`).join(", ")}.`),
-      h("div", { class: "strip", "aria-hidden": "true" }, ...parts.map(([who, share], k) => {
+      h("div", { class: "strip", "aria-hidden": "true" }, ...parts.map(([who, share, colour]) => {
         const part = h("span", { title: `${who}: ${percent(share)}` }, share > 0.08 ? who : "");
         part.style.width = `${share * 100}%`;
-        part.style.background = who === "nobody" ? "transparent" : shareColour(who === "all others" ? 99 : k);
+        part.style.background = colour;
         return part;
       })));
   }

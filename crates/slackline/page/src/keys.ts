@@ -9,10 +9,16 @@ export function keys(model: Model, state: State, does: { turn: () => void; help:
     const at = state.selected ? order.indexOf(state.selected.flow) + by : by > 0 ? 0 : order.length - 1;
     state.select({ flow: order[(at + order.length) % order.length], bar: null, policy: state.policy });
   };
+  // Whoever has chosen a flow looks at that.
+  const zoom = (factor: number) => {
+    const ran = model.doc.policies[state.policy].ran, flow = state.selected?.flow;
+    const middle = ran && flow !== undefined ? model.release(flow) + Math.max(0, ran.took[flow]) / 2 : NaN;
+    state.zoom(factor, middle >= state.from && middle <= state.to ? middle : undefined);
+  };
   const tall = (factor: number) => { state.tall = Math.max(1, state.tall * factor); state.changed("view"); };
   const all: Record<string, () => void> = {
     ArrowLeft: () => state.pan(-0.15), ArrowRight: () => state.pan(0.15),
-    "+": () => state.zoom(0.7), "=": () => state.zoom(0.7), "-": () => state.zoom(1 / 0.7),
+    "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7),
     "0": () => state.look(0, state.whole), "[": () => tall(1 / 1.5), "]": () => tall(1.5),
     n: () => next(1), p: () => next(-1), Escape: () => state.select(null), t: does.turn, "?": does.help,
   };

@@ -211,6 +211,15 @@ async function small() {
   assert.ok(await page.locator("#choices svg rect").count() > 0, "auto's decisions are shown");
   await page.locator("#flows").getByRole("button", { name: "reindex" }).click();
   assert.match(await page.locator("#detail pre").innerText(), /^reindex under /);
+  assert.doesNotMatch(await page.locator("#detail pre").innerText(), /too narrow/);
+  const colours = await page.evaluate(() => {
+    const coloured = (one) => [one.textContent.trim() || one.title.split(":")[0], getComputedStyle(one.matches("span.dot, .dot") ? one : one.querySelector(".dot") ?? one).backgroundColor];
+    const legend = new Map([...document.querySelectorAll("#timeline .legend li")].map(coloured));
+    const holders = [...document.querySelectorAll("#detail .strip span[title]")].map((one) => [one.title.split(":")[0], getComputedStyle(one).backgroundColor]);
+    return holders.filter(([who]) => legend.has(who)).map(([who, colour]) => [who, colour, legend.get(who)]);
+  });
+  assert.ok(colours.length >= 2, "no holder of slots is in the legend of the timeline");
+  for (const [who, colour, known] of colours) assert.equal(colour, known, `${who} has another colour in the timeline than among those who held slots`);
   assert.deepEqual(await serious(page), []);
   await picture(page, "small");
   await page.getByRole("button", { name: "Light / dark" }).click();
@@ -330,6 +339,7 @@ async function others() {
     const needs = { tune: "#curves svg", capacity: "#curves svg", sizes: "#curves svg", run: "#prediction svg", plan: "#timeline canvas" }[name];
     if (needs) assert.ok(await page.locator(needs).count() > 0, `${name} has no ${needs}`);
     if (name === "capacity") await answered(page);
+    if (name === "sizes") assert.match(await page.locator("#comparison").innerText(), /Fewest machines of 6, 8, 10 with which no deadline is missed: fair more than 10, edf 10\./);
     await printed(page, name);
     assert.deepEqual((await page.locator("#curves svg").evaluateAll(lettersOf)).filter((size) => size < 10.9), [], `${name}: letters of curves`);
     await picture(page, name);

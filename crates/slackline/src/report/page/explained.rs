@@ -18,6 +18,9 @@ const LATEST: usize = 20;
 /// So many flows that held the slots are named.
 const HOLDERS: usize = 5;
 
+/// How wide what is said is, columns.
+pub(super) const WIDTH: usize = 112;
+
 /// What is said of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Explained {
@@ -34,7 +37,8 @@ pub(super) struct Explained {
 /// What is said of the flows that cost most, failed ones first, and then of the latest that are not among them; ties by id.
 pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan: bool) -> Vec<Explained> {
     let instance = explainer.instance();
-    let view = View::default();
+    // Whole tables: what is too wide for the page is scrolled.
+    let view = View { width: WIDTH, note: false, ..View::default() };
     let explain = |flow: FlowId| {
         let explanation = explainer.explain(flow, None);
         let told = Told {

@@ -199,7 +199,8 @@ fn flows_are_explained_as_by_explain() {
             open: None,
             there: None,
         };
-        assert_eq!(said["text"], told.text(&View::default()));
+        let view = View { width: super::explained::WIDTH, note: false, ..View::default() };
+        assert_eq!(said["text"], told.text(&view));
     }
     assert_eq!(document["policies"][0]["ran"]["explained"].as_array().unwrap().len(), 2);
 }
