@@ -365,7 +365,7 @@ pub struct SoFar {
     pub instance: Instance,
     /// What is recorded of its attempts. Flows that are not done count as failed in it, as in every schedule.
     pub schedule: Schedule,
-    /// What is at work besides, as far as that can be seen.
+    /// What is at work besides, as far as that can be seen; not of several runs, whose processes are those of a service.
     pub at_work: Vec<TaskNow>,
 }
 
@@ -408,7 +408,7 @@ pub fn so_far(look: &Look) -> Result<SoFar, RunError> {
 pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
     let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
     let mut all = Draft { start: Some(clock::local(began)), ..Draft::default() };
-    let (mut attempts, mut at_work, mut jobs): (Vec<Attempt>, Vec<AtWork>, u32) = (Vec::new(), Vec::new(), 0);
+    let (mut attempts, mut jobs): (Vec<Attempt>, u32) = (Vec::new(), 0);
     for (name, look) in looks {
         let later = look.head.started - began;
         let measured = run_schedule::measured(&look.head.workload, &look.attempts);
@@ -427,16 +427,10 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
             }
             attempt
         }));
-        at_work.extend(look.at_work.iter().map(|task| {
-            let mut task = *task;
-            task.id.job += jobs;
-            task.since += later;
-            task
-        }));
         jobs += look.jobs.len() as u32;
     }
     attempts.sort_by_key(|attempt| (attempt.start, attempt.id));
-    SoFar::new(&all, &attempts, &at_work, looks.first().map(|(_, look)| look))
+    SoFar::new(&all, &attempts, &[], looks.first().map(|(_, look)| look))
 }
 
 /// Looks at the run of a state directory; `None` if none was begun there.
