@@ -28,6 +28,9 @@ use slackline_serve::predictor::{Look, Predictor};
 use slackline_serve::watch::Happened;
 use slackline_serve::{Moment, SECOND};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A run: its only flow, when that should be done, and how many maps of its first job are done and at work.
 struct Run {
     workload: Draft,

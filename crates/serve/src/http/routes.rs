@@ -5,12 +5,14 @@ use axum::response::{IntoResponse, Response};
 use axum::{Router, middleware};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Info, License, OpenApi, OpenApiBuilder};
+use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::answer::{nothing_there, other_method};
 use super::guard::{door, require};
 use super::{House, events, page, recurrences, service, submissions, told};
+use crate::api::{Began, Problem};
 use crate::who::Role;
 
 /// What the description says of the whole.
@@ -65,7 +67,11 @@ fn about() -> OpenApi {
     info.license = Some(License::new("Apache-2.0"));
     let mut about = OpenApiBuilder::new().info(info).build();
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
-    about.components.get_or_insert_default().security_schemes.insert("token".to_owned(), token.into());
+    let components = about.components.get_or_insert_default();
+    components.security_schemes.insert("token".to_owned(), token.into());
+    // Types that no route names as its body: of what goes wrong, and of the first event of a stream.
+    components.schemas.insert(Problem::name().into_owned(), Problem::schema());
+    components.schemas.insert(Began::name().into_owned(), Began::schema());
     about
 }
 

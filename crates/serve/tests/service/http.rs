@@ -97,10 +97,27 @@ impl World {
     }
 }
 
+/// Whatever a part of the description refers to stands in it.
+fn refers_to_what_it_has(part: &Value, described: &Value) {
+    if let Some(reference) = part.get("$ref").and_then(Value::as_str) {
+        let place = reference.strip_prefix('#').unwrap();
+        assert!(described.pointer(place).is_some(), "{reference} is not described");
+    }
+    let parts: Vec<&Value> = match part {
+        Value::Array(parts) => parts.iter().collect(),
+        Value::Object(parts) => parts.values().collect(),
+        _ => return,
+    };
+    for part in parts {
+        refers_to_what_it_has(part, described);
+    }
+}
+
 /// Each operation of the description for everybody: it is done by those who have its role, and by nobody else.
 pub(super) fn roles(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let described: Value = serde_json::from_str(&description()).unwrap();
+    refers_to_what_it_has(&described, &described);
     let mut operations = 0;
     for (path, methods) in described["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
