@@ -48,7 +48,8 @@ pub struct Submit {
     /// What is done when one of the same name is not over.
     #[serde(default)]
     pub overlap: Overlap,
-    /// Patterns of files that have to be there before it begins; at least one file for each.
+    /// Patterns of files that have to be there before it begins; at least one file for each. Of something that recurs they may have
+    /// strftime conversions, as `parameters`, and `%%` is a percent sign.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<String>,
     /// Whether it waits for its own inputs.
@@ -435,7 +436,7 @@ pub struct MadeLate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
-    /// A deadline that is expected to hold: no earlier one is.
+    /// A deadline that is expected to hold even if things take as long as nine in ten of their courses do, in whole seconds.
     Deadline {
         /// The flow.
         flow: String,

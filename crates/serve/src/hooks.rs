@@ -121,7 +121,8 @@ fn run(command: &str, alert: &Alert, text: &str, patience: &mut Patience<'_>) ->
         .env("SLACKLINE_NAME", &alert.name)
         .env("SLACKLINE_FLOW", &alert.flow)
         .env("SLACKLINE_USER", &alert.user)
-        .env("SLACKLINE_MESSAGE", &alert.message)
+        // In one line, as the subject of a mail is.
+        .env("SLACKLINE_MESSAGE", alert.message.replace('\n', " "))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

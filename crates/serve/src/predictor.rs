@@ -173,6 +173,7 @@ impl Predictor {
             || number.map(|number| self.meaning(number, &ahead, &with)),
             || courses.and_then(|courses| self.spread(&courses, &kept, &mut flows)),
         );
+        let of = of.map(|meaning| meaning.with_room(&flows));
         let took = clock::unix_micros().saturating_sub(begun);
         Outlooked { took, flows, of, problem: spread.err() }
     }

@@ -10,7 +10,7 @@ use slackline::report::explain::{Open, OpenPhase, Told, json};
 use slackline::report::number::duration;
 use slackline::report::table::View;
 use slackline::run::logs::{Logs, LogsOf, TaskOf};
-use slackline::run::{Look, SoFar, look, so_far_together};
+use slackline::run::{Attempt, Look, SoFar, look, so_far_together};
 use slackline_model::{FlowId, Instance, JobId, PhaseKind};
 
 use crate::api::{self, Explanation, FlowState, State, Submission};
@@ -218,7 +218,7 @@ impl Front {
                 && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
-                looks.push((other.number.to_string(), as_now(look, other)));
+                looks.extend(told_apart(look, other, &all));
             }
         }
         Ok(looks)
@@ -246,6 +246,26 @@ impl Front {
         let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
         Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
     }
+}
+
+/// The run of a submission, and before it that of the last one of its name, if some of what is recorded there was done before that one
+/// was over: the submission has only taken it over.
+fn told_apart(look: Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
+    let earlier = all.iter().filter(|one| one.name == of.name && one.number < of.number && has_begun(one));
+    let earlier = earlier.max_by_key(|one| one.number);
+    // Of one name one is at work at a time.
+    let until = earlier.and_then(|one| one.ended).map_or(0, crate::moment);
+    let is_before = |attempt: &Attempt| look.head.started.saturating_add(attempt.start) < until;
+    let (before, since): (Vec<Attempt>, Vec<Attempt>) = look.attempts.iter().cloned().partition(is_before);
+    let Some(earlier) = earlier.filter(|_| !before.is_empty()) else {
+        return vec![(of.number.to_string(), as_now(look, of))];
+    };
+    let with = |attempts, of: &Submission| {
+        let mut look = look.clone();
+        look.attempts = attempts;
+        (of.number.to_string(), as_now(look, of))
+    };
+    vec![with(before, earlier), with(since, of)]
 }
 
 /// When the first of these runs began.

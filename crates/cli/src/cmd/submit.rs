@@ -92,7 +92,7 @@ pub(crate) struct Submit {
     hold: bool,
     /// Begin when a file matches; may be given several times
     ///
-    /// Then each of them has to match a file.
+    /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a percent sign.
     #[arg(long, value_name = "PATTERN", help_heading = "When")]
     when: Vec<String>,
     /// Begin when all of its inputs are there

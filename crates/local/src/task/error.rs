@@ -1,5 +1,6 @@
 //! What stops an attempt.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +72,7 @@ pub enum TaskError {
     #[error("{0}")]
     Job(String),
     /// A command failed.
-    #[error("{role} {command:?}: {status}{}{}", limited(*limit), said(stderr))]
+    #[error("{role} {:?}: {status}{}{}", brief(command), limited(*limit), said(stderr))]
     Command {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
@@ -87,7 +88,7 @@ pub enum TaskError {
         limit: Option<u64>,
     },
     /// What a command says cannot be used.
-    #[error("{role} {command:?}: its output cannot be used: {source}")]
+    #[error("{role} {:?}: its output cannot be used: {source}", brief(command))]
     Said {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
@@ -97,6 +98,9 @@ pub enum TaskError {
         source: io::Error,
     },
 }
+
+/// How many characters of a command are said.
+const COMMAND_MOST: usize = 80;
 
 /// The exit code of a shell that finds no such command.
 const NOT_FOUND: u8 = 127;
@@ -154,6 +158,14 @@ pub(super) const CANNOT_ENTER: &str = "cannot enter";
 /// What is said where a shell is started.
 pub(super) const CANNOT_START: &str = "cannot start";
 
+/// As much of a command as tells it from others: why it failed comes after it, and is what is looked for.
+fn brief(command: &str) -> Cow<'_, str> {
+    match command.char_indices().nth(COMMAND_MOST) {
+        Some((end, _)) => format!("{}…", &command[..end]).into(),
+        None => command.into(),
+    }
+}
+
 /// What a command was allowed, if there was a limit.
 fn limited(limit: Option<u64>) -> String {
     let limit = limit.map(|bytes| bytes.div_ceil(1 << 20));
@@ -175,6 +187,25 @@ pub(crate) fn at(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn why_a_long_command_failed_is_not_far_away() {
+        let said = |command: &str| {
+            let failed = TaskError::Command {
+                role: "mapper",
+                command: command.into(),
+                status: "exit status: 1".into(),
+                stderr: String::new(),
+                exit: Some(1),
+                limit: None,
+            };
+            failed.to_string()
+        };
+        assert_eq!(said("count é"), "mapper \"count é\": exit status: 1");
+        let long = "é".repeat(COMMAND_MOST);
+        assert_eq!(said(&long), format!("mapper \"{long}\": exit status: 1"));
+        assert_eq!(said(&format!("{long}!")), format!("mapper \"{long}…\": exit status: 1"));
+    }
 
     #[test]
     fn a_command_that_may_lack_memory_says_what_it_was_allowed_and_is_tried_again() {

@@ -214,6 +214,19 @@ impl Meaning {
     fn is_why_late(&self, number: u64, flow: &str) -> bool {
         self.makes_late.iter().any(|late| late.number == number && late.flow == flow)
     }
+
+    /// The same with deadlines that leave room for what usually comes between, in whole seconds: what is expected to the moment is
+    /// as likely later as earlier.
+    pub(crate) fn with_room(mut self, flows: &BTreeMap<(u64, String), Expected>) -> Self {
+        for remedy in &mut self.remedies {
+            if let api::Remedy::Deadline { flow, deadline } = remedy {
+                let between = flows.get(&(self.number, flow.clone())).and_then(|expected| expected.between);
+                let at = crate::moment(*deadline).max(between.map_or(0, |[_, most]| most));
+                *deadline = timestamp(at.div_ceil(SECOND) * SECOND);
+            }
+        }
+        self
+    }
 }
 
 /// A submission whose flows are scheduled.
@@ -798,6 +811,16 @@ impl Desk {
         }
     }
 
+    /// The last submission of which it was said that it makes a flow late: what is let in after a look of its own does so only with
+    /// the next one.
+    fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
+        let is_it = |late: &api::MadeLate| (late.number, late.flow.as_str()) == (number, flow);
+        let blames = |&of: &u64| {
+            self.entries[&of].prediction.as_ref().is_some_and(|said| said.makes_late.iter().any(is_it))
+        };
+        self.live_numbers().filter(blames).last()
+    }
+
     /// Whether a look ahead had a submission: it may have begun while that was under way.
     fn is_foreseen(&self, number: u64) -> bool {
         let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
@@ -864,6 +887,7 @@ impl Desk {
                 "{flow} is not expected to be done by its deadline {}, but {by} later",
                 timestamp(deadline)
             );
+            let cause = cause.or_else(|| self.blamed(number, flow));
             if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
                 message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would be"]);
             }

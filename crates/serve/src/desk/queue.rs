@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::live::OPENING_MOST;
 use super::{Desk, Effect, Entry, Limits, Out};
 use crate::Moment;
-use crate::api::State;
+use crate::api::{Overlap, State};
 
 /// The place of a submission in the queue.
 type Place = (Reverse<u32>, u64);
@@ -150,7 +150,10 @@ impl Desk {
         let first = self.series.get(&entry.wanted.name).and_then(|series| series.front()).copied();
         entry.why = match first {
             _ if entry.held => Some("held".to_owned()),
-            Some(first) if first != number => Some(format!("waits for {first}, which has the same name")),
+            Some(first) if first != number => Some(match entry.wanted.submit.overlap {
+                Overlap::Replace => format!("waits until {first} has stopped, which it replaces"),
+                Overlap::Wait | Overlap::Skip => format!("waits for {first}, which has the same name"),
+            }),
             _ if entry.not_before > 0 => entry.why.take(),
             _ if !entry.has_files => Some(entry.missing.as_ref().map_or_else(
                 || "waits for files".to_owned(),

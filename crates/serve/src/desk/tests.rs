@@ -409,6 +409,38 @@ fn of_sums_of_the_version_before_guesses_are_taken_out() {
 }
 
 #[test]
+fn an_alert_names_what_was_let_in_after_a_look_of_its_own() {
+    let mut world = World::new(Limits::default());
+    let night = world.submit(&anna(), submit("night"));
+    world.expected.insert((night, "f".into()), minutes(10));
+    world.open(night, &[("f", 1, Some(minutes(20)))]);
+    world.expected.insert((night, "f".into()), minutes(30));
+    world.makes_late = Some((night, "f"));
+    let strict = api::Submit { if_late: IfLate::Reject, ..submit("urgent") };
+    let urgent = world.submit(&anna(), strict);
+    world.open(urgent, &[("f", 1, None)]);
+    world.makes_late = None;
+    world.pass(2 * SECOND);
+    let told = &world.kept_alerts()[0].message;
+    assert!(told.ends_with("later; without 2 urgent it would be"), "{told}");
+}
+
+#[test]
+fn a_deadline_that_is_offered_leaves_room() {
+    let offered = |between| {
+        let expected = Expected { completion: START + 7, between, is_guess: false, chance: None };
+        let remedy = api::Remedy::Deadline { flow: "f".into(), deadline: timestamp(START + 7) };
+        let meaning = Meaning { number: 3, makes_late: Vec::new(), remedies: vec![remedy] };
+        let mut meaning = meaning.with_room(&[((3, "f".to_owned()), expected)].into());
+        let Some(api::Remedy::Deadline { deadline, .. }) = meaning.remedies.pop() else { panic!() };
+        crate::moment(deadline)
+    };
+    let whole = |seconds: u64| (START / SECOND + seconds) * SECOND;
+    assert_eq!(offered(None), whole(1));
+    assert_eq!(offered(Some([START, START + 2 * SECOND + 1])), whole(3));
+}
+
+#[test]
 fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
     let mut world = World::new(Limits::default());
     let night = world.submit(&anna(), submit("night"));

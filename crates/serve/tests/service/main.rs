@@ -31,6 +31,7 @@ const TESTS: &[(&str, Test)] = &[
     ("a_flow_is_held_changed_let_go_and_cancelled", held),
     ("a_quota_of_slots_is_told_as_the_reason", quota),
     ("what_keeps_a_flow_is_told_as_it_is", causes),
+    ("what_has_held_slots_is_named_by_who_did", taken_over),
     ("what_has_not_begun_says_why", queued),
     ("what_is_stopped_goes_on_and_nothing_is_done_twice", stopped),
     ("a_mended_file_replaces_one_that_fails_and_what_was_done_stays_done", mended),
@@ -284,6 +285,25 @@ fn causes(dir: &Path) {
     assert!(!told("it was cancelled").contains("not done yet"));
     ask(&service, Ask::Cancel { number, flow: None }).unwrap();
     over(&service, number);
+    service.stop().unwrap();
+}
+
+/// What has held the slots is named by the submission that did, whoever of its name has its run now.
+fn taken_over(dir: &Path) {
+    let service = Service::start(&setup(dir)).unwrap();
+    let go = dir.join("go");
+    let a = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
+    until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
+    let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
+    let b = submit(&service, flow(dir, "b", &waits, 2));
+    over(&service, a);
+    let again = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
+    assert_eq!(over(&service, again).state, State::Done);
+    assert_eq!(service.front().timeline(0).attempts.iter().filter(|one| one.number == again).count(), 0);
+    fs::write(&go, "").unwrap();
+    assert_eq!(over(&service, b).state, State::Done);
+    let told = service.front().explain(&anna(), b, None, None).unwrap().text;
+    assert!(told.contains(&format!("{a}/a")) && !told.contains(&format!("{again}/a")), "{told}");
     service.stop().unwrap();
 }
 

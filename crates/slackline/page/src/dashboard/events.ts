@@ -33,6 +33,8 @@ export class Events {
       const key = `${one.name}\n${flow}`;
       if (at) done.set(key, [...done.get(key) ?? [], [one.number, at]]);
     };
+    // Of those that are not known, because they were over too long ago, one may have been done earlier.
+    const since = store.overBefore === undefined ? 0 : Math.min(...store.over.map((one) => one.number));
     for (const one of [...store.open.values(), ...store.over]) {
       for (const flow of one.flows) if (flow.state === "done") add(one, flow.flow, flow.completion);
       if (one.state === "done") add(one, "", one.ended);
@@ -42,6 +44,7 @@ export class Events {
       if (later.length === 0) return "";
       const [other, at] = later.reduce((first, one) => one[0] < first[0] ? one : first);
       const when = clock(millis(at), store.now);
+      if (other !== number && number < since) return "";
       return other === number ? `Done at ${when}.` : `A later one of its name, ${other}, was done at ${when}.`;
     };
   }
