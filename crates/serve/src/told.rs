@@ -218,7 +218,7 @@ impl Front {
                 && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
-                looks.extend(told_apart(look, other, &all));
+                looks.extend(told_apart(&look, other, &all));
             }
         }
         Ok(looks)
@@ -248,24 +248,27 @@ impl Front {
     }
 }
 
-/// The run of a submission, and before it that of the last one of its name, if some of what is recorded there was done before that one
-/// was over: the submission has only taken it over.
-fn told_apart(look: Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
-    let earlier = all.iter().filter(|one| one.name == of.name && one.number < of.number && has_begun(one));
-    let earlier = earlier.max_by_key(|one| one.number);
-    // Of one name one is at work at a time.
-    let until = earlier.and_then(|one| one.ended).map_or(0, crate::moment);
-    let is_before = |attempt: &Attempt| look.head.started.saturating_add(attempt.start) < until;
-    let (before, since): (Vec<Attempt>, Vec<Attempt>) = look.attempts.iter().cloned().partition(is_before);
-    let Some(earlier) = earlier.filter(|_| !before.is_empty()) else {
-        return vec![(of.number.to_string(), as_now(look, of))];
-    };
-    let with = |attempts, of: &Submission| {
+/// The run of a submission, apart from what it has only taken over there: each attempt is with the submission of its name that was at
+/// work then. O(attempts · submissions of the name)
+fn told_apart(look: &Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
+    let is_of_name = |one: &&Submission| one.name == of.name && one.number <= of.number && has_begun(one);
+    let of_name: BTreeMap<u64, &Submission> =
+        all.iter().filter(is_of_name).map(|one| (one.number, one)).collect();
+    let mut attempts: BTreeMap<u64, Vec<Attempt>> = [(of.number, Vec::new())].into();
+    for attempt in &look.attempts {
+        let start = look.head.started.saturating_add(attempt.start);
+        // Of one name one is at work at a time.
+        let was_over = |one: &Submission| one.ended.is_some_and(|ended| crate::moment(ended) <= start);
+        let owner = of_name.values().find(|one| !was_over(one)).map_or(of.number, |one| one.number);
+        attempts.entry(owner).or_default().push(attempt.clone());
+    }
+    let with = |(number, attempts): (u64, Vec<Attempt>)| {
+        let shown = of_name.get(&number).copied().unwrap_or(of);
         let mut look = look.clone();
         look.attempts = attempts;
-        (of.number.to_string(), as_now(look, of))
+        (number.to_string(), as_now(look, shown))
     };
-    vec![with(before, earlier), with(since, of)]
+    attempts.into_iter().map(with).collect()
 }
 
 /// When the first of these runs began.

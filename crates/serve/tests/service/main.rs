@@ -297,13 +297,16 @@ fn taken_over(dir: &Path) {
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
     let b = submit(&service, flow(dir, "b", &waits, 2));
     over(&service, a);
-    let again = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
-    assert_eq!(over(&service, again).state, State::Done);
-    assert_eq!(service.front().timeline(0).attempts.iter().filter(|one| one.number == again).count(), 0);
+    let again = [0, 1].map(|_| {
+        let again = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
+        assert_eq!(over(&service, again).state, State::Done);
+        assert!(service.front().timeline(0).attempts.iter().all(|one| one.number != again));
+        format!("{again}/a")
+    });
     fs::write(&go, "").unwrap();
     assert_eq!(over(&service, b).state, State::Done);
     let told = service.front().explain(&anna(), b, None, None).unwrap().text;
-    assert!(told.contains(&format!("{a}/a")) && !told.contains(&format!("{again}/a")), "{told}");
+    assert!(told.contains(&format!("{a}/a")) && !again.iter().any(|again| told.contains(again)), "{told}");
     service.stop().unwrap();
 }
 
