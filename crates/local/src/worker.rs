@@ -198,7 +198,7 @@ fn failure(error: &TaskError) -> Report {
     Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
 }
 
-/// Of a long message, as one that quotes a long command, the beginning and the end.
+/// Of a long message the beginning and the end.
 fn short(message: &str) -> String {
     if message.len() <= 2 * QUOTE {
         return message.to_owned();

@@ -210,7 +210,7 @@ mod tests {
             name: "night".into(),
             flow: "f".into(),
             user: "anna".into(),
-            message: "it is \"late\"".into(),
+            message: "it is\n\"late\"".into(),
         }
     }
 
@@ -220,7 +220,7 @@ mod tests {
         let (file, first) = (dir.path().join("heard"), dir.path().join("first"));
         let command = format!(
             "mkdir {} && exit 1; echo $SLACKLINE_ALERT $SLACKLINE_NUMBER $SLACKLINE_NAME/$SLACKLINE_FLOW $SLACKLINE_USER \
-             $SLACKLINE_MESSAGE >> {file}; cat >> {file}",
+             \"$SLACKLINE_MESSAGE\" >> {file}; cat >> {file}",
             first.display(),
             file = file.display()
         );

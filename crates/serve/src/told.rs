@@ -218,7 +218,7 @@ impl Front {
                 && latest.get(other.name.as_str()) == Some(&other.number)
                 && let Ok(Some(look)) = look_as_owner(&self.place.run(&other.name))
             {
-                looks.extend(told_apart(&look, other, &all));
+                looks.extend(told_apart(look, other, &all));
             }
         }
         Ok(looks)
@@ -250,17 +250,17 @@ impl Front {
 
 /// The run of a submission, apart from what it has only taken over there: each attempt is with the submission of its name that was at
 /// work then. O(attempts · submissions of the name)
-fn told_apart(look: &Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
+fn told_apart(mut look: Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
     let is_of_name = |one: &&Submission| one.name == of.name && one.number <= of.number && has_begun(one);
     let of_name: BTreeMap<u64, &Submission> =
         all.iter().filter(is_of_name).map(|one| (one.number, one)).collect();
     let mut attempts: BTreeMap<u64, Vec<Attempt>> = [(of.number, Vec::new())].into();
-    for attempt in &look.attempts {
+    for attempt in std::mem::take(&mut look.attempts) {
         let start = look.head.started.saturating_add(attempt.start);
         // Of one name one is at work at a time.
         let was_over = |one: &Submission| one.ended.is_some_and(|ended| crate::moment(ended) <= start);
         let owner = of_name.values().find(|one| !was_over(one)).map_or(of.number, |one| one.number);
-        attempts.entry(owner).or_default().push(attempt.clone());
+        attempts.entry(owner).or_default().push(attempt);
     }
     let with = |(number, attempts): (u64, Vec<Attempt>)| {
         let shown = of_name.get(&number).copied().unwrap_or(of);

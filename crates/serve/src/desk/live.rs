@@ -212,7 +212,7 @@ pub struct Meaning {
 impl Meaning {
     /// Whether a flow would not be late without the submission.
     fn is_why_late(&self, number: u64, flow: &str) -> bool {
-        self.makes_late.iter().any(|late| late.number == number && late.flow == flow)
+        has(&self.makes_late, number, flow)
     }
 
     /// The same with deadlines that leave room for what usually comes between, in whole seconds: what is expected to the moment is
@@ -227,6 +227,11 @@ impl Meaning {
         }
         self
     }
+}
+
+/// Whether a flow is among those that are made late.
+fn has(late: &[api::MadeLate], number: u64, flow: &str) -> bool {
+    late.iter().any(|late| late.number == number && late.flow == flow)
 }
 
 /// A submission whose flows are scheduled.
@@ -814,9 +819,11 @@ impl Desk {
     /// The last submission of which it was said that it makes a flow late: what is let in after a look of its own does so only with
     /// the next one.
     fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
-        let is_it = |late: &api::MadeLate| (late.number, late.flow.as_str()) == (number, flow);
-        let blames = |&of: &u64| {
-            self.entries[&of].prediction.as_ref().is_some_and(|said| said.makes_late.iter().any(is_it))
+        let blames = |of: &u64| {
+            let entry = &self.entries[of];
+            // What was rejected is live until it has stopped.
+            let said = entry.prediction.as_ref().filter(|_| !entry.is_on_trial());
+            said.is_some_and(|said| has(&said.makes_late, number, flow))
         };
         self.live_numbers().filter(blames).last()
     }

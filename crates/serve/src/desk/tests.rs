@@ -408,14 +408,20 @@ fn of_sums_of_the_version_before_guesses_are_taken_out() {
     assert_eq!(world.service().calibration, calibration);
 }
 
-#[test]
-fn an_alert_names_what_was_let_in_after_a_look_of_its_own() {
+/// A night that whatever is looked at next makes late.
+fn late_night() -> World {
     let mut world = World::new(Limits::default());
     let night = world.submit(&anna(), submit("night"));
     world.expected.insert((night, "f".into()), minutes(10));
     world.open(night, &[("f", 1, Some(minutes(20)))]);
     world.expected.insert((night, "f".into()), minutes(30));
     world.makes_late = Some((night, "f"));
+    world
+}
+
+#[test]
+fn an_alert_names_what_was_let_in_after_a_look_of_its_own() {
+    let mut world = late_night();
     let strict = api::Submit { if_late: IfLate::Reject, ..submit("urgent") };
     let urgent = world.submit(&anna(), strict);
     world.open(urgent, &[("f", 1, None)]);
@@ -442,12 +448,7 @@ fn a_deadline_that_is_offered_leaves_room() {
 
 #[test]
 fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
-    let mut world = World::new(Limits::default());
-    let night = world.submit(&anna(), submit("night"));
-    world.expected.insert((night, "f".into()), minutes(10));
-    world.open(night, &[("f", 1, Some(minutes(20)))]);
-    world.expected.insert((night, "f".into()), minutes(30));
-    world.makes_late = Some((night, "f"));
+    let mut world = late_night();
     let urgent = world.submit(&anna(), submit("urgent"));
     world.open(urgent, &[("f", 1, None)]);
     let told = &world.kept_alerts()[0].message;
