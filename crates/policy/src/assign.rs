@@ -11,7 +11,7 @@ mod targets;
 use slackline_model::{PhaseId, SlotRange};
 
 use self::placements::Placements;
-use self::targets::Targets;
+use self::targets::{Portion, Targets};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::ledger::Ledger;
@@ -35,6 +35,7 @@ pub(crate) struct Assigner {
     locality: Locality,
     scratch: Vec<SlotRange>,
     skip: Vec<PhaseId>,
+    portions: Vec<Portion>,
     /// How many times a phase was chosen.
     pub(crate) decisions: u64,
 }
@@ -48,6 +49,7 @@ impl Assigner {
             locality: Locality::new(waits),
             scratch: Vec::new(),
             skip: Vec::new(),
+            portions: Vec::new(),
             decisions: 0,
         }
     }
@@ -92,6 +94,18 @@ impl Assigner {
         events: &[Event],
         scope: Scope<'_>,
     ) {
+        self.give_out(ledger, engine, deciding, events, scope);
+        ledger.start_opened(engine);
+    }
+
+    fn give_out<E: Engine + ?Sized>(
+        &mut self,
+        ledger: &mut Ledger,
+        engine: &mut E,
+        deciding: &mut Deciding<'_>,
+        events: &[Event],
+        scope: Scope<'_>,
+    ) {
         match self.style {
             Style::Placements => {
                 self.placements.note(events, ledger);
@@ -126,6 +140,9 @@ impl Assigner {
         deciding: &mut Deciding<'_>,
     ) {
         self.skip.clear();
+        if self.style == Style::Targets && spot.machine.is_none() && ledger.are_alike(spot.slot_kind) {
+            self.share_out(spot, ledger, engine);
+        }
         loop {
             let slots = spot.free(ledger);
             if slots == 0 {
@@ -155,6 +172,19 @@ impl Assigner {
                 self.targets.served(phase, ledger, begun);
             }
         }
+    }
+
+    /// Shares out slots that are all alike by targets, each phase its part at once.
+    fn share_out<E: Engine + ?Sized>(&mut self, spot: Spot, ledger: &mut Ledger, engine: &mut E) {
+        let mut portions = std::mem::take(&mut self.portions);
+        let slots = spot.free(ledger);
+        self.decisions += self.targets.share_out(spot.slot_kind, slots, ledger, &mut portions);
+        for Portion { phase, tasks, .. } in portions.drain(..) {
+            let room = engine.room(ledger.instance.flow_of(phase));
+            self.launch(spot, phase, tasks.min(room), ledger, engine);
+        }
+        self.targets.refresh(ledger);
+        self.portions = portions;
     }
 
     /// Starts up to `n` tasks of a phase; returns how many.

@@ -18,6 +18,11 @@ impl Horizons {
         self.0.insert(machine, at);
     }
 
+    /// Whether no machine is known to go.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// A machine is gone: until when it will be there when it comes back is said then.
     pub(crate) fn forget(&mut self, machine: MachineId) {
         self.0.remove(&machine);

@@ -59,6 +59,10 @@ pub(crate) struct Ledger {
     of_flow: Grown<FlowId, Vec<RowId>>,
     /// Rows that ended at this instant and leave when it is over.
     leaving: Vec<RowId>,
+    /// Rows that were opened and that the engine has not heard of yet, where they may still grow.
+    opened: Vec<RowId>,
+    /// The last row of each phase, where rows may grow.
+    last_row: Grown<PhaseId, Option<RowId>>,
     /// Machines that are away, for now or for good.
     down: BTreeSet<MachineId>,
     /// Machines that left for good.
@@ -113,6 +117,8 @@ impl Ledger {
             on_machine: vec![Vec::new(); if may_die { cluster.n_machines() as usize } else { 0 }],
             of_flow: Grown::default(),
             leaving: Vec::new(),
+            opened: Vec::new(),
+            last_row: Grown::default(),
             down: BTreeSet::new(),
             left: BTreeSet::new(),
             horizons: Horizons::default(),
@@ -236,6 +242,7 @@ impl Ledger {
             if let Some(reduces) = &mut self.reduces {
                 reduces.forget([phase]);
             }
+            self.last_row.forget([phase]);
             while let Some((&task, _)) = self.failures.range((phase, 0)..=(phase, u32::MAX)).next() {
                 self.failures.remove(&task);
             }
@@ -324,6 +331,9 @@ impl Ledger {
     }
 
     /// Starts tasks that were taken, on exactly as many slots, cut into batches the engine can take.
+    ///
+    /// Where batches may comprise several machines the engine hears of them when everything of the instant has been given
+    /// out ([`Ledger::start_opened`]): what a phase gets in several portions is then one batch, as far as it is alike.
     pub(crate) fn launch<E: Engine + ?Sized>(
         &mut self,
         engine: &mut E,
@@ -341,11 +351,62 @@ impl Ledger {
             let most =
                 if self.capabilities.batch == Batch::Task { 1 } else { left.min(self.equal(phase, first)) };
             let count = self.cut_piece(slot_kind, most, &mut rest, &mut slots);
-            let row = self.open_row(phase, Taken { first, count, attempt: taken.attempt }, self.now);
-            self.start_row(row, None, engine);
+            let piece = Taken { first, count, attempt: taken.attempt };
+            if !self.rows_grow() {
+                let row = self.open_row(phase, piece, self.now);
+                self.start_row(row, None, engine);
+            } else if let Some(row) = self.growing(phase, piece) {
+                self.log[row].extend(&self.piece);
+            } else {
+                let row = self.open_row(phase, piece, self.now);
+                self.last_row[phase] = Some(row);
+                self.opened.push(row);
+            }
             first += count;
             left -= count;
         }
+    }
+
+    /// Whether rows grow while their instant lasts: not where policies think of tasks on machines.
+    fn rows_grow(&self) -> bool {
+        let Capabilities { batch, faults, .. } = self.capabilities;
+        batch == Batch::Speed && faults == Faults::Never && self.freed.is_none()
+    }
+
+    /// Whether all slots of a kind are alike to every phase without early reduces and hosts of inputs: then it does not
+    /// matter which of them a phase gets.
+    pub(crate) fn are_alike(&self, slot_kind: SlotKind) -> bool {
+        self.rows_grow()
+            && self.masters.is_none()
+            && self.horizons.is_empty()
+            && self.fastest.classes(slot_kind).len() <= 1
+    }
+
+    /// The opened row of a phase that tasks on the slots of `piece` may be added to: those that follow its own, alike, on
+    /// slots of its speed.
+    fn growing(&self, phase: PhaseId, tasks: Taken) -> Option<RowId> {
+        let id = self.last_row[phase]?;
+        if id < *self.opened.first()? {
+            return None;
+        }
+        let row = &self.log[id];
+        let NewRow { first, count, attempt, .. } = row.task;
+        let slot_kind = self.instance.slot_kind_of(phase);
+        let speed = |places: &[SlotRange]| self.instance.cluster().speed_of(slot_kind, places[0].first).0;
+        let follows = first + count == tasks.first && attempt == tasks.attempt;
+        (follows
+            && count + tasks.count <= self.equal(phase, first)
+            && speed(row.places()) == speed(&self.piece))
+        .then_some(id)
+    }
+
+    /// Has the engine start what was opened.
+    pub(crate) fn start_opened<E: Engine + ?Sized>(&mut self, engine: &mut E) {
+        let mut opened = std::mem::take(&mut self.opened);
+        for row in opened.drain(..) {
+            self.start_row(row, None, engine);
+        }
+        self.opened = opened;
     }
 
     /// How many tasks from `first` on are equal.

@@ -46,7 +46,7 @@ pub(crate) struct Row {
 #[derive(Clone, Debug)]
 enum Places {
     One([SlotRange; 1]),
-    Many(Box<[SlotRange]>),
+    Many(Vec<SlotRange>),
 }
 
 impl Row {
@@ -55,9 +55,24 @@ impl Row {
         debug_assert_eq!(places.iter().map(|p| p.len).sum::<u32>(), task.count);
         let places = match *places {
             [only] => Places::One([only]),
-            _ => Places::Many(places.into()),
+            _ => Places::Many(places.to_vec()),
         };
         Self { task, places }
+    }
+
+    /// More tasks, which follow those of the row, on as many more slots. O(places added), amortised.
+    pub(crate) fn extend(&mut self, places: &[SlotRange]) {
+        for &range in places {
+            self.task.count += range.len;
+            match &mut self.places {
+                Places::One([last]) if last.end() == range.first => last.len += range.len,
+                Places::One([first]) => self.places = Places::Many(vec![*first, range]),
+                Places::Many(many) => match many.last_mut() {
+                    Some(last) if last.end() == range.first => last.len += range.len,
+                    _ => many.push(range),
+                },
+            }
+        }
     }
 
     pub(crate) fn places(&self) -> &[SlotRange] {

@@ -196,6 +196,7 @@ pub(crate) fn launch(ledger: &mut Ledger, engine: &mut Scripted, phase: u32, mos
     let mut slots = Vec::new();
     ledger.free[ledger.instance.slot_kind_of(phase).index()].take_lowest(taken.count, &mut slots);
     ledger.launch(engine, phase, taken, &slots);
+    ledger.start_opened(engine);
     crate::audit::audit(ledger);
 }
 

@@ -6,12 +6,14 @@
 //! there excepted, if the policy says so). Ties go to the phase
 //! that was served longest ago, so that phases with less than a slot each take turns; then to the id.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use slackline_model::{PhaseId, SlotKind};
 
 use crate::grown::Grown;
 use crate::ledger::Ledger;
+use crate::locality::has_hosts;
 use crate::minima::Minima;
 use crate::policy::Policy;
 
@@ -41,6 +43,15 @@ struct Entry {
     served: u64,
     /// Where it stands in the order, if it does.
     rank: Option<Rank>,
+}
+
+/// What a phase gets of the slots that are free at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Portion {
+    pub(super) phase: PhaseId,
+    pub(super) tasks: u32,
+    running: u32,
+    runnable: u32,
 }
 
 /// Targets of all phases, and the order that follows.
@@ -110,20 +121,82 @@ impl Targets {
     ) -> Option<(PhaseId, u32)> {
         let mut order = self.order[slot_kind.index()].iter().filter(|(_, phase)| !skip.contains(phase));
         let &(rank, phase) = order.next()?;
-        let running = f64::from(ledger.state.phase(phase).running());
+        let running = ledger.state.phase(phase).running();
+        Some((phase, self.due((rank, phase), running, order.next().map(|&(next, _)| next))))
+    }
+
+    /// How many tasks a phase that is first may have before the next one is due.
+    fn due(&self, (rank, phase): (Rank, PhaseId), running: u32, next: Option<Rank>) -> u32 {
+        let running = f64::from(running);
         let goal = match rank.need {
             Need::Minimum => f64::from(self.minima.of(phase)),
             Need::Target => self.phases[phase].target,
-            Need::Spare => return Some((phase, 1)),
+            Need::Spare => return 1,
         };
         let full = (goal - running).ceil().max(1.0);
-        let due = match order.next() {
-            Some((next, _)) if next.need == rank.need => {
+        let due = match next {
+            Some(next) if next.need == rank.need => {
                 (f64::from_bits(next.ratio) * goal - running).floor() + 1.0
             }
             _ => full,
         };
-        Some((phase, due.clamp(1.0, full) as u32))
+        due.clamp(1.0, full) as u32
+    }
+
+    /// Shares slots out as [`Targets::first`] and [`Targets::served`] in turns would, and returns how many turns that are.
+    /// What each phase gets is appended to `portions`, in the order of their first turns; it is to be started before anything
+    /// else is asked. Ends where a phase comes first whose tasks do not simply start: an early reduce, or one with
+    /// hosts of inputs. O(log n) a turn, without looking at the state.
+    pub(super) fn share_out(
+        &mut self,
+        slot_kind: SlotKind,
+        slots: u32,
+        ledger: &Ledger,
+        portions: &mut Vec<Portion>,
+    ) -> u64 {
+        let order = std::mem::take(&mut self.order[slot_kind.index()]);
+        let mut untouched = order.iter().copied().peekable();
+        let mut again: BinaryHeap<Reverse<(Rank, PhaseId, usize)>> = BinaryHeap::new();
+        let (mut left, mut turns) = (slots, 0);
+        while left > 0 {
+            let of_again = again.peek().map(|&Reverse((rank, phase, _))| (rank, phase));
+            let is_again = match (of_again, untouched.peek()) {
+                (Some(a), Some(b)) => a < *b,
+                (a, None) if a.is_none() => break,
+                (a, _) => a.is_some(),
+            };
+            let (rank, at) = if is_again {
+                let Some(Reverse((rank, _, at))) = again.pop() else { break };
+                (rank, at)
+            } else {
+                let Some((rank, phase)) = untouched.next() else { break };
+                if ledger.state.is_early(&ledger.instance, phase) || has_hosts(&ledger.instance, phase) {
+                    break;
+                }
+                let running = ledger.state.phase(phase).running();
+                let runnable = ledger.state.runnable(&ledger.instance, phase);
+                portions.push(Portion { phase, tasks: 0, running, runnable });
+                (rank, portions.len() - 1)
+            };
+            let next_again = again.peek().map(|Reverse((rank, ..))| *rank);
+            let next = next_again.into_iter().chain(untouched.peek().map(|&(rank, _)| rank)).min();
+            let Portion { phase, running, runnable, .. } = portions[at];
+            let tasks = self.due((rank, phase), running, next).min(left).min(runnable);
+            turns += 1;
+            self.clock += 1;
+            self.phases[phase].served = self.clock;
+            left -= tasks;
+            let portion = &mut portions[at];
+            portion.tasks += tasks;
+            portion.running += tasks;
+            portion.runnable -= tasks;
+            if portion.runnable > 0 {
+                let rank = self.rank_at(phase, &self.phases[phase], portions[at].running);
+                again.push(Reverse((rank, phase, at)));
+            }
+        }
+        self.order[slot_kind.index()] = order;
+        turns
     }
 
     /// `count` tasks of `phase` were started.
@@ -170,18 +243,25 @@ impl Targets {
         if ledger.state.runnable(&ledger.instance, phase) == 0 {
             return None;
         }
-        let running = f64::from(ledger.state.phase(phase).running());
+        let rank = self.rank_at(phase, entry, ledger.state.phase(phase).running());
+        let waits = || {
+            rank.need == Need::Spare && !self.fills_early && ledger.state.is_early(&ledger.instance, phase)
+        };
+        (!waits()).then_some(rank)
+    }
+
+    /// The rank of a phase with so many tasks that run.
+    fn rank_at(&self, phase: PhaseId, entry: &Entry, running: u32) -> Rank {
+        let running = f64::from(running);
         let (min, target) = (f64::from(self.minima.of(phase)), entry.target);
         let (need, ratio) = if running < min {
             (Need::Minimum, running / min)
         } else if running < target {
             (Need::Target, running / target)
-        } else if !self.fills_early && ledger.state.is_early(&ledger.instance, phase) {
-            return None;
         } else {
             // A phase without a target counts as wanting half a slot: last, but not never.
             (Need::Spare, (running + 1.0) / target.max(0.5))
         };
-        Some(Rank { need, ratio: ratio.to_bits(), served: entry.served })
+        Rank { need, ratio: ratio.to_bits(), served: entry.served }
     }
 }

@@ -6,8 +6,9 @@ use crate::testing::{
     Listed, Scripted, absorb, failed, finished, flow, instance, ledger, machines, range, seconds, splits,
     typed, uniform,
 };
+use proptest::prelude::*;
 use slackline_model::draft::{MachineDraft, PerPhase};
-use slackline_model::{Instance, MachineId, Span, Time};
+use slackline_model::{Instance, MachineId, SlotKind, Span, Time};
 
 /// The assignment layer of a run with all that it works with.
 struct Layer {
@@ -31,7 +32,10 @@ impl Layer {
     }
 
     fn with_waits(instance: &Instance, policy: Listed, waits: Waits) -> Self {
-        let mut engine = Scripted::new(Batch::Machine, true);
+        Self::on(Scripted::new(Batch::Machine, true), instance, policy, waits)
+    }
+
+    fn on(mut engine: Scripted, instance: &Instance, policy: Listed, waits: Waits) -> Self {
         let mut books = ledger(instance, 0.0, &mut engine);
         if policy.style == Style::Placements {
             books.freed = Some(std::collections::BTreeSet::new());
@@ -40,6 +44,15 @@ impl Layer {
         assigner.absorb(&policy.actions, &mut books, &mut engine);
         let estimates = Estimates::mean(instance);
         Self { books, engine, assigner, policy, estimates, events: Vec::new() }
+    }
+
+    /// All tasks of a phase that run end.
+    fn end_all(&mut self, phase: PhaseId) {
+        let runs = |row: &&crate::log::Row| row.is_running() && row.task.phase == phase;
+        let rows = self.books.log.iter_enumerated().filter(|(_, row)| runs(row));
+        for row in rows.map(|(id, _)| id.0).collect::<Vec<_>>() {
+            self.absorb(finished(row, seconds(1)));
+        }
     }
 
     fn absorb(&mut self, report: Report) {
@@ -526,4 +539,48 @@ fn a_queue_passes_over_what_would_not_end_before_its_machine_goes() {
     layer.books.advance(seconds(2));
     layer.absorb(finished(0, seconds(2)));
     assert_eq!(layer.assign(), [(1, 1, 1)]);
+}
+
+proptest! {
+    #[test]
+    fn slots_that_are_alike_are_shared_out_as_in_turns(
+        counts in prop::collection::vec(1u32..40, 1..8),
+        slots in 1u32..40,
+        rounds in prop::collection::vec((0u32..8, prop::collection::vec(0u32..40, 8)), 1..6),
+    ) {
+        let instance = maps(slots, &counts);
+        let policy = || Listed::pushing(Style::Targets, Vec::new());
+        let mut layers = [(Batch::Speed, false), (Batch::Machine, true)].map(|(batch, faults)| {
+            Layer::on(Scripted::new(batch, faults), &instance, policy(), Waits::NONE)
+        });
+        prop_assert!(layers[0].books.are_alike(SlotKind::Any) && !layers[1].books.are_alike(SlotKind::Any));
+        for (ends, quarters) in rounds {
+            let shares = layers.each_mut().map(|layer| {
+                for (phase, &quarters) in (0..counts.len() as u32).zip(&quarters) {
+                    layer.want(target(phase, f64::from(quarters) / 4.0));
+                }
+                let shares = layer.shares::<8>();
+                if ends < counts.len() as u32 {
+                    layer.end_all(PhaseId(ends));
+                }
+                (shares, layer.assigner.decisions)
+            });
+            prop_assert_eq!(shares[0], shares[1]);
+        }
+    }
+}
+
+#[test]
+fn what_a_phase_gets_at_one_instant_is_one_batch() {
+    let instance = maps(6, &[9, 2]);
+    let layer = |policy| Layer::on(Scripted::new(Batch::Speed, false), &instance, policy, Waits::NONE);
+    assert_eq!(layer(targets(&[4.0, 2.0])).assign(), [(0, 0, 4), (1, 0, 2)]);
+    assert_eq!(layer(Listed::granting(&[(0, 1), (1, 2)])).assign(), [(0, 0, 6)]);
+    let engine = Scripted::new(Batch::Speed, true);
+    let mut may_die = Layer::on(engine, &instance, Listed::granting(&[(0, 4), (1, 2)]), Waits::NONE);
+    assert_eq!(
+        may_die.assign(),
+        [(0, 0, 4), (0, 4, 2)],
+        "where machines die, rows stay as they were ordered"
+    );
 }

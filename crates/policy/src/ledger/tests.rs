@@ -82,6 +82,7 @@ fn a_batch_may_lie_on_slots_that_are_apart() {
         books.free[0].remove(slots);
     }
     books.launch(&mut engine, MAP, taken, &[range(0, 1), range(2, 2)]);
+    books.start_opened(&mut engine);
     let places = vec![range(0, 1), range(2, 2)];
     let start = Started { row: 0, phase: 0, first: 0, count: 3, attempt: 0, places, held: false };
     assert_eq!(engine.starts, [start]);

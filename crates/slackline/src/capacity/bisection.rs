@@ -20,7 +20,7 @@ pub(super) struct Fewest {
 /// How often a smaller number that does is followed further down.
 const ROUNDS: usize = 4;
 /// The first step away from a guess is this part of it, and each further one so many times as long.
-const STEP: (u32, u32) = (64, 2);
+const STEP: (u32, u32) = (32, 4);
 /// The checks at the end are next to the answer, and this part of it away on either side.
 const AWAY: u32 = 20;
 /// What was tried between these parts of the answer away from it is such a check already.
@@ -56,9 +56,9 @@ pub(super) fn roughly<E>(
 
 /// Looks for the smallest number of a range that does, from a guess if there is one, `width` numbers at once.
 ///
-/// Afterwards the numbers next to the answer and 5 % from it are tried too, the latter unless others from 2.5 % to 10 % from
-/// it were on the way; where a smaller one does, the search goes on below it. O(log n) numbers are tried, where the guess is
-/// off by a factor of 1 + 1/64 or less about eight.
+/// The numbers 5 % from the answer are tried too, unless others from 2.5 % to 10 % from it were on the way, as soon as it is
+/// known but for a 128th, and those next to it at the end; where a smaller one does, the search goes on below it. O(log n)
+/// numbers are tried, where the guess is off by a factor of 1 + 1/32 or less about nine.
 ///
 /// # Errors
 /// The first of trying.
@@ -70,15 +70,9 @@ pub(super) fn fewest<E>(
 ) -> Result<Fewest, E> {
     let mut search = Bisection::new(range, width, does);
     search.bracket(guess)?;
-    search.narrow(0)?;
-    for _ in 0..ROUNDS {
-        let Some(found) = search.smallest() else { break };
-        search.ask(&search.checks(found), &[])?;
-        if search.smallest() == Some(found) {
-            break;
-        }
-        search.narrow(0)?;
-    }
+    // A smaller number that does is better found before the last digits of the answer are.
+    search.settle(ROUGH, Bisection::far)?;
+    search.settle(0, |search, found| search.far(found).into_iter().chain(found.checked_add(1)).collect())?;
     let found = search.smallest();
     let is_monotone = found.is_none_or(|found| search.known.range(found..).all(|(_, &does)| does));
     Ok(Fewest { found, is_monotone, tried: search.known.into_keys().collect() })
@@ -120,8 +114,14 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
             self.one(most)?;
             return Ok(());
         };
-        let (mut step, mut at) = ((guess / STEP.0).max(1), guess);
         let is_down = self.one(guess)?;
+        self.step(guess, is_down)
+    }
+
+    /// Goes down from a number that does, or up from one that does not, by larger and larger steps, to one of the other kind.
+    fn step(&mut self, from: u32, is_down: bool) -> Result<(), E> {
+        let (least, most) = (*self.range.start(), *self.range.end());
+        let (mut step, mut at) = ((from / STEP.0).max(1), from);
         while at != if is_down { least } else { most } {
             at = if is_down { at.saturating_sub(step).max(least) } else { at.saturating_add(step).min(most) };
             if self.one(at)? != is_down {
@@ -132,9 +132,24 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         Ok(())
     }
 
-    /// Numbers that would show whether smaller ones than the answer do, or larger ones do not. The next smaller one was
-    /// tried on the way.
-    fn checks(&self, found: u32) -> Vec<u32> {
+    /// Narrows the answer down to this part of it ([`Self::narrow`]) and tries what `checks` names for it, again below a
+    /// smaller one that does.
+    fn settle(&mut self, part: u32, checks: impl Fn(&Self, u32) -> Vec<u32>) -> Result<(), E> {
+        self.narrow(part)?;
+        for _ in 0..ROUNDS {
+            let Some(found) = self.smallest() else { break };
+            self.ask(&checks(self, found), &[])?;
+            match self.smallest() {
+                Some(smaller) if smaller < found => self.step(smaller, true)?,
+                _ => break,
+            }
+            self.narrow(part)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers that would show whether much smaller ones than the answer do, or much larger ones do not.
+    fn far(&self, found: u32) -> Vec<u32> {
         // Those next to it are others.
         let part = |part: u32| (found / part).max(2);
         let (near, far) = (part(NOT_AS_FAR.0), part(NOT_AS_FAR.1));
@@ -143,7 +158,7 @@ impl<'t, 'e, E> Bisection<'t, 'e, E> {
         let above = !known(found.saturating_add(near)..=found.saturating_add(far));
         let below = below.then(|| found.saturating_sub(part(AWAY)));
         let above = above.then(|| found.saturating_add(part(AWAY)));
-        [Some(found.saturating_add(1)), below, above].into_iter().flatten().collect()
+        [below, above].into_iter().flatten().collect()
     }
 
     /// Halves what lies between the smallest number that does and the next one below that does not, until the rest is at
