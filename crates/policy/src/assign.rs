@@ -157,7 +157,9 @@ impl Assigner {
                 let runnable = ledger.state.runnable(&ledger.instance, phase);
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
                 let n = tasks.min(slots).min(runnable).min(room).max(1);
-                (n, self.begin(spot, phase, n, ledger, engine))
+                let begun = self.begin(spot, phase, n, ledger, engine);
+                tell_at_once(room, ledger, engine);
+                (n, begun)
             } else {
                 (1, 0)
             };
@@ -182,6 +184,7 @@ impl Assigner {
         for Portion { phase, tasks, .. } in portions.drain(..) {
             let room = engine.room(ledger.instance.flow_of(phase));
             self.launch(spot, phase, tasks.min(room), ledger, engine);
+            tell_at_once(room, ledger, engine);
         }
         self.targets.refresh(ledger);
         self.portions = portions;
@@ -242,6 +245,13 @@ impl Assigner {
             ledger.launch(engine, phase, taken, &self.scratch);
             left -= taken.count;
         }
+    }
+}
+
+/// An engine that limits how many tasks start has to know of those that did before it says how many more may.
+fn tell_at_once<E: Engine + ?Sized>(room: u32, ledger: &mut Ledger, engine: &mut E) {
+    if room < u32::MAX {
+        ledger.start_opened(engine);
     }
 }
 

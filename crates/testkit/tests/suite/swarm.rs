@@ -332,7 +332,7 @@ fn a_policy_that_does_not_skip_is_found_out() {
 /// A log in which something was changed behind the judge's back, and what the judge says.
 fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'static str {
     let instance = birdcage();
-    let policy = Registry::standard().parse("fifo").unwrap();
+    let policy = Registry::standard().parse("fair").unwrap();
     let (mut schedule, _) = harness::judged(
         &instance,
         policy.build(instance.cluster(), &instance.objective()).as_mut(),
@@ -355,8 +355,8 @@ fn tampered(change: impl Fn(usize, &mut NewRow, &mut Vec<SlotRange>)) -> &'stati
 fn an_engine_that_breaks_capacity_is_found_out() {
     // Everything on the first slots; a second earlier; shorter; on a slot that does not exist.
     let all_on_the_first = tampered(|_, row, places| *places = vec![SlotRange { first: 0, len: row.count }]);
-    let too_early = tampered(|k, row, _| {
-        if k == 1 {
+    let too_early = tampered(|_, row, _| {
+        if row.start > Time::ZERO {
             row.start = Time(row.start.0 - 1_000_000);
         }
     });
