@@ -94,18 +94,6 @@ impl Assigner {
         events: &[Event],
         scope: Scope<'_>,
     ) {
-        self.give_out(ledger, engine, deciding, events, scope);
-        ledger.start_opened(engine);
-    }
-
-    fn give_out<E: Engine + ?Sized>(
-        &mut self,
-        ledger: &mut Ledger,
-        engine: &mut E,
-        deciding: &mut Deciding<'_>,
-        events: &[Event],
-        scope: Scope<'_>,
-    ) {
         match self.style {
             Style::Placements => {
                 self.placements.note(events, ledger);
@@ -129,6 +117,7 @@ impl Assigner {
                 }
             }
         }
+        ledger.start_opened(engine);
     }
 
     /// Fills the free slots of one spot.
@@ -158,7 +147,10 @@ impl Assigner {
                 assert!(runnable > 0, "policy {} granted a phase that cannot run", deciding.policy.name());
                 let n = tasks.min(slots).min(runnable).min(room).max(1);
                 let begun = self.begin(spot, phase, n, ledger, engine);
-                tell_at_once(room, ledger, engine);
+                // An engine that limits how many tasks start has to know of these before it says how many more may.
+                if room < u32::MAX {
+                    ledger.start_opened(engine);
+                }
                 (n, begun)
             } else {
                 (1, 0)
@@ -180,11 +172,14 @@ impl Assigner {
     fn share_out<E: Engine + ?Sized>(&mut self, spot: Spot, ledger: &mut Ledger, engine: &mut E) {
         let mut portions = std::mem::take(&mut self.portions);
         let slots = spot.free(ledger);
-        self.decisions += self.targets.share_out(spot.slot_kind, slots, ledger, &mut portions);
+        let simply_start = |phase| {
+            !ledger.state.is_early(&ledger.instance, phase)
+                && !locality::has_hosts(&ledger.instance, phase)
+                && engine.room(ledger.instance.flow_of(phase)) == u32::MAX
+        };
+        self.decisions += self.targets.share_out(spot.slot_kind, slots, ledger, simply_start, &mut portions);
         for Portion { phase, tasks, .. } in portions.drain(..) {
-            let room = engine.room(ledger.instance.flow_of(phase));
-            self.launch(spot, phase, tasks.min(room), ledger, engine);
-            tell_at_once(room, ledger, engine);
+            self.launch(spot, phase, tasks, ledger, engine);
         }
         self.targets.refresh(ledger);
         self.portions = portions;
@@ -245,13 +240,6 @@ impl Assigner {
             ledger.launch(engine, phase, taken, &self.scratch);
             left -= taken.count;
         }
-    }
-}
-
-/// An engine that limits how many tasks start has to know of those that did before it says how many more may.
-fn tell_at_once<E: Engine + ?Sized>(room: u32, ledger: &mut Ledger, engine: &mut E) {
-    if room < u32::MAX {
-        ledger.start_opened(engine);
     }
 }
 

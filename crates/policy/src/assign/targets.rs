@@ -13,7 +13,6 @@ use slackline_model::{PhaseId, SlotKind};
 
 use crate::grown::Grown;
 use crate::ledger::Ledger;
-use crate::locality::has_hosts;
 use crate::minima::Minima;
 use crate::policy::Policy;
 
@@ -50,7 +49,9 @@ struct Entry {
 pub(super) struct Portion {
     pub(super) phase: PhaseId,
     pub(super) tasks: u32,
+    /// Its tasks that run then.
     running: u32,
+    /// Its tasks that could still start then.
     runnable: u32,
 }
 
@@ -145,13 +146,13 @@ impl Targets {
 
     /// Shares slots out as [`Targets::first`] and [`Targets::served`] in turns would, and returns how many turns that are.
     /// What each phase gets is appended to `portions`, in the order of their first turns; it is to be started before anything
-    /// else is asked. Ends where a phase comes first whose tasks do not simply start: an early reduce, or one with
-    /// hosts of inputs. O(log n) a turn, without looking at the state.
+    /// else is asked. Ends where a phase comes first whose tasks do not simply start. O(log n) a turn.
     pub(super) fn share_out(
         &mut self,
         slot_kind: SlotKind,
         slots: u32,
         ledger: &Ledger,
+        mut simply_start: impl FnMut(PhaseId) -> bool,
         portions: &mut Vec<Portion>,
     ) -> u64 {
         let order = std::mem::take(&mut self.order[slot_kind.index()]);
@@ -162,15 +163,16 @@ impl Targets {
             let of_again = again.peek().map(|&Reverse((rank, phase, _))| (rank, phase));
             let is_again = match (of_again, untouched.peek()) {
                 (Some(a), Some(b)) => a < *b,
-                (a, None) if a.is_none() => break,
-                (a, _) => a.is_some(),
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => break,
             };
             let (rank, at) = if is_again {
                 let Some(Reverse((rank, _, at))) = again.pop() else { break };
                 (rank, at)
             } else {
                 let Some((rank, phase)) = untouched.next() else { break };
-                if ledger.state.is_early(&ledger.instance, phase) || has_hosts(&ledger.instance, phase) {
+                if !simply_start(phase) {
                     break;
                 }
                 let running = ledger.state.phase(phase).running();

@@ -21,7 +21,7 @@ pub(super) struct Fewest {
 const ROUNDS: usize = 4;
 /// The first step away from a guess is this part of it, and each further one so many times as long.
 const STEP: (u32, u32) = (32, 4);
-/// The checks at the end are next to the answer, and this part of it away on either side.
+/// The checks are next to the answer, and this part of it away on either side.
 const AWAY: u32 = 20;
 /// What was tried between these parts of the answer away from it is such a check already.
 const NOT_AS_FAR: (u32, u32) = (40, 10);
