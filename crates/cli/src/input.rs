@@ -87,7 +87,9 @@ pub(crate) fn warn_of_recorded(
     beside: Option<&[PolicySpec]>,
     has_profile: bool,
 ) -> Option<String> {
-    let warning = loaded.recorded.as_ref().and_then(|_| recorded::yardstick(beside, has_profile))?;
+    let is_typed = loaded.instance.cluster().is_typed();
+    let warning =
+        loaded.recorded.as_ref().and_then(|_| recorded::yardstick(beside, has_profile, is_typed))?;
     out::warn(&warning);
     Some(warning)
 }

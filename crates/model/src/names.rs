@@ -16,7 +16,13 @@ pub fn is_printable(c: char) -> bool {
 }
 
 /// Words that people have for things that are called otherwise here.
-const SYNONYMS: [(&str, &str); 6] = [
+const SYNONYMS: [(&str, &str); 12] = [
+    ("capacity-scheduler", "yarn-capacity"),
+    ("capacityscheduler", "yarn-capacity"),
+    ("deadline", "edf"),
+    ("fair-scheduler", "yarn-fair"),
+    ("fairscheduler", "yarn-fair"),
+    ("fcfs", "fifo"),
     ("jobhistory", "jhist"),
     ("late", "missed"),
     ("latency", "mean_response"),
@@ -93,6 +99,8 @@ mod tests {
         assert_eq!(closest("capacity", ["yarn-fair", "yarn-capacity"]), Some("yarn-capacity"));
         assert_eq!(closest("Slurm", ["swf", "sacct"]), Some("sacct"));
         assert_eq!(closest("slurm", ["swf", "swim"]), None);
+        assert_eq!(closest("CapacityScheduler", ["fair", "yarn-capacity"]), Some("yarn-capacity"));
+        assert_eq!(closest("FCFS", ["fair", "fifo"]), Some("fifo"));
     }
 
     #[test]

@@ -13,10 +13,18 @@ use crate::time::Span;
 /// What nothing is called that a profile would change.
 pub const PLAIN: &str = "plain";
 
-/// The name of the one profile there is.
+/// The name of the profile of a cluster of Hadoop.
 pub const HADOOP: &str = "hadoop";
 
-/// The parameters of [`HADOOP`].
+/// The name of [`HADOOP`] with the defaults of [`OF_LOG`].
+pub const HADOOP_LOG: &str = "hadoop-log";
+
+/// Defaults for a workload that was imported from a log of Hadoop: a task's times begin there when its container is
+/// launched, and so have most of its start in them. The other values were read off a log too
+/// (`record/hadoop.md`, last section).
+pub const OF_LOG: &[(&str, &str)] = &[("am-start", "2.5..7"), ("container-start", "0.2..0.8")];
+
+/// The parameters of both.
 pub const PARAMS: &[Param] = &[
     Param::new("submit", "0.3..0.7", RANGE, "from when a job may start to when the cluster knows of it"),
     Param::new("am-start", "5.4..7.2", RANGE, "from the slot of an ApplicationMaster to its first request"),
@@ -58,6 +66,9 @@ pub const PARAMS: &[Param] = &[
     Param::new("rack-factor", "1", FACTOR, "how many times as long one computes whose input is in its rack"),
     Param::new("off-rack-factor", "1", FACTOR, "and one whose input is in other racks"),
 ];
+
+/// What `--profile` may begin with.
+const NAMES: [&str; 3] = [PLAIN, HADOOP, HADOOP_LOG];
 
 /// A day is more than anything here takes.
 const LONGEST: f64 = 86_400.0;
@@ -101,7 +112,7 @@ pub struct Speculation {
 #[non_exhaustive]
 pub enum ProfileError {
     /// None is called that.
-    #[error("found profile {found:?}, expected {}{}", one_of(&[PLAIN, HADOOP]), did_you_mean(.found, [PLAIN, HADOOP]))]
+    #[error("found profile {found:?}, expected {}{}", one_of(&NAMES), did_you_mean(.found, NAMES))]
     Unknown {
         /// What was found.
         found: String,
@@ -138,13 +149,18 @@ impl Profile {
         name: &str,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, ProfileError> {
-        if name != HADOOP {
-            return Err(ProfileError::Unknown { found: name.to_owned() });
-        }
-        Ok(Self { settings: Settings::parse(PARAMS, settings)? })
+        let given: Vec<(&str, &str)> = settings.into_iter().collect();
+        let defaults = match name {
+            HADOOP => &[],
+            HADOOP_LOG => OF_LOG,
+            _ => return Err(ProfileError::Unknown { found: name.to_owned() }),
+        };
+        let is_given = |name: &str| given.iter().any(|&(other, _)| other == name);
+        let others = defaults.iter().copied().filter(|&(name, _)| !is_given(name));
+        Ok(Self { settings: Settings::parse(PARAMS, others.chain(given.iter().copied()))? })
     }
 
-    /// Its name.
+    /// Its name: [`HADOOP`], whose parameters say everything.
     pub fn name(&self) -> &'static str {
         HADOOP
     }
@@ -279,7 +295,7 @@ mod tests {
         let error = |text: &str| Profile::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("hadop"),
-            r#"found profile "hadop", expected one of plain, hadoop; did you mean "hadoop"?"#
+            r#"found profile "hadop", expected one of plain, hadoop, hadoop-log; did you mean "hadoop"?"#
         );
         assert!(error("hadoop:am-shar=1").starts_with("profile hadoop: found parameter \"am-shar\""));
         assert_eq!(
@@ -287,6 +303,18 @@ mod tests {
             "profile hadoop: found am-share=2, expected a number from 0 to 1"
         );
         assert!(error("plain:am-share=1").starts_with("found profile \"plain\""));
+    }
+
+    #[test]
+    fn a_log_has_the_start_of_containers_in_it() {
+        let parse = |text: &str| Profile::parse(text).unwrap().unwrap();
+        assert_eq!(
+            parse("hadoop-log:am-share=0.3"),
+            parse("hadoop:am-share=0.3:am-start=2.5..7:container-start=0.2..0.8")
+        );
+        assert_eq!(parse("hadoop-log:am-start=4").am_start(), parse("hadoop:am-start=4").am_start());
+        assert_eq!(parse(&parse("hadoop-log").to_string()), parse("hadoop-log"));
+        assert!(Profile::parse("hadoop-log:am-start=4:am-start=5").is_err());
     }
 
     #[test]

@@ -142,13 +142,20 @@ impl Recorded {
 
 /// What keeps simulations of a log from being believed, and what mends it, if anything does: without the profile what Hadoop
 /// adds to every job looks like a gain, and without the cluster's own scheduler beside what happened nobody sees how large
-/// that is. `beside` are the policies of a comparison. Only logs of Hadoop say what happened.
-pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool) -> Option<String> {
+/// that is. `beside` are the policies of a comparison, and `is_typed` is whether slots are for maps or for reduces. Only logs of
+/// Hadoop say what happened.
+pub fn yardstick(beside: Option<&[PolicySpec]>, has_profile: bool, is_typed: bool) -> Option<String> {
     let lacks = |is: fn(&PolicySpec) -> bool| beside.is_some_and(|policies| !policies.iter().any(is));
+    // Masters of jobs hold no slots where those are for maps and reduces alone, as in Hadoop 1.
+    let profile = if is_typed {
+        "--profile hadoop-log:am-share=0 (what Hadoop adds to the time of every job)"
+    } else {
+        "--profile hadoop-log (what Hadoop adds to the time of every job)"
+    };
     let lacking = [
-        (!has_profile).then_some("--profile hadoop (what Hadoop adds to the time of every job)"),
+        (!has_profile).then_some(profile),
         lacks(|policy| policy.name() == NAME).then_some("-p recorded (what really happened)"),
-        lacks(|policy| policy.name().starts_with("yarn-")).then_some(
+        lacks(|policy| policy.name().starts_with("yarn-") && policy.settings().given("file")).then_some(
             "the cluster's own scheduler (-p yarn-capacity:file=capacity-scheduler.xml or yarn-fair:file=…)",
         ),
     ];

@@ -38,6 +38,8 @@ impl fmt::Display for Diagnostic {
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     file: Option<String>,
+    /// Whether lines are those of no file that is known.
+    is_past_files: bool,
 }
 
 impl Diagnostics {
@@ -49,6 +51,11 @@ impl Diagnostics {
     /// Counts the flow of that line under that text.
     pub fn add_flow(&mut self, line: u32, what: &str) {
         self.count(1, Some(line), what, "flow");
+    }
+
+    /// What is said from here on is of a folder as a whole: lines are not told, as they are of one file or another.
+    pub fn go_past_files(&mut self) {
+        (self.file, self.is_past_files) = (None, true);
     }
 
     /// Lines from here on are those of that file of a folder.
@@ -83,6 +90,7 @@ impl Diagnostics {
         if let Some(known) = self.list.iter_mut().find(|d| d.what == what) {
             known.count += count;
         } else if count > 0 {
+            let line = line.filter(|_| !self.is_past_files);
             let (first, file) = (line.map(|line| Place { line, column: 1 }), self.file.clone());
             self.list.push(Diagnostic { what: what.to_owned(), of, count, first, file });
         }

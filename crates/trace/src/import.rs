@@ -60,7 +60,8 @@ pub fn read_workload(
             None => error,
         })
     });
-    let Output { draft, diagnostics, source } = output?;
+    let Output { draft, mut diagnostics, source } = output?;
+    diagnostics.extend(options.without_effect(&importer));
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
 }
 
@@ -80,7 +81,16 @@ pub fn read_folder(
         importers.all().iter().filter(|known| known.folder.is_some()).map(|known| known.name).collect();
     let found = match from {
         Some(from) => importers.get(from),
-        None => importers.guess_folder(folder),
+        None => {
+            let found: Vec<&Importer> = importers.of_folder(folder).collect();
+            if let [one, other, ..] = found[..] {
+                return Err(wrong(format!(
+                    "found files of the formats {} and {}, expected those of one; --from reads those of the one it names",
+                    one.name, other.name
+                )));
+            }
+            found.first().copied()
+        }
     };
     let importer = *found.ok_or_else(|| {
         let n = folder.files().len();
@@ -97,7 +107,8 @@ pub fn read_folder(
     };
     refuse_parameters(folder.name(), &importer, options)?;
     let settings = options.settings(&importer).map_err(|error| wrong(error.to_string()))?;
-    let Output { draft, diagnostics, source } = (reader.import)(folder, &settings)?;
+    let Output { draft, mut diagnostics, source } = (reader.import)(folder, &settings)?;
+    diagnostics.extend(options.without_effect(&importer));
     Ok(Imported { draft, diagnostics, sha256: sha256(&folder.manifest()?), source, importer })
 }
 

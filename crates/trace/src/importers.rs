@@ -122,9 +122,9 @@ impl Importers {
             .or_else(|| later_first().find(fits))
     }
 
-    /// The format of a folder; a later one goes before an earlier one.
-    pub fn guess_folder(&self, folder: &Folder) -> Option<&Importer> {
-        self.0.iter().rev().find(|known| known.folder.is_some_and(|known| (known.looks_like)(folder)))
+    /// The formats that a folder could be in, later ones before earlier ones.
+    pub fn of_folder(&self, folder: &Folder) -> impl Iterator<Item = &Importer> {
+        self.0.iter().rev().filter(|known| known.folder.is_some_and(|known| (known.looks_like)(folder)))
     }
 }
 

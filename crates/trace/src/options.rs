@@ -9,6 +9,7 @@ use slackline_model::names::unknown;
 use slackline_model::params::{ParamError, Settings};
 use slackline_model::{Seed, Start};
 
+use crate::diagnostic::Diagnostic;
 use crate::importer::{Importer, SEED};
 use crate::importers::Importers;
 use crate::parameters::Parameters;
@@ -101,6 +102,21 @@ impl ImportOptions {
     /// The formats that are known.
     pub fn importers(&self) -> &Importers {
         &self.importers
+    }
+
+    /// What is to be said of options that an importer does not have: they were given for nothing.
+    pub(crate) fn without_effect(&self, importer: &Importer) -> Option<Diagnostic> {
+        let is_other =
+            |name: &&String| *name != SEED.name && importer.params.iter().all(|param| param.name != **name);
+        let others: Vec<&str> = self.values.keys().filter(is_other).map(String::as_str).collect();
+        let what = format!("{}: not for the format {}, without effect", others.join(", "), importer.name);
+        (!others.is_empty()).then(|| Diagnostic {
+            what,
+            of: "option",
+            count: others.len() as u64,
+            first: None,
+            file: None,
+        })
     }
 
     /// The values of an importer's parameters.

@@ -33,11 +33,14 @@ pub(crate) fn profile_help() -> String {
         let pad = " ".repeat(wide - param.name.len() - param.default.len());
         format!("\n  {}={}{pad}  {}", param.name, param.default, param.help)
     };
+    let of_log: Vec<String> = profile::OF_LOG.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let of_log = of_log.join(", ");
     let lines: String = profile::PARAMS.iter().map(line).collect();
     format!(
-        "How the cluster behaves: plain or hadoop[:PARAMETER=VALUE]...\n\nA plain cluster does everything at once. One of \
+        "How the cluster behaves: plain, hadoop[:PARAMETER=VALUE]... or hadoop-log[:…]\n\nA plain cluster does everything at once. One of \
          Hadoop submits jobs, starts an ApplicationMaster for each on a slot of its own, and starts a container for \
-         each task, as was measured (docs/profiles.md). Its parameters and their defaults, in seconds:{lines}"
+         each task, as was measured (docs/profiles.md); hadoop-log is the same for a workload from a log of Hadoop, where the times of tasks have \
+         most of that start in them ({of_log}). Parameters and their defaults, in seconds:{lines}"
     )
 }
 
@@ -193,7 +196,10 @@ pub(crate) fn weights() -> Listed<Weights> {
 
 /// The text of a file, compressed or not.
 pub(crate) fn text_of(path: &str) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let bytes = std::fs::read(path).map_err(|error| match machines(path) {
+        Ok(_) => format!("expected a file, which cannot be read ({error}); how many machines there are is --machines {path}"),
+        Err(_) => format!("cannot be read: {error}"),
+    })?;
     let text = slackline_trace::read_text(path, &bytes).map_err(|error| error.to_string())?;
     Ok(text.into_owned())
 }
@@ -241,6 +247,12 @@ mod tests {
         for text in ["", "node", "node@", "node@x", "node@-1", "node@5+", "node@5+0", "node@NaN"] {
             assert!(crash(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_where_a_file_is_expected_may_be_one_of_machines() {
+        assert!(text_of("4..6").unwrap_err().ends_with("how many machines there are is --machines 4..6"));
+        assert!(text_of("nodes.json").unwrap_err().starts_with("cannot be read: "));
     }
 
     #[test]

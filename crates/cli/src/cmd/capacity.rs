@@ -22,7 +22,7 @@ use crate::args::report::about;
 use crate::args::value::Machines;
 use crate::args::{OutputArgs, ReportArgs, Shape, SimulationArgs, TableArgs};
 use crate::history::Past;
-use crate::input::{Source, tell, tell_of, warn_of_recorded};
+use crate::input::{Source, tell, tell_of, warn_of_load, warn_of_recorded};
 use crate::out;
 use crate::progress::Cells;
 
@@ -94,6 +94,9 @@ pub(super) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     warn_of_recorded(&loaded, None, asked.simulation.profile.0.is_some());
     loaded.prepare(asked.simulation.grain)?;
     let flows = loaded.instance.flows();
+    if flows.is_empty() {
+        warn_of_load(&loaded.instance);
+    }
     let idle = conditions.iter().find(|condition| condition.is_about_deadlines());
     if let Some(condition) = idle
         && !flows.is_empty()

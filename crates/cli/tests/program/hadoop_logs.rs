@@ -174,12 +174,12 @@ fn a_file_beside_a_trace_may_be_compressed() {
 
 const LOG: &str = "examples/hadoop-log";
 const QUEUES: &str = "recorded,yarn-capacity:file=examples/hadoop-log/capacity-scheduler.xml";
-const PROFILE: &str = "hadoop:container-start=0.2..0.8:am-start=2.5..7";
+const PROFILE: &str = "hadoop-log";
 
 #[test]
 fn a_log_without_what_it_is_measured_by_is_warned_of() {
     let alone = run(&["compare", LOG, "-p", "fifo,flex"]);
-    for lacking in ["--profile hadoop", "-p recorded", "yarn-capacity:file=", "docs/hadoop-logs.md"] {
+    for lacking in ["--profile hadoop-log", "-p recorded", "yarn-capacity:file=", "docs/hadoop-logs.md"] {
         assert!(alone.err.contains(lacking), "{lacking} in {}", alone.err);
     }
     let without = run(&["compare", LOG, "-p", QUEUES]);

@@ -188,6 +188,13 @@ impl FromStr for Axis {
         if from > to {
             return Err(format!("found {from}..{to}, expected the smaller value first"));
         }
+        // Hadoop's files have percentages; what looks like a fraction of everything is hardly meant as one of a percent.
+        if matches!(knob, Knob::Capacity(_)) && to <= 1.0 && !values.contains('%') {
+            return Err(format!(
+                "found {values} for {}, which is at most one percent, expected percentages such as 20..80 (or {from}..{to}%)",
+                knob.name()
+            ));
+        }
         let values = values_of(&knob, (from, to), step)?;
         Ok(Self { knob, values })
     }
@@ -292,6 +299,8 @@ mod tests {
         assert!(error("slowstart=0..1:0").contains("a step of 0"));
         assert!(error("capacity:=1..2").contains("without a queue"));
         assert!(error("capacity:a=1..200").contains("a percentage from 0 to 100"));
+        assert!(error("capacity:a=0.3..0.9").contains("expected percentages such as 20..80 (or 0.3..0.9%)"));
+        assert!("capacity:a=0.3..0.9%".parse::<Axis>().is_ok());
         assert!(error("capacity=1..2").contains("capacity:QUEUE"), "{}", error("capacity=1..2"));
     }
 

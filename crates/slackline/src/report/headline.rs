@@ -112,9 +112,15 @@ pub fn lines_of_stream(name: &str, tally: &Tally, cut: u64, empty: &Instance) ->
     format!("{headline}\n{}\n{start}", load(&tally.offered(empty.cluster())))
 }
 
-/// What should be known before results are believed: a warning for each kind of slots with more load than it
-/// can bear.
+/// What should be known before results are believed: that there is nothing to simulate, and a warning for each kind of slots
+/// with more load than it can bear.
 pub fn warnings(instance: &Instance) -> Vec<String> {
+    if instance.flows().is_empty() {
+        return vec![
+            "found no flow in the workload: nothing is simulated, and all figures are those of nothing"
+                .to_owned(),
+        ];
+    }
     warnings_of(offered_load::offered(instance))
 }
 

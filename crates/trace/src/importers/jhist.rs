@@ -11,7 +11,7 @@
 //!   does not.
 //! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -39,6 +39,8 @@ const ENDING: &str = ".jhist";
 
 /// How a history of Hadoop 1 begins.
 const HADOOP_1: &str = "Meta VERSION=";
+/// What is found of a file that does not begin as a history does.
+const NO_HISTORY: &str = "found something else";
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "jhist",
@@ -78,6 +80,11 @@ fn is_history(name: &str) -> bool {
     name.ends_with(ENDING)
 }
 
+/// Whether a file is one that lies beside histories: configurations, summaries, descriptions, check sums.
+fn goes_with_histories(name: &str) -> bool {
+    [".xml", ".summary", ".crc", ".md", ".txt", "README"].iter().any(|end| name.ends_with(end))
+}
+
 /// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it is of, is left
 /// out unless all are: a server that was stopped leaves such files among thousands.
 ///
@@ -86,7 +93,15 @@ fn is_history(name: &str) -> bool {
 fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceError> {
     let mut log = Log::new(settings);
     let (mut read, mut broken) = (0, None);
-    for name in folder.files().iter().filter(|name| is_history(name)) {
+    // The same history twice, packed and not, is one job.
+    let mut jobs = BTreeSet::new();
+    for name in folder.files() {
+        if !is_history(name) {
+            if !goes_with_histories(name) {
+                log.diagnostics.add_file(name, "file that is no job history, left out");
+            }
+            continue;
+        }
         log.diagnostics.go_to_file(name);
         let text = folder.text(name);
         let mut job = match text.and_then(|text| history(&folder.name_of(name), &text, &mut log)) {
@@ -100,6 +115,10 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
             Err(error) => return Err(error),
         };
         read += 1;
+        if !jobs.insert((job.id.clone(), job.submitted)) {
+            log.diagnostics.add_file(name, "of a job of which another file is, left out");
+            continue;
+        }
         if let Some(conf) = configuration(name).filter(|conf| folder.has(conf)) {
             match folder.text(&conf).ok().and_then(|text| properties(&text)) {
                 Some(properties) => configure(&mut job, &properties),
@@ -113,6 +132,7 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
     if let Some(error) = broken.filter(|_| read == 0) {
         return Err(error);
     }
+    log.diagnostics.go_past_files();
     // Lines mean nothing where there are several files.
     Ok(Output { source: SourceMap::marks(folder.name(), Vec::new()), ..log.finish(folder.name(), None) })
 }
@@ -279,11 +299,14 @@ fn history(file: &str, text: &str, log: &mut Log) -> Result<LoggedJob, TraceErro
                     (.jhist); Rumen's TraceBuilder makes a trace of it, which can be read";
         return Err(wrong(1, what));
     }
+    if text.trim().is_empty() {
+        return Err(wrong(1, "found the end of the file, expected a job history: the file is empty"));
+    }
     let rest = text.strip_prefix(avro::JSON).and_then(|rest| rest.split_once('\n'));
     let Some((_, rest)) = rest.filter(|(first, _)| first.trim().is_empty()) else {
         return Err(wrong(
             1,
-            "found something else, expected a job history: Avro-Json or Avro-Binary on the first line",
+            &format!("{NO_HISTORY}, expected a job history: Avro-Json or Avro-Binary on the first line"),
         ));
     };
     // The second line is the schema, which the values say again.
@@ -327,9 +350,10 @@ fn is_cut(error: &TraceError) -> bool {
     error.faults().list.iter().any(|fault| fault.what.starts_with("found the end of the file"))
 }
 
-/// Whether a file is damaged or was cut off.
+/// Whether a file is damaged, or empty or cut off.
 fn is_broken(error: &TraceError) -> bool {
-    is_cut(error) || error.faults().list.iter().any(|fault| fault.what.starts_with("found damaged"))
+    let is_damaged = |what: &str| what.starts_with("found damaged") || what.starts_with(NO_HISTORY);
+    is_cut(error) || error.faults().list.iter().any(|fault| is_damaged(&fault.what))
 }
 
 /// Puts events together.

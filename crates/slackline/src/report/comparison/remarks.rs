@@ -51,7 +51,7 @@ pub(crate) fn crowding_of(policies: impl IntoIterator<Item = (String, Vec<Figure
     }
     format!(
         "ApplicationMasters held two thirds of the slots or more, so that jobs waited for slots for their tasks:\n{lines}  \
-         --profile hadoop:am-share=0.3 limits them, as maximum-am-resource-percent and maxAMShare do on a cluster \
+         am-share=0.3 in the profile (--profile hadoop-log:am-share=0.3) limits them, as maximum-am-resource-percent and maxAMShare do on a cluster \
          (docs/hadoop-logs.md)\n"
     )
 }

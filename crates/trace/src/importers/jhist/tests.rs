@@ -200,6 +200,33 @@ fn a_folder_of_histories_is_one_workload() {
     let error = alone.unwrap_err().to_string();
     assert!(error.contains("0004.jhist:2:1: found the end of the file within the schema"), "{error}");
 
+    // A copy, an empty file and one of something else change nothing, and are counted.
+    let again = fs::read(folder.join("job_1416424547277_0003-1-ann.jhist")).unwrap();
+    fs::write(folder.join("job_1416424547277_0003-2-ann.jhist"), again).unwrap();
+    fs::write(folder.join("job_1416424547277_0007.jhist"), "").unwrap();
+    fs::write(folder.join("job_1416424547277_0008.jhist"), [0; 64]).unwrap();
+    fs::write(folder.join("trace.json"), "{}").unwrap();
+    let with_others = read().unwrap();
+    assert_eq!(with_others.draft, imported.draft);
+    let said: Vec<String> = with_others.diagnostics.iter().map(ToString::to_string).collect();
+    for expected in [
+        "1 file: of a job of which another file is, left out (first job_1416424547277_0003-2-ann.jhist)",
+        "4 files: damaged, or cut off before",
+        "1 file: file that is no job history, left out (first trace.json)",
+        "1 job: submitted before the one above, sorted",
+    ] {
+        assert!(said.iter().any(|said| said.starts_with(expected)), "{expected} in {said:?}");
+    }
+
+    // What is of two formats is not taken for one of them.
+    fs::write(folder.join("app"), "{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"3.5\"}\n")
+        .unwrap();
+    let error = read().unwrap_err().to_string();
+    assert!(error.contains("found files of the formats ") && error.contains("--from"), "{error}");
+    let named = read_folder(&Folder::open(&folder).unwrap(), Some("jhist"), &ImportOptions::default());
+    assert_eq!(named.unwrap().draft, imported.draft);
+    fs::remove_file(folder.join("app")).unwrap();
+
     fs::write(folder.join("job_1416424547277_0006.jhist"), "Meta VERSION=\"1\" .\n").unwrap();
     let error = read().unwrap_err().to_string();
     assert!(error.contains("job_1416424547277_0006.jhist:1:1: found a job history of Hadoop 1"), "{error}");
