@@ -8,6 +8,7 @@ use crate::error::TraceError;
 use crate::folder::Folder;
 use crate::format::{Format, ending};
 use crate::importer::{Importer, Input, Output};
+use crate::importers::Importers;
 use crate::known;
 use crate::options::ImportOptions;
 use crate::source::SourceMap;
@@ -81,16 +82,7 @@ pub fn read_folder(
         importers.all().iter().filter(|known| known.folder.is_some()).map(|known| known.name).collect();
     let found = match from {
         Some(from) => importers.get(from),
-        None => {
-            let found: Vec<&Importer> = importers.of_folder(folder).collect();
-            if let [one, other, ..] = found[..] {
-                return Err(wrong(format!(
-                    "found files of the formats {} and {}, expected those of one; --from reads those of the one it names",
-                    one.name, other.name
-                )));
-            }
-            found.first().copied()
-        }
+        None => only_format_of(folder, importers)?,
     };
     let importer = *found.ok_or_else(|| {
         let n = folder.files().len();
@@ -110,6 +102,20 @@ pub fn read_folder(
     let Output { draft, mut diagnostics, source } = (reader.import)(folder, &settings)?;
     diagnostics.extend(options.without_effect(&importer));
     Ok(Imported { draft, diagnostics, sha256: sha256(&folder.manifest()?), source, importer })
+}
+
+/// The format that a folder is in, if any.
+///
+/// # Errors
+/// One with files of several formats: taken as one of them it would be read without the others.
+fn only_format_of<'i>(folder: &Folder, importers: &'i Importers) -> Result<Option<&'i Importer>, TraceError> {
+    let found: Vec<&Importer> = importers.of_folder(folder).collect();
+    let [one, other, ..] = found[..] else { return Ok(found.first().copied()) };
+    let what = format!(
+        "found files of the formats {} and {}, expected those of one; --from reads those of the one it names",
+        one.name, other.name
+    );
+    Err(TraceError::input(folder.name(), None, what))
 }
 
 /// The format of a file: the one that is named, or else the one that its name and its text, or the beginning of it, say.

@@ -110,7 +110,7 @@ impl ImportOptions {
             |name: &&String| *name != SEED.name && importer.params.iter().all(|param| param.name != **name);
         let others: Vec<&str> = self.values.keys().filter(is_other).map(String::as_str).collect();
         let what = format!("{}: not for the format {}, without effect", others.join(", "), importer.name);
-        (!others.is_empty()).then(|| Diagnostic {
+        (!others.is_empty()).then_some(Diagnostic {
             what,
             of: "option",
             count: others.len() as u64,
