@@ -193,8 +193,33 @@ fn a_log_without_what_it_is_measured_by_is_warned_of() {
     let until = ["--machines", "4..6", "--until", "makespan:1h", "-p", "fifo"];
     let tuned = run(&[&["tune", LOG, "--slots", "3"][..], &until].concat());
     assert!(tuned.err.contains("--profile hadoop") && !tuned.err.contains("-p recorded"), "{}", tuned.err);
+    // Without a file it has one queue, which is hardly that of a cluster.
+    let bare = run(&["compare", LOG, "-p", "recorded,yarn-capacity", "--profile", PROFILE]);
+    assert!(bare.err.contains("this lacks the cluster's own scheduler"), "{}", bare.err);
+    // Where slots are for maps or for reduces masters hold none.
+    let typed = run(&["compare", TRACE, "-p", "fifo", "--map-slots", "2", "--reduce-slots", "1"]);
+    assert!(typed.err.contains("--profile hadoop-log:am-share=0 "), "{}", typed.err);
     let other = run(&["compare", crate::NIGHTLY, "-p", "fifo"]);
     assert!(!other.err.contains("--profile"), "nothing happened there: {}", other.err);
+}
+
+#[test]
+fn options_of_another_format_are_said_to_be_without_effect() {
+    let said = "1 option: runtime-scale: not for the format jhist, without effect";
+    assert!(run(&["import", LOG, "--runtime-scale", "2"]).err.contains(said));
+    assert!(!run(&["import", LOG]).err.contains("without effect"));
+}
+
+#[test]
+fn a_workload_without_flows_is_warned_of() {
+    let file = scratch("no-flows").join("w.toml");
+    fs::write(&file, "slackline = 1\nflows = []\ncluster.machines = [{ name = \"m\", slots = 1 }]\n")
+        .unwrap();
+    let until = ["--machines", "1..2", "--until", "makespan:1h", "-p", "fifo"];
+    for asked in [&["compare", text(&file), "-p", "fifo"][..], &[&["tune", text(&file)][..], &until].concat()]
+    {
+        assert!(run(asked).err.contains("found no flow in the workload"), "{asked:?}");
+    }
 }
 
 #[test]
