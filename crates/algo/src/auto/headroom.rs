@@ -37,7 +37,8 @@ const GAIN: f64 = 0.03;
 pub(super) struct Headroom {
     /// The flows that came last.
     past: VecDeque<Known>,
-    seen: u64,
+    /// How many have come since it looked back.
+    unseen: u64,
     /// Tasks that are longer are long; none is before there is something to look back at.
     pub(super) theta: Span,
     /// The share that is kept.
@@ -52,7 +53,7 @@ impl Headroom {
     pub(super) fn chosen() -> Self {
         Self {
             past: VecDeque::new(),
-            seen: 0,
+            unseen: 0,
             theta: Span(u64::MAX),
             rho: FIRST_SHARE,
             is_fixed: false,
@@ -70,15 +71,16 @@ impl Headroom {
         if !self.is_fixed {
             self.past.truncate(MANY - 1);
             self.past.push_front(known);
-            self.seen += 1;
+            self.unseen += 1;
         }
     }
 
     /// Looks back, if enough flows have come since it did.
     pub(super) fn choose(&mut self, objective: Objective, view: &View<'_>) {
-        if self.is_fixed || self.past.len() < FEW || !self.seen.is_multiple_of(EVERY) {
+        if self.is_fixed || self.past.len() < FEW || self.unseen < EVERY {
             return;
         }
+        self.unseen = 0;
         let mut alone: Vec<f64> = self.past.iter().map(|known| known.left.rem).collect();
         alone.sort_by(f64::total_cmp);
         self.theta = Span::from_seconds_nearest(alone[alone.len() / 2]);
