@@ -241,7 +241,7 @@ impl PolicySpec {
         matches!(self.planner, Planner::Progress { .. })
     }
 
-    /// Whether it does what its plan says where all flows are known before they come.
+    /// Whether it chooses among what all policies would do where all flows are known before they come.
     pub fn foresees(&self) -> bool {
         matches!(self.planner, Planner::Best)
     }

@@ -52,7 +52,8 @@ pub struct Options {
     /// How long a task waits for a slot near its input. Under a profile with a `node-delay` it waits for the longer of both.
     pub locality_wait: Span,
     /// Whether a policy that plans is told of all flows before they come, with the durations of their tasks: it then does
-    /// what its plan says. To be had only where durations are certain and nothing fails.
+    /// what costs least of what every policy, as it is by default, every rule and the orders of a search would do. To be had
+    /// only where durations are certain and nothing fails.
     pub known_releases: bool,
     /// Whether to time decisions on the wall clock.
     pub timings: bool,

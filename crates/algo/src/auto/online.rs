@@ -21,7 +21,7 @@ use crate::rule::residual::{Residual, is_live};
 pub const ENTRY: PolicyEntry = PolicyEntry {
     source: "none; rollouts of the rules of the textbook (Bertsekas, Castañón 1999)",
     among_all: false,
-    guarantee: "at each arrival believed to cost no more than any rule's order, within 0.5 % or the noise",
+    guarantee: "at each decision believed to cost no more than the order of any rule that is tried, within 0.5 % or the noise",
     params: &[
         Param::new(
             "rollouts",
@@ -69,12 +69,13 @@ const PAGE: &[&str] = &[
     "ends=yes: it looks again not only when a flow comes but also when two have ended and none has come, so that a search goes on \
      where much came at once.",
     "Orders are compared by the mean of two costs: that of the rollout, in which nothing else comes, and what it would be if \
-     every flow completed later by half the mean time that the last 32 flows or so take of the whole cluster. So an order that \
-     keeps some slack is better than one that keeps none where no flow would be late. (Sums of linear costs differ by the \
-     same in both.) Of sums those that are equal are compared by what they would be if every flow completed later by two, four \
-     and eight times that whole time: so slack goes to those that are nearest to their dates, and none to flows that are late already.",
-    "rollouts=N: at a decision N orders are tried; up to half of them are those of rules, by turns if there are more rules, and \
-     the others those of the search. But no more are tried when the rollouts of a decision have taken 1,000 N units, one for each \
+     every flow completed later by half the mean time that the last 32 flows or so take of the whole cluster (by twice that \
+     time for the largest of costs that do not rise evenly). So an order that keeps some slack is better than one that keeps \
+     none where no flow would be late. (Sums of linear costs differ by the same in both.) Of sums those that are equal are \
+     compared by what they would be if every flow completed later by two, four and eight times that whole time: so slack goes \
+     to those that are nearest to their dates, and none to flows that are late already.",
+    "rollouts=N: at a decision N orders are tried, where all flows that are there have just come together ten times as many; \
+     up to half of them are those of rules, by turns if there are more rules, and the others those of the search. But no more are tried when the rollouts of a decision have taken 1,000 N units, one for each \
      phase that a rollout begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have \
      all N, more phases fewer. With 10,000 flows that is the order in force and two rules, by turns, and no search. All of that \
      is counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
@@ -103,6 +104,10 @@ const GAIN: f64 = 0.005;
 /// What a decision may take for each rollout that it may make ([`Evaluator::work`]): all of them are made while some hundreds of
 /// phases are there, and with more fewer, so that a decision takes about as long.
 const WORK: u64 = 1_000;
+
+/// So many times as many orders are tried where all flows that are there have just come together: nothing has begun, and no other
+/// decision matters as much.
+const AT_FIRST: u64 = 10;
 
 /// So many flows end before it decides without an arrival: where as many come as end, a third more decisions.
 const ENDED: usize = 2;
@@ -341,10 +346,12 @@ impl Auto {
         if !usable.contains(&self.order.rule) {
             self.order = Order { rule: usable[0], flows: None };
         }
-        let rules = usable.len().min(self.rollouts.div_ceil(2) as usize);
+        let came_together = live > 1 && events.iter().filter(|event| is_arrival(event)).count() == live;
+        let rollouts = if came_together { AT_FIRST * self.rollouts } else { self.rollouts };
+        let rules = usable.len().min(rollouts.div_ceil(2) as usize);
         let searches = doubt.allows_search() && !by_dates;
-        let searched = if searches { self.rollouts.saturating_sub(rules as u64) } else { 0 };
-        let work = WORK * self.rollouts;
+        let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
+        let work = WORK * rollouts;
         let effort = Effort { gain, searched, turn: self.turn, rules, work };
         let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
         let Best { order: best, believed, tried } =

@@ -2,7 +2,8 @@
 //!
 //! A rollout knows nothing of flows that have not come. Where deadlines can all be met, all orders cost nothing in it, and the
 //! one that leaves no slack is as good as another until the next flow comes and makes one flow late. So an order is also looked
-//! at as if every flow completed later by a delay that is common: half of what a flow that came lately takes of the whole cluster.
+//! at as if every flow completed later by a delay that is common: half of what a flow that came lately takes of the whole cluster or,
+//! for the largest of costs that do not rise evenly, twice of it. Both were chosen by experiment (`record/auto-study.md`).
 
 use slackline_model::{Combine, CostFn, Objective};
 
@@ -26,11 +27,12 @@ impl Prospect {
 
     /// By how many seconds flows may complete later; 0 where that makes no difference between orders.
     pub(super) fn delay(&self, objective: Objective, costs: &[&CostFn]) -> f64 {
-        let same_for_all = objective.combine == Combine::Sum;
-        if same_for_all && costs.iter().all(|cost| cost.as_linear().is_some()) {
-            0.0
-        } else {
-            self.area / 2.0
+        let is_linear = costs.iter().all(|cost| cost.as_linear().is_some());
+        match (objective.combine, is_linear) {
+            (Combine::Sum, true) => 0.0,
+            (Combine::Sum, false) | (Combine::Max, true) => self.area / 2.0,
+            // One flow that is late decides all of it.
+            (Combine::Max, false) => 2.0 * self.area,
         }
     }
 }
@@ -65,5 +67,17 @@ mod tests {
         let max = Objective::new(Metric::Response, Combine::Max);
         assert!(prospect.delay(sum, &[&linear]).abs() < 1e-12);
         assert!(prospect.delay(max, &[&linear]) > 0.5, "of those that are alike the heaviest is the largest");
+    }
+
+    #[test]
+    fn for_the_largest_of_costs_that_do_not_rise_evenly_the_delay_is_longer() {
+        let mut prospect = Prospect::default();
+        prospect.note(3.0);
+        let (linear, due) = (CostFn::linear(1.0, 0.0), CostFn::tardiness(1.0, 10.0));
+        let delay =
+            |combine, costs: &[&CostFn]| prospect.delay(Objective::new(Metric::Tardiness, combine), costs);
+        assert!((delay(Combine::Max, &[&linear]) - 1.5).abs() < 1e-12);
+        assert!((delay(Combine::Max, &[&linear, &due]) - 6.0).abs() < 1e-12);
+        assert!((delay(Combine::Sum, &[&linear, &due]) - 1.5).abs() < 1e-12);
     }
 }

@@ -28,7 +28,7 @@ use crate::simulate::{Options, SimulateError};
 const TIMES: u64 = 10;
 
 /// What is proven of the plan.
-const GUARANTEE: &str = "costs no more than the task schedule of any policy or rule; Hadoop's schedulers, which need a site's queues, left aside";
+const GUARANTEE: &str = "costs no more than the task schedule of any policy, as it is by default, or rule; Hadoop's schedulers, which need a site's queues, left aside";
 
 /// A way to a task schedule.
 enum Candidate {

@@ -92,6 +92,16 @@ fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() 
 }
 
 #[test]
+fn flows_that_come_together_are_looked_at_harder() {
+    // In the order of the document all but one are late, in that of their deadlines none: more than two orders have to be tried.
+    let due = |k: u32| Some(60.5 - 10.0 * f64::from(k));
+    let flow = |k: u32| FlowDraft { deadline: due(k), ..serial(&format!("f{k}"), 0.0, (1, 10.0)) };
+    let instance = on_slots(1, (0..6).map(flow).collect(), Metric::Tardy);
+    let mut auto = at_arrivals(instance.objective(), "2");
+    assert!(cost_of(&instance, &mut auto).abs() < 1e-9, "by {}", auto.decided().expect("flows came").rule);
+}
+
+#[test]
 fn over_time_it_is_better_than_the_rule_that_is_for_the_metric() {
     for ((metric, combine), rule) in METRICS.into_iter().zip(["area", "due", "atc", "moore"]) {
         let costs = (0..6).map(|seed| {
