@@ -224,6 +224,8 @@ pub struct Decided {
     pub believed: Believed,
     /// When each flow that was there is believed to complete.
     pub completions: Vec<(FlowId, Time)>,
+    /// When flows are believed to come that were announced, the first one first; those that are far off are left out.
+    pub announced: Vec<Time>,
 }
 
 impl Auto {
@@ -358,11 +360,12 @@ impl Auto {
             looking.best((&self.portfolio, &usable), &scene, &self.order, effort, rng);
         self.turn = (self.turn + tried) % usable.len();
         let completions = looking.completions(best.flows.as_deref());
+        let announced = announced.iter().map(|known| known.at).collect();
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
         let rule = self.portfolio[best.rule].0.name;
         self.choices.push(Choice { at: view.now, rule, cost: believed.cost, flows: flows.len() as u32 });
-        self.decided =
-            Some(Decided { rule, believed, completions: flows.iter().copied().zip(completions).collect() });
+        let completions = flows.iter().copied().zip(completions).collect();
+        self.decided = Some(Decided { rule, believed, completions, announced });
         let named =
             |order: Vec<u32>| order.iter().filter_map(|&at| flows.get(at as usize).copied()).collect();
         self.order = Order { rule: best.rule, flows: best.flows.map(named) };

@@ -46,7 +46,7 @@ that are in DIR already are kept, so that a run that was stopped goes on.
 --adversary changes small workloads at random (simulated annealing, as PISA does for list schedulers) until \
 POLICY costs as many times as much as another or as the optimum, by exhaustive search, as can be found. DIR gets the worst \
 ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
-costs may be 0, 1 is added to both.")]
+costs may be 0, 1 is added to both. If POLICY costs more on none of the workloads, that is said and none is written.")]
 pub(crate) struct Repro {
     /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md); without one, they are
     /// listed
@@ -222,7 +222,8 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
         write(Some(dir), artifact)?;
     }
     note(dir, &made, &Maker::this(args.commit.clone()))?;
-    out::text(None, &table(&made[0].text))?;
+    let said = if found.is_empty() { adversary.nothing() + "\n" } else { table(&made[0].text) };
+    out::text(None, &said)?;
     Ok(Answer::Yes)
 }
 

@@ -443,6 +443,14 @@ fn workloads_on_which_a_policy_is_worst_are_written_down() {
     done(&args);
     assert_eq!(fs::read_to_string(format!("{dir}/summary.csv")).unwrap(), summary);
 
+    let none = scratch("adversary-none");
+    let none = text(&none);
+    let printed =
+        done(&["repro", "--adversary", "edf", "sla", "--against", "edf", "--output", none, "--budget", "8"]);
+    assert_eq!(printed, "no workload found on which edf costs more than edf in 8 tries (sum sla)\n");
+    assert!(!fs::exists(format!("{none}/worst-1.toml")).unwrap());
+    assert_eq!(fs::read_to_string(format!("{none}/summary.csv")).unwrap().lines().count(), 1);
+
     let wrong: [(&[&str], &str); 4] = [
         (&["--adversary", "fifo", "lateness", "--output", dir], "has no ratios"),
         (&["--adversary", "fofi", "response", "--output", dir], "fofi"),

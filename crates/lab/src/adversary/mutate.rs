@@ -1,9 +1,9 @@
 //! Small workloads: drawn, changed at random, and with something left out.
 
-use slackline_model::Objective;
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::draft::{CostDraft, Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::random::{ChaCha8Rng, chance, integer};
+use slackline_model::{Metric, Objective};
 
 /// Most tasks of a workload: beyond it, exhaustive search takes long.
 pub(super) const TASKS: u32 = 8;
@@ -13,10 +13,14 @@ const JOBS: usize = 3;
 /// Most tasks of a phase, and seconds of a task.
 const TASKS_OF_PHASE: u64 = 4;
 const SECONDS: u64 = 6;
+/// Most steps or points of a cost, seconds between two of them, and what each adds.
+const STEPS: u64 = 3;
+const BETWEEN: u64 = 6;
+const RISE: u64 = 9;
 
 /// Some workload: two flows of a job each.
 pub(super) fn drawn(objective: Objective, rng: &mut ChaCha8Rng) -> Draft {
-    let flows = (0..2).map(|k| flow(k, rng)).collect();
+    let flows = (0..2).map(|k| flow(k, objective.metric, rng)).collect();
     let mut draft = Draft { objective, flows, ..Draft::default() };
     draft.machines = machines(rng);
     draft
@@ -47,19 +51,22 @@ pub(super) fn change(draft: &mut Draft, rng: &mut ChaCha8Rng) {
         9 => {
             let flow = &mut draft.flows[f];
             let span = flow.deadline.map_or(1.0, |deadline| deadline - flow.release);
-            flow.release = integer(rng, 0, 6) as f64;
+            let release = integer(rng, 0, 6) as f64;
+            flow.cost = flow.cost.take().map(|cost| cost.later(release - flow.release));
+            flow.release = release;
             flow.deadline = Some(flow.release + span);
         }
         10 => {
             let flow = &mut draft.flows[f];
             flow.deadline = Some(flow.release + integer(rng, 1, 12) as f64);
             flow.weight = integer(rng, 1, 4) as f64;
+            flow.cost = cost(draft.objective.metric, flow.release, rng);
         }
         _ => draft.machines = machines(rng),
     }
 }
 
-/// The workload with something left out: a flow, a job, a reduce, a task, a weight, a release.
+/// The workload with something left out: a flow, a job, a reduce, a task, a weight, a release, a step of a cost.
 pub(super) fn parts(draft: &Draft) -> Vec<Draft> {
     let mut parts = Vec::new();
     let mut part = |less: &dyn Fn(&mut Draft)| {
@@ -98,8 +105,12 @@ pub(super) fn parts(draft: &Draft) -> Vec<Draft> {
             part(&|draft| {
                 let flow = &mut draft.flows[f];
                 flow.deadline = flow.deadline.map(|deadline| deadline - flow.release);
+                flow.cost = flow.cost.take().map(|cost| cost.later(-flow.release));
                 flow.release = 0.0;
             });
+        }
+        for k in 0..flow.cost.as_ref().map_or(0, steps) {
+            part(&|draft| draft.flows[f].cost.iter_mut().for_each(|cost| remove_step(cost, k)));
         }
     }
     parts
@@ -118,10 +129,49 @@ fn machines(rng: &mut ChaCha8Rng) -> Vec<MachineDraft> {
     vec![MachineDraft { name: "m".to_owned(), count: 1, speed: 1.0, slots, rack: None }]
 }
 
-fn flow(k: usize, rng: &mut ChaCha8Rng) -> FlowDraft {
+fn flow(k: usize, metric: Metric, rng: &mut ChaCha8Rng) -> FlowDraft {
     let release = integer(rng, 0, 3) as f64;
     let deadline = Some(release + integer(rng, 1, 12) as f64);
-    FlowDraft { release, deadline, ..FlowDraft::new(format!("f{k}"), vec![job(0, rng)]) }
+    let cost = cost(metric, release, rng);
+    FlowDraft { release, deadline, cost, ..FlowDraft::new(format!("f{k}"), vec![job(0, rng)]) }
+}
+
+/// What a flow costs, which never falls, where the metric does not say it; nothing is drawn where it does.
+fn cost(metric: Metric, release: f64, rng: &mut ChaCha8Rng) -> Option<CostDraft> {
+    match metric {
+        Metric::Sla => Some(CostDraft::Steps(rising(release, rng))),
+        Metric::Piecewise => {
+            let points = [vec![(release, 0.0)], rising(release, rng)].concat();
+            Some(CostDraft::Piecewise { points, slope: Some(integer(rng, 0, 2) as f64) })
+        }
+        _ => None,
+    }
+}
+
+/// Whole seconds after the release, and a cost that is larger at each.
+fn rising(release: f64, rng: &mut ChaCha8Rng) -> Vec<(f64, f64)> {
+    let (mut at, mut level) = (release, 0.0);
+    let n = integer(rng, 1, STEPS);
+    let next = |_| {
+        at += integer(rng, 1, BETWEEN) as f64;
+        level += integer(rng, 1, RISE) as f64;
+        (at, level)
+    };
+    (0..n).map(next).collect()
+}
+
+/// How many steps or points of a cost could be left out: all of them if at least one remains.
+fn steps(cost: &CostDraft) -> usize {
+    match cost {
+        CostDraft::Steps(points) | CostDraft::Piecewise { points, .. } if points.len() > 1 => points.len(),
+        _ => 0,
+    }
+}
+
+fn remove_step(cost: &mut CostDraft, k: usize) {
+    if let CostDraft::Steps(points) | CostDraft::Piecewise { points, .. } = cost {
+        points.remove(k);
+    }
 }
 
 fn job(k: usize, rng: &mut ChaCha8Rng) -> JobDraft {
@@ -199,6 +249,48 @@ fn change_flows(draft: &mut Draft, f: usize, rng: &mut ChaCha8Rng) {
         draft.flows.remove(f);
     } else {
         let name = (0..=n).find(|k| draft.flows.iter().all(|flow| flow.id != format!("f{k}"))).unwrap_or(n);
-        draft.flows.push(flow(name, rng));
+        draft.flows.push(flow(name, draft.objective.metric, rng));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::random::rng;
+    use slackline_model::{Combine, Instance, Seed};
+
+    use super::*;
+
+    #[test]
+    fn flows_have_costs_where_the_metric_needs_them_and_whatever_is_changed_is_a_workload() {
+        for metric in Metric::ALL {
+            let needs = matches!(metric, Metric::Sla | Metric::Piecewise);
+            let rng = &mut rng(Seed(1), "mutate", 0);
+            let mut draft = drawn(Objective::new(*metric, Combine::Sum), rng);
+            let mut seen = std::collections::BTreeSet::new();
+            for _ in 0..300 {
+                for draft in parts(&draft).iter().chain([&draft]) {
+                    Instance::new(draft).unwrap_or_else(|error| panic!("{error}\n{draft:#?}"));
+                    assert!(draft.flows.iter().all(|flow| flow.cost.is_some() == needs), "{draft:#?}");
+                }
+                seen.extend(draft.flows.iter().filter_map(|flow| flow.cost.as_ref()).map(steps));
+                change(&mut draft, rng);
+            }
+            assert_eq!(seen.len() > 2, needs, "{metric}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_cost_comes_later_with_its_flow() {
+        let cost = Some(CostDraft::Steps(vec![(5.0, 1.0), (9.0, 4.0)]));
+        let flow = FlowDraft {
+            release: 3.0,
+            cost,
+            ..FlowDraft::new("f", vec![job(0, &mut rng(Seed(1), "job", 0))])
+        };
+        let at_once = parts(&Draft { flows: vec![flow], ..Draft::default() });
+        let costs: Vec<_> = at_once.into_iter().map(|mut draft| draft.flows.remove(0).cost).collect();
+        for steps in [[(2.0, 1.0), (6.0, 4.0)].as_slice(), &[(9.0, 4.0)], &[(5.0, 1.0)]] {
+            assert!(costs.contains(&Some(CostDraft::Steps(steps.to_vec()))), "{steps:?}: {costs:?}");
+        }
     }
 }

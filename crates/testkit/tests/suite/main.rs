@@ -12,7 +12,9 @@
 //! - `documents`, `claims`: what the documents cite exists, and what they say of results is so;
 //! - `page_on_run`: what the page on `run` shows can be read;
 //! - `copies`: a copy of a run ends as the run does;
-//! - `rollouts`: what `auto` believes is what happens, where nothing else arrives;
+//! - `rollouts`: what `auto` believes is what happens, where nothing arrives that was not announced;
+//! - `waiting`: under `auto`, who has waited long enough goes first;
+//! - `adversary`: small workloads on which a policy was found to be worst;
 //! - `groups`: it does not matter in which order machines are listed;
 //! - `unseen`: nobody knows of flows that have not arrived;
 //! - `explain`: explanations add up;
@@ -22,6 +24,7 @@
 //! - `common`: what several of them read.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
+mod adversary;
 mod arb;
 mod claims;
 mod common;
@@ -44,3 +47,4 @@ mod seam;
 mod small;
 mod swarm;
 mod unseen;
+mod waiting;

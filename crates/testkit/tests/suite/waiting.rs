@@ -1,0 +1,164 @@
+//! The limit on waiting of `auto`: once a flow has been there so many times its time alone, nothing of a flow whose limit
+//! comes later starts on a slot that a ready task of it could have had.
+//!
+//! Times alone, limits and what was ready are computed from the workload and the rows of the schedule, and not asked of
+//! the policy. `SLACKLINE_WAITING=N` tries N workloads (default 120), from seed `SLACKLINE_WAITING_FROM` on (default 0).
+
+use slackline::Registry;
+use slackline::conformance::judged;
+use slackline_model::schedule::TaskRow;
+use slackline_model::{FlowId, Instance, PhaseId, Schedule, Seed, Time};
+use slackline_testkit::harness::Setup;
+
+use crate::rollouts::{number, workload};
+
+/// Limits are sums of rounded times: what starts so near to one may be on either side of it. Microseconds.
+const NEAR: u64 = 1_000;
+
+/// A flow's time alone, seconds: its longest path, or the time that the slots of one kind are busy with it if that is more.
+/// All slots have one speed.
+fn alone(instance: &Instance, flow: FlowId) -> f64 {
+    let cluster = instance.cluster();
+    let speed = cluster.uniform_speed().expect("one speed");
+    let slots = |phase: PhaseId| cluster.slots(instance.slot_kind_of(phase));
+    let takes = |phase: PhaseId| {
+        let info = instance.phase(phase);
+        let (work, count) = (info.work().slot_seconds(), info.tasks().expect("it was cut").count());
+        if work > 0.0 { work / f64::from(info.cap.min(slots(phase)).min(count)) / speed } else { 0.0 }
+    };
+    let mut tails = vec![0.0_f64; instance.jobs().len()];
+    for &job in instance.topological_of(flow).iter().rev() {
+        let info = instance.job(job);
+        let after = info.before.iter().map(|&next| tails[next.index()]).fold(0.0, f64::max);
+        tails[job.index()] = after + info.phases().map(takes).sum::<f64>();
+    }
+    let busy = cluster.slot_kinds().iter().map(|&kind| {
+        let phases = instance.flow(flow).phases().filter(|&phase| instance.slot_kind_of(phase) == kind);
+        let work: f64 = phases.map(|phase| instance.phase(phase).work().slot_seconds()).sum();
+        work / f64::from(cluster.slots(kind).max(1)) / speed
+    });
+    tails.into_iter().chain(busy).fold(0.0, f64::max)
+}
+
+/// A schedule whose rows are looked at.
+struct Seen<'a> {
+    instance: &'a Instance,
+    rows: &'a [TaskRow],
+    /// Of each flow.
+    limits: Vec<Time>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(instance: &'a Instance, schedule: &'a Schedule, times: f64) -> Self {
+        let limit = |flow: FlowId| {
+            Time::from_seconds_nearest(instance.flow(flow).release.seconds() + times * alone(instance, flow))
+        };
+        let limits = instance.flows().keys().map(limit).collect();
+        Self { instance, rows: schedule.tasks.rows(), limits }
+    }
+
+    fn of(&self, phase: PhaseId) -> impl Iterator<Item = &TaskRow> {
+        self.rows.iter().filter(move |row| row.phase == phase)
+    }
+
+    /// When a phase was done, and whether tasks that took no time were the last of it: at that instant, nobody can see from
+    /// the rows whether slots were given before it was done or after.
+    fn done(&self, phase: PhaseId) -> (Time, bool) {
+        let ready = self.ready(phase);
+        let ends = self.of(phase).map(|row| (row.end, row.start == row.end));
+        ends.chain([ready]).max().unwrap_or(ready)
+    }
+
+    /// When all that a phase comes after was done, and whether that is as [`Seen::done`] says.
+    fn ready(&self, phase: PhaseId) -> (Time, bool) {
+        let info = self.instance.phase(phase);
+        let job = self.instance.job(info.job);
+        let jobs = job.after.iter().flat_map(|&before| self.instance.job(before).phases());
+        let maps = job.map.filter(|&map| map != phase);
+        let release = self.instance.flow(job.flow).release;
+        jobs.chain(maps).map(|before| self.done(before)).chain([(release, false)]).max().unwrap_or_default()
+    }
+
+    /// Whether a task of a phase could have started when it did not.
+    fn could_have(&self, phase: PhaseId, now: Time) -> bool {
+        let info = self.instance.phase(phase);
+        let later: u32 = self.of(phase).filter(|row| row.start > now).map(|row| row.count).sum();
+        if later == 0 {
+            return false;
+        }
+        let (ready, is_vague) = self.ready(phase);
+        // A task that took no time gave its slot, and its place below the cap, back at once, but after all were given.
+        let holds = |row: &&TaskRow| row.start <= now && (row.end > now || row.start == now);
+        let held: u32 = self.of(phase).filter(holds).map(|row| row.count).sum();
+        (ready < now || ready == now && !is_vague) && held < info.cap
+    }
+
+    /// Starts that should have been another flow's, and how many starts were compared with what waited.
+    fn wrong(&self) -> (Vec<String>, usize) {
+        let (mut wrong, mut compared) = (Vec::new(), 0);
+        for row in self.rows {
+            let (now, flow) = (row.start, self.instance.flow_of(row.phase));
+            let mine = self.limits[flow.index()];
+            let has_passed = |&other: &FlowId| {
+                let limit = self.limits[other.index()];
+                let waits = |row: &TaskRow| row.start > now && self.instance.flow_of(row.phase) == other;
+                let comes_first = limit.0 + NEAR < now.0 && limit.0 + NEAR < mine.0;
+                other != flow && comes_first && self.rows.iter().any(waits)
+            };
+            for other in self.instance.flows().keys().filter(has_passed) {
+                compared += 1;
+                let kind = self.instance.slot_kind_of(row.phase);
+                let mut phases = self.instance.flow(other).phases();
+                let waits = phases
+                    .find(|&phase| self.instance.slot_kind_of(phase) == kind && self.could_have(phase, now));
+                wrong.extend(waits.map(|phase| {
+                    let name = |phase| self.instance.phase_name(phase);
+                    format!("{} starts at {now}, {} has waited", name(row.phase), name(phase))
+                }));
+            }
+        }
+        (wrong, compared)
+    }
+}
+
+/// Starts compared in the workload of a seed, and those that were wrong.
+fn check(seed: u64) -> (Vec<String>, usize) {
+    let (instance, _) = workload(Seed(seed));
+    if instance.cluster().uniform_speed().is_none() {
+        // A slow slot may be left to others by whoever goes first.
+        return (Vec::new(), 0);
+    }
+    let times = [1.0, 1.5, 3.0][seed as usize % 3];
+    let auto = Registry::standard().parse(&format!("auto:rollouts=5:wait={times}")).unwrap();
+    let mut policy = auto.build(instance.cluster(), &instance.objective());
+    let (schedule, _) = judged(&instance, policy.as_mut(), &Setup::plain()).unwrap();
+    Seen::new(&instance, &schedule, times).wrong()
+}
+
+#[test]
+fn nothing_starts_before_who_has_waited_long_enough() {
+    let from = number("SLACKLINE_WAITING_FROM", 0);
+    let mut compared = 0;
+    for seed in from..from + number("SLACKLINE_WAITING", 120) {
+        let (wrong, of) = check(seed);
+        assert!(wrong.is_empty(), "seed {seed}: {}", wrong.join("\n"));
+        compared += of;
+    }
+    assert!(compared > 1_000, "{compared} starts were compared");
+}
+
+#[test]
+fn a_policy_without_a_limit_is_found_out() {
+    let registry = Registry::standard();
+    let found = (0..20).any(|seed| {
+        let (instance, _) = workload(Seed(seed));
+        if instance.cluster().uniform_speed().is_none() {
+            return false;
+        }
+        let edf = registry.parse("edf").unwrap();
+        let mut policy = edf.build(instance.cluster(), &instance.objective());
+        let (schedule, _) = judged(&instance, policy.as_mut(), &Setup::plain()).unwrap();
+        !Seen::new(&instance, &schedule, 1.0).wrong().0.is_empty()
+    });
+    assert!(found, "edf makes nobody wait");
+}
