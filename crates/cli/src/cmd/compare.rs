@@ -402,7 +402,8 @@ impl Setting<'_> {
         let mut options = loaded.options.clone();
         self.args.simulation.options().record(&mut options, self.past.sha256.as_deref());
         let schedule = &mut simulated.schedule;
-        let meta = loaded.meta(options, seed, schedule);
+        let meta =
+            Meta { choices: report::choices(&simulated.choices), ..loaded.meta(options, seed, schedule) };
         out::data(Some(&file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))?;
         schedule.tasks = TaskRows::new();
         Ok(())
