@@ -62,7 +62,7 @@ pub use grown::Grown;
 pub use held::{Held, Holding};
 pub use learning::Learning;
 pub use log::{FlowEnd, Sink};
-pub use policy::{Action, Admission, Ask, Choice, Grant, Policy, Style};
+pub use policy::{Action, Admission, Ask, Choice, ChosenBy, Grant, Policy, Style};
 pub use ready::ReadyQueue;
 pub use state::{PhaseState, State};
 pub use view::{Estimates, View};

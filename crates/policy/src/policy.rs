@@ -1,5 +1,7 @@
 //! What a scheduling policy is: events in, decisions out. No clock, no I/O, no randomness.
 
+use std::sync::Arc;
+
 use slackline_model::{FlowId, MachineId, PhaseId, SlotKind, Time};
 
 use crate::event::Event;
@@ -67,16 +69,40 @@ pub trait Policy {
 }
 
 /// A rule that a policy chose.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     /// When.
     pub at: Time,
-    /// Its name, or what the order is otherwise.
-    pub rule: &'static str,
+    /// The rule that the order came from, with its parameters: `due:x=0.1:tail=no`.
+    pub rule: Arc<str>,
+    /// How that order was come to.
+    pub by: ChosenBy,
     /// What the flows that were there are believed to cost under it, by the objective.
     pub cost: f64,
     /// How many flows were there.
     pub flows: u32,
+}
+
+/// How a policy that chooses between rules came to an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChosenBy {
+    /// It was in force and stayed; flows that came were put in by the rule that it came from.
+    Kept,
+    /// It is that of the rule.
+    Rule,
+    /// A search found it near one of the rule.
+    Search,
+}
+
+impl ChosenBy {
+    /// The word in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Rule => "rule",
+            Self::Search => "search",
+        }
+    }
 }
 
 /// The answer to a flow when it arrives.

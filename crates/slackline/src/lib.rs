@@ -33,6 +33,8 @@ pub mod attach;
 pub mod capabilities;
 pub mod capacity;
 pub mod certificates;
+#[cfg(feature = "import")]
+mod chosen;
 #[cfg(feature = "command")]
 pub mod command;
 pub mod compare;

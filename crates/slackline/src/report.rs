@@ -32,21 +32,21 @@ pub mod page;
 pub mod plan_remarks;
 pub mod policies;
 pub mod requirements;
+mod rules_chosen;
 pub mod spread;
 pub mod table;
 pub mod tuning;
 pub mod verdict;
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::io;
 
 use slackline_model::{Instance, Schedule};
-use slackline_policy::Choice;
 use slackline_trace::Meta;
 
+pub use crate::chosen::choices;
 pub use comparison::{Figures, Row};
 pub use lines::{simulate_lines, stream_lines};
+pub use rules_chosen::rules_chosen;
 pub use table::{Align, Column, Table, View};
 
 /// Rows of text cells as CSV, the header first.
@@ -62,35 +62,6 @@ where
         writer.write_record(row).expect(TEXT);
     }
     String::from_utf8(writer.into_inner().expect(TEXT)).expect(TEXT)
-}
-
-/// What a policy chose, as the schedule document has it.
-pub fn choices(choices: &[Choice]) -> Vec<slackline_trace::schedule::Choice> {
-    let choice = |choice: &Choice| slackline_trace::schedule::Choice {
-        at: choice.at.seconds(),
-        rule: choice.rule.to_owned(),
-        cost: Some(choice.cost).filter(|cost| cost.is_finite()),
-        flows: choice.flows,
-        bound: None,
-    };
-    choices.iter().map(choice).collect()
-}
-
-/// The rules that a policy chose, the one that it chose most often first: `area 12 times, fifo once`; none of a policy that
-/// does not choose.
-pub fn rules_chosen(choices: &[Choice]) -> Option<String> {
-    let mut times: BTreeMap<&str, u64> = BTreeMap::new();
-    for choice in choices {
-        *times.entry(choice.rule).or_default() += 1;
-    }
-    let mut times: Vec<(&str, u64)> = times.into_iter().collect();
-    times.sort_by_key(|&(rule, times)| (Reverse(times), rule));
-    let said = |(rule, times): (&str, u64)| match times {
-        1 => format!("{rule} once"),
-        _ => format!("{rule} {times} times"),
-    };
-    let said: Vec<String> = times.into_iter().map(said).collect();
-    (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// Writes the schedule document of a simulation or a plan, its metrics among its claims.

@@ -46,6 +46,7 @@ use slackline_local::job_cost::of_owned_workload;
 use slackline_local::{Observer, remaining, run};
 use slackline_model::draft::FlowDraft;
 use slackline_model::{Draft, History, Instance, Objective, Time};
+use slackline_policy::Choice;
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 
 pub use all::All;
@@ -92,6 +93,7 @@ pub struct Lent {
     due: Due,
     store: Option<HistoryStore>,
     setting: policy::Setting,
+    choices: Vec<Choice>,
 }
 
 /// When flows should be done that have a deadline, microseconds since 1970.
@@ -100,8 +102,8 @@ type Due = BTreeMap<String, u64>;
 impl Lent {
     /// The run, whole again.
     pub fn back(self, session: Box<dyn Session>) -> Run {
-        let Self { request, due, store, setting } = self;
-        Run { request, due, session, store, setting }
+        let Self { request, due, store, setting, choices } = self;
+        Run { request, due, session, store, setting, choices }
     }
 }
 
@@ -112,6 +114,8 @@ pub struct Run {
     session: Box<dyn Session>,
     store: Option<HistoryStore>,
     setting: policy::Setting,
+    /// What the policy chose that chooses between rules, since this process drives the run.
+    choices: Vec<Choice>,
 }
 
 impl Run {
@@ -135,7 +139,7 @@ impl Run {
             sink.note(&Note::Memory(memory));
         }
         let setting = request.setting(backend);
-        Ok(Self { request, due, session, store, setting })
+        Ok(Self { request, due, session, store, setting, choices: Vec::new() })
     }
 
     /// What would become of each job, and how the run would go; nothing is written.
@@ -185,8 +189,8 @@ impl Run {
 
     /// Its session, for an engine that stays ([`crate::resident`]), and what makes it whole again.
     pub fn lend(self) -> (Box<dyn Session>, Lent) {
-        let Self { request, due, session, store, setting } = self;
-        (session, Lent { request, due, store, setting })
+        let Self { request, due, session, store, setting, choices } = self;
+        (session, Lent { request, due, store, setting, choices })
     }
 
     /// What is known of the phases that are left: what this run has seen of them, then what earlier runs took.
@@ -236,6 +240,7 @@ impl Run {
         let config = learning::config(&instance, session, &past, &self.request);
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
         let end = session.run(drive, &mut |stop| sink.borrow_mut().begin(&overview, stop));
+        self.choices.extend_from_slice(policy.choices());
         end.map_err(|error| match error {
             EngineError::Policy(failure) => {
                 RunError::Policy { policy: self.request.policy.spec().to_owned(), failure }

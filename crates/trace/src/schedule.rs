@@ -42,6 +42,8 @@ pub struct Meta {
     pub choices: Vec<Choice>,
     /// What the same would have cost under each rule alone, where certificates were asked for.
     pub rules: Vec<RuleCost>,
+    /// Which candidate a plan is, of a policy that plans several and takes the cheapest.
+    pub winner: Option<String>,
 }
 
 /// A rule that a policy chose.
@@ -51,8 +53,13 @@ pub struct Meta {
 pub struct Choice {
     /// When, in seconds.
     pub at: f64,
-    /// Its name, or what the order is otherwise.
+    /// The rule that the order of flows came from, with its parameters as those of the policy `rule`: `due:x=0.1:tail=no`;
+    /// without them in documents of earlier versions.
     pub rule: String,
+    /// Whether that order was in force and was kept, is that of the rule, or was found by a search near it; documents of earlier
+    /// versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ChosenBy>,
     /// What the flows that were there were believed to cost under it, by the objective; null where some would never end.
     pub cost: Option<f64>,
     /// How many flows were there.
@@ -61,6 +68,19 @@ pub struct Choice {
     /// asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
+}
+
+/// How an order was come to: it was in force and was kept, it is that of the rule, or a search found it near one of the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "lowercase")]
+pub enum ChosenBy {
+    /// It was in force, and flows that came were put in by the rule.
+    Kept,
+    /// It is that of the rule.
+    Rule,
+    /// A search found it.
+    Search,
 }
 
 /// What the workload would have cost under one rule alone.

@@ -4,7 +4,7 @@
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Cluster, Combine, CostFn, FlowId, Objective, PhaseId, Seed, Span, Time};
-use slackline_policy::{Action, Ask, Choice, Event, Grant, Policy, Style, View};
+use slackline_policy::{Action, Ask, Choice, ChosenBy, Event, Grant, Policy, Style, View};
 
 use super::doubt::Doubt;
 use super::evaluate::{Evaluator, Sequence};
@@ -362,8 +362,11 @@ impl Auto {
         let completions = looking.completions(best.flows.as_deref());
         let announced = announced.iter().map(|known| known.at).collect();
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
-        let rule = self.portfolio[best.rule].0.name;
-        self.choices.push(Choice { at: view.now, rule, cost: believed.cost, flows: flows.len() as u32 });
+        let (chosen, knobs) = self.portfolio[best.rule];
+        let (rule, by_rule) = (chosen.name, numbers(chosen, knobs, &scene));
+        let by = chosen_by(&best, self.decided.as_ref().map(|_| &self.order), by_rule.as_deref(), &flows);
+        let (spelled, n_flows) = (chosen.spelled(knobs).into(), flows.len() as u32);
+        self.choices.push(Choice { at: view.now, rule: spelled, by, cost: believed.cost, flows: n_flows });
         let completions = flows.iter().copied().zip(completions).collect();
         self.decided = Some(Decided { rule, believed, completions, announced });
         let named =
@@ -404,6 +407,22 @@ fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
         order.insert(at, new);
     }
     order
+}
+
+/// How the best order was come to, if `held` was in force before and its rule has the flows as `by_rule` has them.
+fn chosen_by(best: &Numbered, held: Option<&Order>, by_rule: Option<&[u32]>, live: &[FlowId]) -> ChosenBy {
+    let held = held.filter(|held| held.rule == best.rule);
+    let (Some(flows), Some(by_rule)) = (&best.flows, by_rule) else {
+        return if held.is_some() { ChosenBy::Kept } else { ChosenBy::Rule };
+    };
+    let in_force = held.and_then(|held| held.flows.as_deref());
+    if in_force.is_some_and(|held| kept(held, by_rule, live) == *flows) {
+        ChosenBy::Kept
+    } else if flows == by_rule {
+        ChosenBy::Rule
+    } else {
+        ChosenBy::Search
+    }
 }
 
 /// An order by numbers of the evaluator, or none where phases go by their tails.

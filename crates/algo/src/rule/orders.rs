@@ -110,6 +110,16 @@ impl Rule {
         RULES.iter().copied().find(|rule| rule.name == name)
     }
 
+    /// Its name with those parameters that it has, in the words of the policy `rule`, which `rule:order=` before it makes of it.
+    pub fn spelled(self, knobs: Knobs) -> String {
+        let Knobs { k, x, tail } = knobs;
+        match self.name {
+            "atc" => format!("atc:k={k}"),
+            "due" => format!("due:x={x}:tail={}", if tail { "yes" } else { "no" }),
+            name => name.to_owned(),
+        }
+    }
+
     /// Whether it looks at how far flows are behind their plans ([`Residual::with_plans`]).
     pub fn needs_plans(self) -> bool {
         self.name == "woha"

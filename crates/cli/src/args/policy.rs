@@ -69,8 +69,9 @@ fn one(registry: Registry) -> Listed<PolicySpec> {
 }
 
 fn several(registry: Registry) -> Listed<Several> {
-    let all =
-        PossibleValue::new(ALL).help("the baselines and the policies of the papers, each with its defaults");
+    let all = PossibleValue::new(ALL).help(
+        "the baselines and the policies of the papers, each with its defaults; not rule, auto and Hadoop's schedulers",
+    );
     let names: Vec<_> = std::iter::once(all).chain(names(&registry)).collect();
     Listed::new(names, move |text| registry.parse_several(text).map(Several))
 }

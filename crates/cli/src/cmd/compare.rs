@@ -20,10 +20,11 @@ use slackline::recorded::{self, Distance};
 use slackline::registry::ALL;
 use slackline::report::number::{Unit, number};
 use slackline::report::page::Drawn;
-use slackline::report::{Figures, Row, comparison, headline, write_schedule};
+use slackline::report::{self, Figures, Row, comparison, headline, write_schedule};
 use slackline::simulate::{Left, SimulateError};
 use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
+use slackline_trace::Meta;
 
 use self::course::{Course, Results};
 use self::drawing::Drawing;
@@ -66,7 +67,8 @@ pub(crate) struct Compare {
     workloads: Vec<PathBuf>,
     /// Policies, or all
     ///
-    /// As in fifo,fair:by=flow. What follows command: is all one program with its arguments, commas included.
+    /// As in fifo,fair:by=flow. all means the baselines and the policies of the papers; rule, auto and Hadoop's schedulers are
+    /// named beside it, as in all,auto. What follows command: is all one program with its arguments, commas included.
     #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
     policies: Vec<policy::Several>,
     /// Longest that the simulation of a policy may take
@@ -402,7 +404,8 @@ impl Setting<'_> {
         let mut options = loaded.options.clone();
         self.args.simulation.options().record(&mut options, self.past.sha256.as_deref());
         let schedule = &mut simulated.schedule;
-        let meta = loaded.meta(options, seed, schedule);
+        let meta =
+            Meta { choices: report::choices(&simulated.choices), ..loaded.meta(options, seed, schedule) };
         out::data(Some(&file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))?;
         schedule.tasks = TaskRows::new();
         Ok(())

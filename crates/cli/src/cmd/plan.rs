@@ -186,6 +186,7 @@ fn write(
     let mut options = loaded.options.clone();
     add_budget(&mut options, args.plan.budget);
     let mut meta = loaded.meta(options, args.shape.root_seed(), &schedule);
+    meta.winner = planned.winner;
     if planned.stopped == Some(Stopped::Budget) {
         meta.status.push_str(", search ended by the budget");
     }

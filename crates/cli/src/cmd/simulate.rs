@@ -281,8 +281,7 @@ fn write(
         result: Ok(figures.clone()),
     }]);
     let warnings = headline::admissions(instance, &simulated.admissions) + &apart(&crowding);
-    let rules = rules_chosen(&simulated.choices);
-    let remarks: Vec<(&str, String)> = rules.into_iter().map(|rules| ("rules", rules)).collect();
+    let remarks = rules_chosen(&simulated.choices);
     let schedule = &mut simulated.schedule;
     let mut meta = loaded.meta(recorded(args, loaded, past), args.shape.root_seed(), schedule);
     meta.choices = report::choices(&simulated.choices);

@@ -26,6 +26,10 @@ fn a_document_has_them_and_passes() {
     for choice in choices {
         let (bound, cost) = (choice["bound"].as_f64().unwrap(), choice["cost"].as_f64().unwrap());
         assert!(bound > 0.0 && bound <= cost, "{choice}");
+        let (rule, by) = (choice["rule"].as_str().unwrap(), choice["by"].as_str().unwrap());
+        assert!(["kept", "rule", "search"].contains(&by), "{choice}");
+        // It is a policy in the words of the policy of rules.
+        done(&["simulate", NIGHTLY, "--policy", &format!("rule:order={rule}")]);
     }
     let area = document["rules"].as_array().unwrap().iter().find(|rule| rule["policy"] == "rule:order=area");
     let alone = done(&["simulate", NIGHTLY, "--policy", "rule:order=area", "--format", "json"]);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::real_data::real;
 use crate::{CONTRACT, NIGHTLY, Ran, TRACE, done, run, scratch, text};
 
@@ -97,6 +99,19 @@ fn every_schedule_of_a_comparison_passes() {
     }
     done(&[&["compare", text(&trace), "--seeds", "2"], &cluster[..], &options[..], &[text(&kept)]].concat());
     passes(text(&trace), &kept.join("edf-seed10.json"));
+}
+
+#[test]
+fn a_schedule_of_a_comparison_says_what_auto_chose() {
+    let dir = scratch("check_compare_choices");
+    done(&["compare", NIGHTLY, "--policies", "fifo,auto", "--schedules", text(&dir)]);
+    let document =
+        |name: &str| -> Value { serde_json::from_str(&fs::read_to_string(dir.join(name)).unwrap()).unwrap() };
+    let alone: Value =
+        serde_json::from_str(&done(&["simulate", NIGHTLY, "-p", "auto", "--format", "json"])).unwrap();
+    assert!(alone["choices"][0]["by"].is_string(), "{}", alone["choices"]);
+    assert_eq!(document("auto.json")["choices"], alone["choices"]);
+    assert!(document("fifo.json").get("choices").is_none(), "fifo does not choose");
 }
 
 #[test]

@@ -36,18 +36,23 @@ fn of_document(bytes: &[u8]) -> Value {
 /// The same of a schedule in lines, without the machines.
 fn of_lines(bytes: &[u8]) -> Value {
     let mut all = serde_json::Map::new();
-    let (mut flows, mut tasks) = (Vec::new(), Vec::new());
+    let (mut flows, mut tasks, mut choices) = (Vec::new(), Vec::new(), Vec::new());
     for line in std::str::from_utf8(bytes).unwrap().lines() {
         let line: Value = serde_json::from_str(line).unwrap();
-        match (line.get("job").is_some(), line.get("flow").is_some()) {
-            (true, _) => tasks.push(line),
-            (false, true) => flows.push(line),
-            (false, false) => all.extend(line.as_object().unwrap().clone()),
+        let has = |key: &str| line.get(key).is_some();
+        match (has("job"), has("flow"), has("rule")) {
+            (true, ..) => tasks.push(line),
+            (_, true, _) => flows.push(line),
+            (_, _, true) => choices.push(line),
+            _ => all.extend(line.as_object().unwrap().clone()),
         }
     }
     all.remove("cluster").expect("the first line has the machines");
     all.insert("flows".into(), flows.into());
     all.insert("tasks".into(), tasks.into());
+    if !choices.is_empty() {
+        all.insert("choices".into(), choices.into());
+    }
     for list in ["flows", "tasks"] {
         sort(&mut all[list]);
     }
@@ -87,6 +92,7 @@ fn lines_say_what_the_document_says() {
         let run = [&[NIGHTLY, "--policy", "edf"], options].concat();
         runs.push(run.into_iter().map(str::to_owned).collect());
     }
+    runs.push([NIGHTLY, "--policy", "auto"].map(str::to_owned).into());
     for run in runs {
         let args: Vec<&str> = run.iter().map(String::as_str).collect();
         let (_, document) = simulated(&dir, "s.json", &args);

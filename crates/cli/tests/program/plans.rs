@@ -46,6 +46,17 @@ fn plans_of_every_policy_pass_check() {
 }
 
 #[test]
+fn a_plan_of_several_candidates_says_which_it_is() {
+    let document = |policy: &str| -> Value {
+        serde_json::from_str(&done(&["plan", CONTRACT, "-p", policy, "--format", "json"])).unwrap()
+    };
+    let table = done(&["plan", CONTRACT]);
+    let winner = table.lines().find_map(|line| line.trim().strip_prefix("winner")).expect("auto has some");
+    assert_eq!(document("auto")["winner"], winner.trim());
+    assert!(document("fifo").get("winner").is_none(), "fifo has one plan");
+}
+
+#[test]
 fn plans_for_every_objective_pass_check() {
     let dir = scratch("objectives");
     let file = dir.join("plan.json");

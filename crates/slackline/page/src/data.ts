@@ -14,7 +14,7 @@ export interface Bars {
   start: number[]; length: number[]; startup: number[]; attempt: number[]; outcome: number[];
 }
 
-export interface Choice { at: number; rule: string; cost: number | null; flows: number }
+export interface Choice { at: number; rule: string; by: "kept" | "rule" | "search"; cost: number | null; flows: number }
 
 export interface Master { job: number; slot: number | null; start: number; up: number | null; end: number }
 

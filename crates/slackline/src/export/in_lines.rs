@@ -65,6 +65,7 @@ impl InLines {
                     out.flow(&live, &row)?;
                     live.retire(row.flow);
                 }
+                StreamedLine::Choice(_) => {}
                 StreamedLine::Last(_, meta) => break meta,
             }
         };

@@ -63,6 +63,7 @@ pub fn check_streams(
                     return Ok(None);
                 }
             }
+            StreamedLine::Choice(_) => {}
             StreamedLine::Last(schedule, meta) => break (schedule, meta),
         }
     };

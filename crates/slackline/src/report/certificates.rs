@@ -40,7 +40,8 @@ pub fn tables(
     };
     let decisions = Table::of(vec![
         column("decided at", &mut choices.iter().map(|choice| choice.at.seconds()), Unit::Seconds),
-        Column::words("rule", choices.iter().map(|choice| choice.rule)),
+        Column::words("rule", choices.iter().map(|choice| &*choice.rule)),
+        Column::words("by", choices.iter().map(|choice| choice.by.name())),
         column("flows", &mut choices.iter().map(|choice| f64::from(choice.flows)), Unit::Count),
         column("believed", &mut choices.iter().map(|choice| choice.cost), Unit::Measure),
         column("at least", &mut certificates.left.iter().copied(), Unit::Measure),

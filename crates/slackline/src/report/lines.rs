@@ -7,7 +7,7 @@ use slackline_model::{Instance, SlotRange};
 use slackline_trace::schedule::status;
 use slackline_trace::{Diagnostic, Meta, ScheduleLines};
 
-use super::{Figures, claim_figures};
+use super::{Figures, choices, claim_figures};
 use crate::import::{ImportError, StreamedWorkload};
 use crate::policy_spec::PolicySpec;
 use crate::simulate::{
@@ -58,6 +58,7 @@ pub fn simulate_lines(
     let figures = Figures::of_simulation(&simulated);
     claim_figures(&mut simulated.schedule, &figures);
     meta.status = status(simulated.schedule.cost, simulated.schedule.lower_bound);
+    meta.choices = choices(&simulated.choices);
     lines.end(&simulated.schedule, meta)?;
     Ok(simulated)
 }
@@ -86,6 +87,7 @@ pub fn stream_lines(
     claim_figures(schedule, &figures);
     meta.sha256 = sha256;
     meta.status = status(schedule.cost, schedule.lower_bound);
+    meta.choices = choices(&streamed.simulated.choices);
     lines.end(schedule, meta).map_err(NotWritten::Output)?;
     Ok((streamed, cut, diagnostics))
 }

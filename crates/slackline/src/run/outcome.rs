@@ -13,6 +13,7 @@ use slackline_trace::{Format, Meta, atomic_file, schedule::status, sha256, write
 
 use super::figures::JobFigures;
 use super::{Run, RunError, policy, session};
+use crate::chosen;
 use crate::simulate::Simulated;
 
 /// How a run went. Tasks that are not done have their expected durations.
@@ -70,12 +71,10 @@ impl Run {
         let meta = Meta {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sha256: sha256(document.as_bytes()),
-            options: BTreeMap::new(),
-            seed: 0,
             status: status(schedule.cost, None),
-            choices: Vec::new(),
-            rules: Vec::new(),
             jobs: did.iter().map(JobFigures::counts).collect(),
+            choices: chosen::choices(&self.choices),
+            ..Meta::default()
         };
         let layout = Layout::new(&request.state);
         let (schedule_file, workload_file) = (layout.schedule(), layout.workload());

@@ -83,6 +83,25 @@ fn a_run_gives_its_schedule_its_documents_and_how_far_the_prediction_was_off() {
 }
 
 #[test]
+fn a_run_says_what_its_policy_chose_since_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let auto = || Request { policy: Registry::standard().parse("auto").unwrap(), ..request(dir.path()) };
+    let mut fake = Fake::new();
+    fake.stop_after = Some(3);
+    let (first, ..) = gone(&fake, auto());
+    let before = first.outcome().unwrap().meta.choices;
+    assert_eq!(before.first().map(|choice| choice.flows), Some(2), "both flows are there at once");
+    assert!(before.iter().all(|choice| choice.by.is_some()), "{before:?}");
+    fake.stop_after = None;
+    let (run, ..) = gone(&fake, auto());
+    let outcome = run.outcome().unwrap();
+    assert!(outcome.meta.choices[0].at > 0.0, "{:?}", outcome.meta.choices);
+    let written = fs::read(&outcome.schedule_file).unwrap();
+    let (_, read) = slackline_trace::read_schedule("s.json", &written, &outcome.instance).unwrap();
+    assert_eq!(read.choices, outcome.meta.choices);
+}
+
+#[test]
 fn a_run_that_was_stopped_goes_on_and_does_nothing_twice() {
     let dir = tempfile::tempdir().unwrap();
     let mut fake = Fake::new();

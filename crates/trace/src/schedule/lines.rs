@@ -1,7 +1,8 @@
 //! Schedules as JSON lines, for schedules that are larger than memory: a first line that says how the schedule came
-//! about, a line for every row of tasks, every master of a job and every flow as they end, and a last line with what it all amounts to.
+//! about, a line for every row of tasks, every master of a job and every flow as they end, a line for everything that a policy
+//! chose that chooses between rules, and a last line with what it all amounts to.
 //!
-//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `master`, `flow` without `job`,
+//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `master`, `flow` without `job`, `rule`,
 //! `sha256`.
 
 use std::io::{self, BufRead, Read, Write};
@@ -14,7 +15,7 @@ use slackline_model::{Instance, SlotRange};
 
 use super::read::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction, profile};
 use super::wire::{FirstLine, Flow, LastLine, Master, MasterLine, Task};
-use super::{Head, Meta, gap_absolute, write};
+use super::{Choice, Head, Meta, gap_absolute, write};
 use crate::error::TraceError;
 use crate::format::{Format, ending};
 use crate::json;
@@ -95,11 +96,15 @@ impl<W: Write> ScheduleLines<W> {
         self.out.write_all(b"\n")
     }
 
-    /// Ends a schedule with its last line: the claims of `schedule`, whose rows are not looked at.
+    /// Ends a schedule with what was chosen and its last line: the claims of `schedule`, whose rows are not looked at.
     ///
     /// # Errors
     /// Those of the output.
     pub fn end(mut self, schedule: &Schedule, meta: &Meta) -> io::Result<()> {
+        for choice in &meta.choices {
+            serde_json::to_writer(&mut self.out, choice)?;
+            self.out.write_all(b"\n")?;
+        }
         let last = LastLine {
             sha256: meta.sha256.clone(),
             cost: schedule.cost,
@@ -136,6 +141,7 @@ struct Keys {
     job: Option<IgnoredAny>,
     flow: Option<IgnoredAny>,
     master: Option<IgnoredAny>,
+    rule: Option<IgnoredAny>,
     sha256: Option<IgnoredAny>,
 }
 
@@ -189,8 +195,8 @@ pub(super) fn read_all(
 }
 
 /// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the schedule
-/// without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory: one line, and a row a
-/// flow.
+/// without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory: one line, a row a flow, and
+/// what was chosen.
 ///
 /// # Errors
 /// As [`super::read_schedule`]; a file that ends before its last line.
@@ -203,7 +209,7 @@ pub fn read_schedule_lines(
     let mut lines = Lines::new(name, bytes);
     let first = lines.first()?;
     let mut schedule = beginning(&first, instance).map_err(|wrong| lines.wrong(wrong))?;
-    let mut names = Names::new(instance);
+    let (mut names, mut choices) = (Names::new(instance), Vec::new());
     let mut seen = take(ScheduleLine::First(Box::new(schedule.clone())));
     while seen.is_continue() && lines.next()? {
         let read = match lines.kind()? {
@@ -212,13 +218,17 @@ pub fn read_schedule_lines(
             }
             Kind::Master(row) => names.master(instance, &row).map(ScheduleLine::Master),
             Kind::Flow(flow) => names.flow_row(&flow).map(ScheduleLine::Flow),
+            Kind::Choice(choice) => {
+                choices.push(choice);
+                continue;
+            }
             Kind::Last(last) => {
                 claim(&mut schedule, &last).map_err(|wrong| lines.wrong(wrong))?;
                 if lines.next()? {
                     return Err(lines.input("found a line after the last one, which has `sha256`"));
                 }
                 schedule.flows.sort_by_key(|row| row.flow);
-                return Ok(Some((schedule, meta(first, last))));
+                return Ok(Some((schedule, Meta { choices, ..meta(first, last) })));
             }
         };
         let line = read.map_err(|wrong| lines.wrong(wrong))?;
@@ -279,6 +289,7 @@ pub(super) enum Kind<'a> {
     Task(Task<'a>),
     Master(Master<'a>),
     Flow(Flow<'a>),
+    Choice(Choice),
     Last(LastLine),
 }
 
@@ -343,11 +354,15 @@ impl<'a> Lines<'a> {
             self.parse().map(|MasterLine { master }| Kind::Master(master))
         } else if keys.flow.is_some() {
             self.parse().map(Kind::Flow)
+        } else if keys.rule.is_some() {
+            self.parse().map(Kind::Choice)
         } else if keys.sha256.is_some() {
             self.parse().map(Kind::Last)
         } else {
-            Err(self
-                .input("found none of `job`, `master`, `flow` and `sha256`, expected a row, a master, a flow or the last line"))
+            Err(self.input(
+                "found none of `job`, `master`, `flow`, `rule` and `sha256`, expected a row, a master, a flow, a choice or the last \
+                 line",
+            ))
         }
     }
 

@@ -72,6 +72,7 @@ fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
         jobs: document.jobs.clone(),
         choices: document.choices.clone(),
         rules: document.rules.clone(),
+        winner: document.winner.clone(),
     }
 }
 

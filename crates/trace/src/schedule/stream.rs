@@ -5,10 +5,10 @@ use std::io::Read;
 use slackline_model::schedule::{FlowRow, NewRow, Schedule};
 use slackline_model::{Instance, SlotRange};
 
-use super::Meta;
 use super::lines::{Kind, Lines, beginning, claim, meta};
 use super::read::Names;
 use super::wire::{FirstLine, Flow, Task};
+use super::{Choice, Meta};
 use crate::error::TraceError;
 use crate::stream::HashedLines;
 
@@ -24,7 +24,9 @@ pub enum StreamedLine<'s> {
     Row(RowLine<'s>),
     /// A flow.
     Flow(FlowLine<'s>),
-    /// The last line: the schedule with its claims, without rows and flows, and what it says of itself.
+    /// What a policy chose that chooses between rules.
+    Choice(Choice),
+    /// The last line: the schedule with its claims, without rows and flows, and what it says of itself but for what was chosen.
     Last(Box<Schedule>, Meta),
 }
 
@@ -88,6 +90,7 @@ impl ScheduleStream {
         match lines.kind()? {
             Kind::Task(task) => Ok(StreamedLine::Row(RowLine { lines, task })),
             Kind::Flow(flow) => Ok(StreamedLine::Flow(FlowLine { lines, flow })),
+            Kind::Choice(choice) => Ok(StreamedLine::Choice(choice)),
             Kind::Master(_) => Err(lines.input(
                 "found the master of a job, expected a schedule without a profile to read as a stream",
             )),

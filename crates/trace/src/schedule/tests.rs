@@ -185,6 +185,53 @@ fn profiles_masters_and_starts_come_back() {
     assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap().0, schedule);
 }
 
+/// What a policy chose, in the words of now and of before.
+fn chosen() -> Meta {
+    let now = Choice {
+        at: 1.5,
+        rule: "due:x=0.1:tail=no".into(),
+        by: Some(ChosenBy::Search),
+        cost: None,
+        flows: 3,
+        bound: Some(2.0),
+    };
+    let before = Choice { rule: "due".into(), by: None, cost: Some(4.0), bound: None, ..now.clone() };
+    Meta { choices: vec![now, before], ..Meta::default() }
+}
+
+#[test]
+fn what_was_chosen_comes_back() {
+    let (instance, schedule) = (instance(), schedule(TaskRows::new()));
+    let meta = Meta { winner: Some("a search".into()), ..chosen() };
+    let text = written(&instance, &schedule, &meta);
+    assert!(text.contains("\"rule\":\"due:x=0.1:tail=no\",\"by\":\"search\""), "{text}");
+    assert!(text.contains("\"winner\": \"a search\""), "{text}");
+    assert_eq!(read_schedule("s.json", text.as_bytes(), &instance).unwrap().1, meta);
+    let text = in_lines(&instance, &schedule, &chosen());
+    assert_eq!(text.lines().filter(|line| line.contains("\"rule\":\"due")).count(), 2, "{text}");
+    assert_eq!(read_schedule("s.jsonl", text.as_bytes(), &instance).unwrap().1, chosen());
+    let wrong = text.replace("\"by\":\"search\"", "\"by\":\"chance\"");
+    let error = read_schedule("s.jsonl", wrong.as_bytes(), &instance).unwrap_err().to_string();
+    assert!(error.contains("kept") && error.contains("chance"), "{error}");
+}
+
+#[test]
+fn a_stream_hands_on_what_was_chosen() {
+    let (instance, schedule) = (instance(), schedule(TaskRows::new()));
+    let text = in_lines(&instance, &schedule, &chosen());
+    let mut stream = ScheduleStream::open("s.jsonl", std::io::Cursor::new(text.into_bytes())).unwrap();
+    let head = stream.head(&instance).unwrap();
+    let mut choices = Vec::new();
+    loop {
+        match stream.next_line(&head).unwrap() {
+            StreamedLine::Choice(choice) => choices.push(choice),
+            StreamedLine::Last(..) => break,
+            StreamedLine::Row(_) | StreamedLine::Flow(_) => {}
+        }
+    }
+    assert_eq!(choices, chosen().choices);
+}
+
 #[test]
 fn a_profile_that_is_none_is_refused_where_it_stands() {
     let (instance, schedule) = (instance(), under_profile());

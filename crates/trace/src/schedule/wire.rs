@@ -81,12 +81,16 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// What the jobs of a real run counted.
     #[serde(default)]
     pub(crate) jobs: Vec<JobCounts>,
-    /// What a policy that chooses between rules chose when.
+    /// What a policy that chooses between rules chose when; of a real run, since it was last continued.
     #[serde(default)]
     pub(crate) choices: Vec<Choice>,
     /// What the same would have cost under each rule alone.
     #[serde(default)]
     pub(crate) rules: Vec<RuleCost>,
+    /// Which candidate a plan is, of a policy that plans several and takes the cheapest: a policy, what the policy calls it,
+    /// or `a search`.
+    #[serde(default)]
+    pub(crate) winner: Option<String>,
     /// Flow by flow.
     pub(crate) flows: Flows,
     /// Slots held by phases, piecewise constant.
@@ -204,7 +208,7 @@ pub(crate) struct LastLine {
 }
 
 /// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its rows and
-/// masters, then the last one.
+/// masters, then what a policy that chooses between rules chose, then the last one.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]
@@ -214,6 +218,7 @@ pub(crate) enum Line<'a> {
     Task(Task<'a>),
     Master(MasterLine<'a>),
     Flow(Flow<'a>),
+    Choice(Choice),
     Last(LastLine),
 }
 

@@ -91,6 +91,9 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
         out.write_all(b",\n")?;
         list(out, "rules", &meta.rules, |out, rule| value(out, rule))?;
     }
+    if let Some(winner) = &meta.winner {
+        entry(out, "winner", winner)?;
+    }
     out.write_all(b",\n")
 }
 

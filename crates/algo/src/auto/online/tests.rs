@@ -130,6 +130,32 @@ fn with_nothing_else_to_come_flows_complete_when_they_are_believed_to() {
     }
 }
 
+/// How a policy came to its orders on that workload.
+fn chosen(instance: &Instance, mut auto: Auto) -> Vec<ChosenBy> {
+    cost_of(instance, &mut auto);
+    auto.choices().iter().map(|choice| choice.by).collect()
+}
+
+#[test]
+fn what_was_chosen_says_how_it_was_come_to() {
+    use ChosenBy::{Kept, Rule, Search};
+    let instance = workload(3, UNIVERSAL, Metric::Tardiness, Combine::Sum);
+    let objective = instance.objective();
+    let all = chosen(&instance, auto(objective, "200"));
+    assert!([Kept, Rule, Search].iter().all(|by| all.contains(by)), "{all:?}");
+    assert_ne!(all[0], Kept, "nothing was in force before");
+    let found = chosen(&instance, auto(objective, "1"));
+    assert!(!found.contains(&Search), "one rollout is that of a rule: {found:?}");
+    // Of one rule by dates that do not change, what is in force is what the rule says.
+    let knobs = portfolio()[0].1;
+    let edf = vec![(crate::rule::orders::Rule::named("edf").unwrap(), knobs)];
+    let mut one = auto(objective, "1").with_rules(edf);
+    cost_of(&instance, &mut one);
+    let (first, others) = one.choices().split_first().expect("flows came");
+    assert_eq!(first.by, Rule);
+    assert!(others.iter().all(|choice| choice.by == Kept && &*choice.rule == "edf"), "{others:?}");
+}
+
 /// `auto`, watched: whoever has waited long enough is served before all others.
 struct Watched {
     auto: Auto,

@@ -1,8 +1,10 @@
 //! Each rule against its definition on a handful of flows.
 
+use slackline_model::params::Settings;
 use slackline_model::{CostFn, FlowId};
 
 use super::*;
+use crate::rule::online::ENTRY;
 
 const KNOBS: Knobs = Knobs { k: 0.5, x: 0.0, tail: false };
 
@@ -20,6 +22,22 @@ fn order(name: &str, flows: &[Candidate<'_>], knobs: Knobs) -> Vec<u32> {
     let mut order: Vec<u32> = (0..ranks.len() as u32).collect();
     order.sort_by_key(|&at| (ranks[at as usize], at));
     order
+}
+
+#[test]
+fn spelled_rules_are_what_the_policy_of_rules_takes() {
+    for rule in RULES {
+        let knobs = Knobs { k: 2.0, x: 0.3, tail: true };
+        let text = format!("order={}", rule.spelled(knobs));
+        let pairs = text.split(':').map(|pair| pair.split_once('=').unwrap());
+        let settings = Settings::parse(ENTRY.params, pairs).unwrap();
+        assert_eq!(settings.choice("order"), rule.name);
+        match rule.name {
+            "atc" => assert_eq!((text.as_str(), settings.real("k")), ("order=atc:k=2", 2.0)),
+            "due" => assert_eq!((settings.real("x"), settings.choice("tail")), (0.3, "yes")),
+            name => assert_eq!(text, format!("order={name}")),
+        }
+    }
 }
 
 #[test]

@@ -296,6 +296,7 @@ struct Master {
 struct Choice<'a> {
     at: i64,
     rule: &'a str,
+    by: &'static str,
     cost: Option<f64>,
     flows: u32,
 }
@@ -354,7 +355,8 @@ impl<'a> Ran<'a> {
                 .iter()
                 .map(|choice| Choice {
                     at: scale.ticks(choice.at.0),
-                    rule: choice.rule,
+                    rule: &choice.rule,
+                    by: choice.by.name(),
                     cost: Some(choice.cost).filter(|cost| cost.is_finite()),
                     flows: choice.flows,
                 })
