@@ -82,7 +82,7 @@ const PAGE: &[&str] = &[
      and speeds, and knows flows that recur: their next release is an arrival in it.",
     "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
      goes before all others, the one first whose time was up first, and may take slots kept from long tasks. So no flow \
-     waits for ever, whatever a rule thinks of it.",
+     waits for ever, whatever a rule thinks of it. (Where auto was told of all that comes, nothing goes on for ever, and no flow goes first.)",
     "headroom=yes: nothing is preempted, so tasks longer than theta, the median time alone of the last 100 flows, may hold at \
      most a share 1 - rho of the slots of a kind, and whoever comes next finds a slot. rho is 0.05 at first; whenever ten \
      flows have come, those that came are simulated again from their own releases with rho 0, 0.05, 0.1 and 0.2, and \

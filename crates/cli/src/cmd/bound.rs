@@ -29,6 +29,10 @@ pub(crate) struct Bound {
     output: OutputArgs,
 }
 
+/// Why simulate, compare and plan may know a higher bound.
+const UNCUT: &str = "\nSome phases are given as work: a bound for tasks alone (prices) is left out. simulate, compare and plan\n\
+    cut that work into tasks and have it.\n";
+
 pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     let source = input::read(&args.workload, args.output.file())?;
     let loaded = source.load(&args.shape.options(&tables.importers)?)?;
@@ -38,7 +42,8 @@ pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     let body = match args.output.form() {
         Form::Table => {
             let view = out::view(args.output.file());
-            format!("{}\n{}", fitted(&head, view.width), report::bounds::table(&bounds, &view))
+            let uncut = if loaded.instance.work_uncut().slot_seconds() > 0.0 { UNCUT } else { "" };
+            format!("{}\n{}{uncut}", fitted(&head, view.width), report::bounds::table(&bounds, &view))
         }
         Form::Csv => report::bounds::csv(&bounds),
         Form::Json => report::bounds::json(&bounds),

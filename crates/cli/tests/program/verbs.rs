@@ -223,6 +223,8 @@ fn bounds_have_a_table_and_a_document() {
     assert_eq!(document["objective"]["metric"], "response");
     assert!(document["bounds"].is_array() && document.get("best").is_some());
     assert!(done(&["bound", NIGHTLY, "--metric", "makespan"]).contains("makespan"));
+    assert!(done(&["bound", NIGHTLY]).contains("given as work"));
+    assert!(!done(&["bound", CONTRACT]).contains("given as work"));
 }
 
 #[test]
