@@ -95,7 +95,7 @@ fn a_run_says_what_its_policy_chose_since_it_goes_on() {
     fake.stop_after = None;
     let (run, ..) = gone(&fake, auto());
     let outcome = run.outcome().unwrap();
-    assert!(outcome.meta.choices[0].at > 0.0, "{:?}", outcome.meta.choices);
+    assert!(!outcome.meta.choices.is_empty(), "what is left is decided on again");
     let written = fs::read(&outcome.schedule_file).unwrap();
     let (_, read) = slackline_trace::read_schedule("s.json", &written, &outcome.instance).unwrap();
     assert_eq!(read.choices, outcome.meta.choices);
