@@ -307,7 +307,7 @@ mod tests {
     }
 
     fn check_documents(metric: &str) {
-        let (adversary, found) = search("fifo", metric, None, 200);
+        let (adversary, found) = search("fifo", metric, None, 100);
         assert!(
             !found.is_empty() && found.iter().all(|found| found.cost > found.other),
             "{metric}: {found:?}"
