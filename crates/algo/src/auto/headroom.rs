@@ -4,7 +4,11 @@
 //! is. So tasks longer than *theta*, the median time alone of the flows that came lately, hold at most a share 1 − *rho* of a
 //! slot kind. How much is worth it depends on what comes: rho is chosen by looking back at the flows that have come, as if they came
 //! again to an empty cluster, under each share. What is yet to come is never seen.
+//!
+//! A flow of very long tasks is looked at when it comes, as later nothing can be done: as if those that came lately came after it
+//! once more.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use slackline_model::{FlowId, Objective, PhaseId, SlotKind, Span};
@@ -15,7 +19,13 @@ use super::known::Known;
 use super::snapshot::long_max;
 
 /// Shares of a slot kind that may be kept.
-const SHARES: [f64; 4] = [0.0, 0.05, 0.1, 0.2];
+const SHARES: [f64; 7] = [0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7];
+
+/// A flow is huge that has tasks of more than so many times theta.
+const HUGE: f64 = 10.0;
+
+/// The largest share that is kept where no huge flow came lately.
+const USUAL: f64 = 0.2;
 
 /// The share that is kept until there is something to look back at.
 const FIRST_SHARE: f64 = 0.05;
@@ -37,6 +47,8 @@ const GAIN: f64 = 0.03;
 pub(super) struct Headroom {
     /// The flows that came last.
     past: VecDeque<Known>,
+    /// Whether a huge flow has come since it looked back.
+    is_huge: bool,
     /// How many have come since it looked back.
     unseen: u64,
     /// Tasks that are longer are long; none is before there is something to look back at.
@@ -53,6 +65,7 @@ impl Headroom {
     pub(super) fn chosen() -> Self {
         Self {
             past: VecDeque::new(),
+            is_huge: false,
             unseen: 0,
             theta: Span(u64::MAX),
             rho: FIRST_SHARE,
@@ -69,6 +82,7 @@ impl Headroom {
     /// A flow has come.
     pub(super) fn note(&mut self, known: Known) {
         if !self.is_fixed {
+            self.is_huge |= is_huge(&known, self.theta);
             self.past.truncate(MANY - 1);
             self.past.push_front(known);
             self.unseen += 1;
@@ -77,15 +91,17 @@ impl Headroom {
 
     /// Looks back, if enough flows have come since it did.
     pub(super) fn choose(&mut self, objective: Objective, view: &View<'_>) {
-        if self.is_fixed || self.past.len() < FEW || self.unseen < EVERY {
+        if self.is_fixed || self.past.len() < FEW || self.unseen < EVERY && !self.is_huge {
             return;
         }
-        self.unseen = 0;
+        (self.unseen, self.is_huge) = (0, false);
         let mut alone: Vec<f64> = self.past.iter().map(|known| known.left.rem).collect();
         alone.sort_by(f64::total_cmp);
         self.theta = Span::from_seconds_nearest(alone[alone.len() / 2]);
-        let mut flows: Vec<&Known> = self.past.iter().collect();
-        flows.sort_by_key(|known| known.at);
+        let is_huge = self.past.iter().any(|known| is_huge(known, self.theta));
+        let most = if is_huge { 1.0 } else { USUAL };
+        self.rho = self.rho.min(most);
+        let flows = looked_back_at(&self.past, self.theta);
         let mut order: Vec<u32> = (0..flows.len() as u32).collect();
         order.sort_by(|&a, &b| {
             let ratio = |at: u32| flows[at as usize].ratio();
@@ -101,13 +117,29 @@ impl Headroom {
         };
         let Some(now) = cost(self.rho) else { return };
         let mut least = now;
-        for rho in SHARES {
+        for rho in SHARES.into_iter().filter(|&rho| rho <= most) {
             let would = cost(rho).unwrap_or(f64::INFINITY);
             if would < least && would < now - GAIN * now.abs() {
                 (least, self.rho) = (would, rho);
             }
         }
     }
+}
+
+fn is_huge(known: &Known, theta: Span) -> bool {
+    known.template.longest().seconds() > HUGE * theta.seconds()
+}
+
+/// Flows that came, the first one first. What comes after a huge flow is mostly still to come: the last of these is put before
+/// all others, so that they come after it once more.
+fn looked_back_at(past: &VecDeque<Known>, theta: Span) -> Vec<Cow<'_, Known>> {
+    let mut flows: Vec<Cow<'_, Known>> = past.iter().map(Cow::Borrowed).collect();
+    flows.sort_by_key(|known| known.at);
+    if let Some(at) = flows.iter().rposition(|known| is_huge(known, theta)) {
+        flows[at] = Cow::Owned(flows[at].again(flows[0].at));
+        flows[..=at].rotate_right(1);
+    }
+    flows
 }
 
 /// How many slots long tasks hold, and so how many more they may take.

@@ -86,7 +86,9 @@ const PAGE: &[&str] = &[
     "headroom=yes: nothing is preempted, so tasks longer than theta, the median time alone of the last 100 flows, may hold at \
      most a share 1 - rho of the slots of a kind, and whoever comes next finds a slot. rho is 0.05 at first; whenever ten \
      flows have come, those that came are simulated again from their own releases with rho 0, 0.05, 0.1 and 0.2, and \
-     rho changes where another would have cost 3 % less. Before ten flows have come, and where rho of the slots is less than \
+     rho changes where another would have cost 3 % less. That is done also as soon as a flow comes with tasks of more than ten times \
+     theta. As long as one is among the last 100, the last one of these is simulated as if it came before all others, whose like are \
+     still to come, and rho may be 0.35, 0.5 and 0.7 as well. Before ten flows have come, and where rho of the slots is less than \
      one, nothing is kept.",
     "Machines of mixed speed: a free slot is used fastest first, and a slow one is left free while faster ones, busy as they \
      are and with what goes before it there, would have done all the rest of the phase before it had done one task.",

@@ -19,6 +19,13 @@ pub(super) struct Template {
     by_tail: Vec<u32>,
 }
 
+impl Template {
+    /// The longest of its tasks.
+    pub(super) fn longest(&self) -> Span {
+        self.runs.iter().map(|&(_, span)| span).max().unwrap_or(Span::ZERO)
+    }
+}
+
 impl Snapshot {
     /// A flow that has just come, whose phases have these numbers, the longest tail first.
     pub(super) fn template(&self, flow: usize, by_tail: &[u32]) -> Template {

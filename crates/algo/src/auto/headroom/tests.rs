@@ -58,6 +58,20 @@ fn mice_do_not_wait_for_the_tasks_of_an_elephant() {
 }
 
 #[test]
+fn more_is_kept_as_soon_as_an_elephant_comes_and_no_more_when_it_is_long_gone() {
+    // It comes when those before it have shown what comes, and could take all slots for as long as forty of them come.
+    let mouse = |k: u32| flow(format!("mouse{k}"), f64::from(5 * k), (4 + k % 9, 6.0));
+    let mice = |n: u32| (0..n).map(mouse).collect::<Vec<_>>();
+    let elephant = flow("elephant".into(), 101.0, (60, 200.0));
+    let instance_of = |n: u32| instance(Metric::Slowdown, [mice(n), vec![elephant.clone()]].concat());
+    let (with, without, share) = costs(&instance_of(80));
+    assert!(share > USUAL, "{share} is kept");
+    assert!(with <= without / 2.0, "slowdowns {with} with headroom, {without} without");
+    let (_, _, share) = costs(&instance_of(150));
+    assert!(share <= USUAL, "{share} is kept where none of the last {MANY} flows is huge");
+}
+
+#[test]
 fn nothing_is_kept_where_nearly_all_flows_are_long() {
     for seed in 0..4 {
         let rng = &mut random::rng(Seed(seed), "long", 0);
