@@ -351,7 +351,9 @@ impl Auto {
             self.order = Order { rule: usable[0], flows: None };
         }
         let came_together = live > 1 && events.iter().filter(|event| is_arrival(event)).count() == live;
-        let rollouts = if came_together { AT_FIRST * self.rollouts } else { self.rollouts };
+        // A single rollout is that of a rule in any case.
+        let searched_long = came_together && self.rollouts > 1;
+        let rollouts = if searched_long { AT_FIRST * self.rollouts } else { self.rollouts };
         let rules = usable.len().min(rollouts.div_ceil(2) as usize);
         let searches = doubt.allows_search() && !by_dates;
         let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
