@@ -75,10 +75,11 @@ const PAGE: &[&str] = &[
      compared by what they would be if every flow completed later by two, four and eight times that whole time: so slack goes \
      to those that are nearest to their dates, and none to flows that are late already.",
     "rollouts=N: at a decision N orders are tried, where all flows that are there have just come together ten times as many; \
-     up to half of them are those of rules, by turns if there are more rules, and the others those of the search. But no more are tried when the rollouts of a decision have taken 1,000 N units, one for each \
-     phase that a rollout begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have \
-     all N, more phases fewer. With 10,000 flows that is the order in force and two rules, by turns, and no search. All of that \
-     is counted and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
+     up to half of them are those of rules, by turns if there are more rules, and the others those of the search. But no more are \
+     tried when the rollouts of a decision have taken 1,000 units for each that it may make, one unit for each phase that a rollout \
+     begins with and each batch of tasks that it starts, half of it for rules: some hundreds of phases can have all N, more \
+     phases fewer. With 10,000 flows that is the order in force and two rules, by turns, and no search. All of that is counted \
+     and not timed, so that a run gives the same schedule again. A rollout goes task by task, by caps, kinds of slots \
      and speeds, and knows flows that recur: their next release is an arrival in it.",
     "wait=K: a flow that has been there K times its time alone (what it takes with the whole cluster, as believed when it came) \
      goes before all others, the one first whose time was up first, and may take slots kept from long tasks. So no flow \
@@ -352,24 +353,23 @@ impl Auto {
         }
         let came_together = live > 1 && events.iter().filter(|event| is_arrival(event)).count() == live;
         // A single rollout is that of a rule in any case.
-        let searched_long = came_together && self.rollouts > 1;
-        let rollouts = if searched_long { AT_FIRST * self.rollouts } else { self.rollouts };
+        let times = if came_together && self.rollouts > 1 { AT_FIRST } else { 1 };
+        let rollouts = times * self.rollouts;
         let rules = usable.len().min(rollouts.div_ceil(2) as usize);
         let searches = doubt.allows_search() && !by_dates;
         let searched = if searches { rollouts.saturating_sub(rules as u64) } else { 0 };
         let work = WORK * rollouts;
         let effort = Effort { gain, searched, turn: self.turn, rules, work };
         let mut looking = Looking { evaluator, costs, objective: self.objective, now: view.now, delay };
-        let Best { order: best, believed, tried } =
+        let Best { order: best, by, believed, tried } =
             looking.best((&self.portfolio, &usable), &scene, &self.order, effort, rng);
         self.turn = (self.turn + tried) % usable.len();
         let completions = looking.completions(best.flows.as_deref());
         let announced = announced.iter().map(|known| known.at).collect();
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
         let (chosen, knobs) = self.portfolio[best.rule];
-        let (rule, by_rule) = (chosen.name, numbers(chosen, knobs, &scene));
-        let by = chosen_by(&best, self.decided.as_ref().map(|_| &self.order), by_rule.as_deref(), &flows);
-        let (spelled, n_flows) = (chosen.spelled(knobs).into(), flows.len() as u32);
+        let (rule, n_flows) = (chosen.name, flows.len() as u32);
+        let spelled = chosen.spelled(knobs).into();
         self.choices.push(Choice { at: view.now, rule: spelled, by, cost: believed.cost, flows: n_flows });
         let completions = flows.iter().copied().zip(completions).collect();
         self.decided = Some(Decided { rule, believed, completions, announced });
@@ -413,22 +413,6 @@ fn kept(flows: &[FlowId], rule: &[u32], live: &[FlowId]) -> Vec<u32> {
     order
 }
 
-/// How the best order was come to, if `held` was in force before and its rule has the flows as `by_rule` has them.
-fn chosen_by(best: &Numbered, held: Option<&Order>, by_rule: Option<&[u32]>, live: &[FlowId]) -> ChosenBy {
-    let held = held.filter(|held| held.rule == best.rule);
-    let (Some(flows), Some(by_rule)) = (&best.flows, by_rule) else {
-        return if held.is_some() { ChosenBy::Kept } else { ChosenBy::Rule };
-    };
-    let in_force = held.and_then(|held| held.flows.as_deref());
-    if in_force.is_some_and(|held| kept(held, by_rule, live) == *flows) {
-        ChosenBy::Kept
-    } else if flows == by_rule {
-        ChosenBy::Rule
-    } else {
-        ChosenBy::Search
-    }
-}
-
 /// An order by numbers of the evaluator, or none where phases go by their tails.
 struct Numbered {
     rule: usize,
@@ -452,6 +436,7 @@ struct Effort {
 /// What came of looking for a better order.
 struct Best {
     order: Numbered,
+    by: ChosenBy,
     believed: Believed,
     /// How many rules were tried.
     tried: usize,
@@ -485,6 +470,7 @@ impl Looking<'_, '_> {
             let rule = by_rule.as_deref().expect("invariant: it ordered flows before");
             kept(flows, rule, self.evaluator.flows())
         });
+        let mut by = if in_force.is_some() { ChosenBy::Kept } else { ChosenBy::Rule };
         let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
         let incumbent = self.believed(best.flows.as_deref(), None, None);
         let mut least = incumbent;
@@ -501,18 +487,19 @@ impl Looking<'_, '_> {
             }
             let believed = self.believed(flows.as_deref(), Some(least), None);
             if believed.beats(incumbent, effort.gain) && believed.beats(least, 0.0) {
-                (best, least) = (Numbered { rule, flows: flows.clone() }, believed);
+                (best, by, least) = (Numbered { rule, flows: flows.clone() }, ChosenBy::Rule, believed);
             }
             seen.push(flows);
         }
         if let Some(flows) = &best.flows {
             let mut flows = flows.clone();
             let found = self.search(&mut flows, least, effort.searched, before + effort.work, rng);
-            if found.beats(incumbent, effort.gain) {
-                (best.flows, least) = (Some(flows), found);
+            // Where it finds nothing, the rule's order may be what beats the one in force.
+            if found != least && found.beats(incumbent, effort.gain) {
+                (best.flows, by, least) = (Some(flows), ChosenBy::Search, found);
             }
         }
-        Best { order: best, believed: least, tried }
+        Best { order: best, by, believed: least, tried }
     }
 
     /// When each flow is believed to complete; never if no slot that could serve them is up.
