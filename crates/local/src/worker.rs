@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -83,6 +84,15 @@ const NOTHING: u8 = 0;
 const AN_ATTEMPT: u8 = 1;
 /// It ends.
 const ENDING: u8 = 2;
+
+/// Held while a command is started, and from then on by whoever ends the process: a command that starts while the others are
+/// told to end would outlive it.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// No command is started by anybody else until this is dropped.
+pub(crate) fn starting() -> MutexGuard<'static, ()> {
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The first line of a worker of another user than that of its engine.
 #[derive(Serialize, Deserialize)]
@@ -172,6 +182,7 @@ pub(crate) fn attempt_within(
         let may_end =
             || DOING.compare_exchange(AN_ATTEMPT, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if is_late && may_end() {
+            let _no_more = starting();
             system::end_all();
             late(&Report::failed(too_long(limit)));
             std::process::exit(0);
@@ -224,6 +235,7 @@ fn watch(pipe: impl AsFd) {
         }
     }
     let was = DOING.swap(ENDING, Ordering::SeqCst);
+    let _no_more = starting();
     system::end_all();
     std::process::exit(i32::from(was == AN_ATTEMPT));
 }
@@ -312,9 +324,15 @@ mod system {
         }
     }
 
+    /// What lives below this process. Who loses its parent while it is looked at is found by the second look, as this
+    /// process has taken it over by then.
     fn alive() -> Vec<u64> {
-        let below = process::below(me()).into_iter();
-        below.filter(|(_, process)| !process.is_dead).map(|(pid, _)| pid).collect()
+        let look = || -> Vec<u64> {
+            let below = process::below(me()).into_iter();
+            below.filter(|(_, process)| !process.is_dead).map(|(pid, _)| pid).collect()
+        };
+        let found = look();
+        if found.is_empty() { look() } else { found }
     }
 
     /// Sends a signal to all that live below this process; says how many.

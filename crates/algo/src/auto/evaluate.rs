@@ -11,8 +11,6 @@
 //! they have waited, and flows that were announced. It leaves out heartbeats, locality, start-up costs, masters of jobs,
 //! minima, failures and flows of which nothing is known.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use slackline_model::random::{self, ChaCha8Rng};
@@ -45,7 +43,6 @@ pub struct Evaluator {
     /// Where in `by_flow` the phases of each flow begin.
     begins: Vec<u32>,
     now: Now,
-    ends: BinaryHeap<Reverse<End>>,
     /// The place of each phase in the order, and the phase at each place: first those of flows that have a limit, by their
     /// limits, then all of them in the order that is tried.
     place: Vec<u32>,
@@ -89,7 +86,6 @@ struct Memory {
 struct Point {
     time: Time,
     now: Now,
-    ends: BinaryHeap<Reverse<End>>,
     n_done: u32,
 }
 
@@ -291,8 +287,8 @@ impl Evaluator {
             time = next;
             // All first: what begins at this instant and takes no time ends when slots have been given out.
             let mut due = std::mem::take(&mut self.due);
-            while self.ends.peek().is_some_and(|&Reverse(end)| end.at == time) {
-                due.extend(self.ends.pop().map(|Reverse(end)| end));
+            while self.now.ends.peek().is_some_and(|end| end.at == time) {
+                due.extend(self.now.ends.pop());
             }
             due.drain(..).for_each(|end| self.finish(end));
             self.due = due;
@@ -312,7 +308,7 @@ impl Evaluator {
     }
 
     fn keep_point(&mut self, time: Time) {
-        let Self { memory, now, ends, n_done, .. } = self;
+        let Self { memory, now, n_done, .. } = self;
         if memory.points.len() == memory.n_points {
             memory.points.push(Point::default());
         }
@@ -320,7 +316,6 @@ impl Evaluator {
         memory.n_points += 1;
         (point.time, point.n_done) = (time, *n_done);
         point.now.copy(now);
-        point.ends.clone_from(ends);
     }
 
     fn note_completions(&mut self, now: Time) {
@@ -336,9 +331,11 @@ impl Evaluator {
         while snapshot.limits.get(now.passed).is_some_and(is_over) {
             now.passed += 1;
         }
-        let end = self.ends.peek().map(|&Reverse(end)| end.at);
-        let arrival = snapshot.arrivals.get(now.arrived).map(|arrival| arrival.at);
-        let next = [end, arrival].into_iter().flatten().min()?;
+        let end = now.ends.peek().map(|end| end.at);
+        let next = match (end, snapshot.arrivals.get(now.arrived)) {
+            (Some(end), Some(arrival)) => end.min(arrival.at),
+            (end, arrival) => end.or(arrival.map(|arrival| arrival.at))?,
+        };
         Some(snapshot.limits.get(now.passed).map_or(next, |&(limit, _)| limit.min(next)))
     }
 
@@ -376,16 +373,10 @@ impl Evaluator {
     /// Begins with what is there or, with `from`, with a point that was kept; returns the instant.
     fn begin(&mut self, sequence: Sequence<'_>, from: Option<usize>) -> Time {
         self.set_up += self.snapshot.phases.len() as u64;
-        let Self { snapshot, now, ends, place, at, ready, by_tail, by_flow, begins, behind, .. } = self;
+        let Self { snapshot, now, place, at, ready, by_tail, by_flow, begins, behind, .. } = self;
         let point = from.map(|at| &self.memory.points[at]);
         now.copy(point.map_or(&snapshot.start, |point| &point.now));
         self.n_done = point.map_or(0, |point| point.n_done);
-        if let Some(point) = point {
-            ends.clone_from(&point.ends);
-        } else {
-            ends.clear();
-            ends.extend(now.ends.iter().map(|&end| Reverse(end)));
-        }
         at.truncate(*behind);
         match sequence {
             Sequence::Tails => at.extend_from_slice(by_tail),
@@ -488,8 +479,8 @@ impl Evaluator {
             usize::from(self.snapshot.phases[end.phase as usize].slot_kind) == slot_kind
                 && usize::from(end.class) < at
         };
-        let busy = self.ends.iter().map(|&Reverse(end)| end).filter(is_faster);
-        let after = |end: End| {
+        let busy = self.now.ends.iter().filter(|end| is_faster(end));
+        let after = |end: &End| {
             let busy = Span(end.at.since(time).0.saturating_add(ahead.0));
             faster(end.count, busy, usize::from(end.class))
         };
@@ -510,7 +501,7 @@ impl Evaluator {
 
     fn launch(&mut self, phase: u32, count: u32, time: Time) {
         let early = self.is_early(phase);
-        let Self { snapshot, now, ends, .. } = self;
+        let Self { snapshot, now, .. } = self;
         let slot_kind = usize::from(snapshot.phases[phase as usize].slot_kind);
         let (mut left, mut class) = (count, 0);
         while left > 0 {
@@ -534,7 +525,7 @@ impl Evaluator {
                 now.hold(phase, Wait { count: n, class: class as u16, span, next: None });
             } else {
                 let at = time + span.at_speed_nearest(snapshot.classes[slot_kind][class].speed);
-                ends.push(Reverse(End { at, phase, count: n, class: class as u16 }));
+                now.ends.push(End { at, phase, count: n, class: class as u16 });
             }
         }
         let state = &mut now.phases[phase as usize];
@@ -596,7 +587,7 @@ impl Evaluator {
             let Wait { count, class, span, next: after } = self.now.waits[wait as usize];
             let took: Span =
                 span.at_speed_nearest(self.snapshot.classes[slot_kind][usize::from(class)].speed);
-            self.ends.push(Reverse(End { at: at + took, phase: reduces, count, class }));
+            self.now.ends.push(End { at: at + took, phase: reduces, count, class });
             self.now.waiting[slot_kind] -= count;
             next = after;
         }

@@ -3,6 +3,7 @@
 //! Flows, jobs and phases are numbered from 0, each flow's phases together. What a rollout changes is in types of its own
 //! (`…Now`), so that it is copied at once and nothing else is.
 
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use slackline_model::{FlowId, PhaseId, PhaseKind, SlotKind, Span, Time};
@@ -63,7 +64,7 @@ pub(super) struct Now {
     /// Batches of such reduces: lists, each headed by its phase ([`PhaseNow::waits`]).
     pub(super) waits: Vec<Wait>,
     /// Batches that compute, and when each ends.
-    pub(super) ends: Vec<End>,
+    pub(super) ends: BinaryHeap<End>,
 }
 
 /// A flow that is still to come.
@@ -143,7 +144,8 @@ pub(super) struct Wait {
     pub(super) next: Option<u32>,
 }
 
-/// Tasks that end together; ordered by when, as those of an instant are taken together.
+/// Tasks that end together; the greatest is the one that ends first, which a heap gives out first. Those of an instant are
+/// equal, as they are taken together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) at: Time,
@@ -168,7 +170,7 @@ impl PartialOrd for End {
 
 impl Ord for End {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.at.cmp(&other.at)
+        other.at.cmp(&self.at)
     }
 }
 
@@ -226,10 +228,11 @@ impl Snapshot {
             self.stretch(phase..phase + 1, factor);
         }
         let now = self.time;
-        for end in &mut self.start.ends {
+        let later = |end: End| {
             let left = end.at.since(now).seconds() * factors[end.phase as usize];
-            end.at = now + Span::from_seconds_nearest(left).max(Span(1));
-        }
+            End { at: now + Span::from_seconds_nearest(left).max(Span(1)), ..end }
+        };
+        self.start.ends = std::mem::take(&mut self.start.ends).into_iter().map(later).collect();
         for (phase, &factor) in self.start.phases.iter().zip(&factors) {
             let mut next = phase.waits;
             while let Some(at) = next {

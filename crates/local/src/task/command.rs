@@ -20,6 +20,7 @@ use super::pairs::Cursor;
 use super::pipe::{CommandInput, Running, Said};
 use super::{Setting, Spec, TaskError};
 use crate::fleet::groups::PROCESSES;
+use crate::worker;
 
 /// A command and what it needs to run.
 #[derive(Clone, Debug)]
@@ -208,6 +209,7 @@ impl Streaming {
             is_there.map_err(at(CANNOT_ENTER, cwd))?;
             command.current_dir(cwd);
         }
+        let _alone = worker::starting();
         command
             // What it sends its own group does not reach the worker.
             .process_group(0)
