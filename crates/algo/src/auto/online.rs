@@ -225,8 +225,6 @@ pub struct Decided {
     pub rule: &'static str,
     /// What the order is believed to cost.
     pub believed: Believed,
-    /// When each flow that was there is believed to complete.
-    pub completions: Vec<(FlowId, Time)>,
     /// When flows are believed to come that were announced, the first one first; those that are far off are left out.
     pub announced: Vec<Time>,
 }
@@ -364,15 +362,13 @@ impl Auto {
         let Best { order: best, by, believed, tried } =
             looking.best((&self.portfolio, &usable), &scene, &self.order, effort, rng);
         self.turn = (self.turn + tried) % usable.len();
-        let completions = looking.completions(best.flows.as_deref());
         let announced = announced.iter().map(|known| known.at).collect();
         let flows: Vec<FlowId> = self.evaluator.flows().to_vec();
         let (chosen, knobs) = self.portfolio[best.rule];
         let (rule, n_flows) = (chosen.name, flows.len() as u32);
         let spelled = chosen.spelled(knobs).into();
         self.choices.push(Choice { at: view.now, rule: spelled, by, cost: believed.cost, flows: n_flows });
-        let completions = flows.iter().copied().zip(completions).collect();
-        self.decided = Some(Decided { rule, believed, completions, announced });
+        self.decided = Some(Decided { rule, believed, announced });
         let named =
             |order: Vec<u32>| order.iter().filter_map(|&at| flows.get(at as usize).copied()).collect();
         self.order = Order { rule: best.rule, flows: best.flows.map(named) };
@@ -474,14 +470,14 @@ impl Looking<'_, '_> {
         let mut best = Numbered { rule: held.rule, flows: in_force.or(by_rule) };
         let incumbent = self.believed(best.flows.as_deref(), None, None);
         let mut least = incumbent;
-        let (mut tried, mut seen) = (0, Vec::<Option<Vec<u32>>>::new());
+        let (mut tried, mut seen) = (0, vec![best.flows.clone()]);
         for rule in (0..effort.rules).map(|at| usable[(effort.turn + at) % usable.len()]) {
             if tried >= FEWEST && self.evaluator.work() - before > effort.work / 2 {
                 break;
             }
             tried += 1;
             let flows = order_of(rule);
-            // Where weights and dates are alike, so are the orders of many rules.
+            // Where weights and dates are alike, so are the orders of many rules, and that in force is one of them.
             if seen.contains(&flows) {
                 continue;
             }
@@ -500,12 +496,6 @@ impl Looking<'_, '_> {
             }
         }
         Best { order: best, by, believed: least, tried }
-    }
-
-    /// When each flow is believed to complete; never if no slot that could serve them is up.
-    fn completions(&mut self, order: Option<&[u32]>) -> Vec<Time> {
-        let rolled = self.evaluator.roll(order.map_or(Sequence::Tails, Sequence::Flows));
-        rolled.map_or_else(Vec::new, |(_, completions)| completions.to_vec())
     }
 
     /// What an order is believed to cost, on average over all worlds; infinite if some flow never completes, or if it is no
