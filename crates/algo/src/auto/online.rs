@@ -227,6 +227,8 @@ pub struct Decided {
     pub believed: Believed,
     /// When flows are believed to come that were announced, the first one first; those that are far off are left out.
     pub announced: Vec<Time>,
+    /// The order by numbers of the evaluator, flows that were announced included; none where phases go by their tails.
+    order: Option<Vec<u32>>,
 }
 
 impl Auto {
@@ -276,6 +278,14 @@ impl Auto {
     /// What was decided last.
     pub fn decided(&self) -> Option<&Decided> {
         self.decided.as_ref()
+    }
+
+    /// When each flow that was there when it decided last is believed to complete: another rollout. Empty before the first
+    /// decision, and where some flow never would.
+    pub fn completions(&mut self) -> Vec<(FlowId, Time)> {
+        let Some(Decided { order, .. }) = &self.decided else { return Vec::new() };
+        let rolled = self.evaluator.roll(order.as_deref().map_or(Sequence::Tails, Sequence::Flows));
+        rolled.map_or_else(Vec::new, |(flows, at)| flows.iter().copied().zip(at.iter().copied()).collect())
     }
 
     /// The share of each slot kind that is kept from long tasks, and how long those are that are not long.
@@ -368,7 +378,7 @@ impl Auto {
         let (rule, n_flows) = (chosen.name, flows.len() as u32);
         let spelled = chosen.spelled(knobs).into();
         self.choices.push(Choice { at: view.now, rule: spelled, by, cost: believed.cost, flows: n_flows });
-        self.decided = Some(Decided { rule, believed, announced });
+        self.decided = Some(Decided { rule, believed, announced, order: best.flows.clone() });
         let named =
             |order: Vec<u32>| order.iter().filter_map(|&at| flows.get(at as usize).copied()).collect();
         self.order = Order { rule: best.rule, flows: best.flows.map(named) };

@@ -79,14 +79,14 @@ fn off(instance: &Instance, mut auto: Auto, slowstart: f64) -> (Vec<String>, usi
     // Ids of the run are in the order of releases, those of the instance as written.
     let mut order: Vec<_> = instance.flows().keys().collect();
     order.sort_by_key(|&flow| (instance.flow(flow).release, flow));
-    let decided = auto.decided().expect("flows arrived");
-    let wrong = decided.completions.iter().filter_map(|&(flow, believed)| {
+    let completions = auto.completions();
+    let wrong = completions.iter().filter_map(|&(flow, believed)| {
         let flow = order[flow.index()];
         let found = run.completions[flow];
         (found != Some(believed))
             .then(|| format!("{}: believed {believed}, found {found:?}", instance.flow(flow).id))
     });
-    (wrong.collect(), decided.completions.len())
+    (wrong.collect(), completions.len())
 }
 
 pub(crate) fn number(name: &str, default: u64) -> u64 {
@@ -169,10 +169,10 @@ impl Policy for Diary {
     fn on_events(&mut self, events: &[Event], view: &View<'_>, out: &mut Vec<Action>) {
         self.auto.on_events(events, view, out);
         let comes = events.iter().any(|event| matches!(event, Event::FlowArrived(_)));
-        if let Some(decided) = self.auto.decided().filter(|_| comes) {
-            let named = |&(flow, at)| (view.instance.flow(flow).id.clone(), at);
-            let completions = decided.completions.iter().map(named).collect();
-            let announced = decided.announced.clone();
+        if comes {
+            let named = |(flow, at)| (view.instance.flow(flow).id.clone(), at);
+            let completions = self.auto.completions().into_iter().map(named).collect();
+            let announced = self.auto.decided().expect("flows came").announced.clone();
             self.beliefs.push(Belief { at: view.now, completions, announced });
         }
     }
