@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -85,11 +85,11 @@ const AN_ATTEMPT: u8 = 1;
 /// It ends.
 const ENDING: u8 = 2;
 
-/// Held while a command is started, and from then on by whoever ends the process: a command that starts while the others are
-/// told to end would outlive it.
+/// Held while a command is started. Whoever ends the process takes it and never gives it back: a command that started while
+/// the others are told to end would outlive it.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// No command is started by anybody else until this is dropped.
+/// No other command is started, and the process is not ended, until this is dropped.
 pub(crate) fn starting() -> MutexGuard<'static, ()> {
     STARTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -155,17 +155,20 @@ pub fn main() -> ExitCode {
 
 /// Runs an attempt, and ends what its commands leave behind.
 pub(crate) fn attempt(spec: &Spec) -> Report {
-    DOING.store(AN_ATTEMPT, Ordering::SeqCst);
+    go_on(NOTHING, AN_ATTEMPT);
     let report = Report::of(task::run(spec));
-    let begun = DOING.compare_exchange(AN_ATTEMPT, NOTHING, Ordering::SeqCst, Ordering::SeqCst);
-    if begun.is_err() {
-        // The other thread ends the process: nothing is reported any more.
+    go_on(AN_ATTEMPT, NOTHING);
+    system::sweep();
+    report
+}
+
+/// Does something else from now on, unless the other thread ends the process: then nothing is begun or reported any more.
+fn go_on(before: u8, after: u8) {
+    if DOING.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         loop {
             thread::park();
         }
     }
-    system::sweep();
-    report
 }
 
 /// The same for an attempt that may take no longer than `limit`. After that what it started is ended, `late` is given the
@@ -182,7 +185,6 @@ pub(crate) fn attempt_within(
         let may_end =
             || DOING.compare_exchange(AN_ATTEMPT, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if is_late && may_end() {
-            let _no_more = starting();
             system::end_all();
             late(&Report::failed(too_long(limit)));
             std::process::exit(0);
@@ -235,7 +237,6 @@ fn watch(pipe: impl AsFd) {
         }
     }
     let was = DOING.swap(ENDING, Ordering::SeqCst);
-    let _no_more = starting();
     system::end_all();
     std::process::exit(i32::from(was == AN_ATTEMPT));
 }
@@ -246,7 +247,7 @@ mod system {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, Signal, WaitOptions};
 
-    use super::GRACE;
+    use super::{GRACE, STARTING, TryLockError};
     use crate::clock::{self, Stopwatch};
     use crate::process;
 
@@ -307,8 +308,21 @@ mod system {
         }
     }
 
+    /// No command is started from now on. One whose start takes long, as its file system does not answer, is not waited for
+    /// beyond [`GRACE`].
+    fn end_starts() {
+        let clock = Stopwatch::start();
+        loop {
+            match STARTING.try_lock() {
+                Err(TryLockError::WouldBlock) if clock.elapsed() < GRACE => clock::pause(STRIDE),
+                held => return std::mem::forget(held),
+            }
+        }
+    }
+
     /// Ends what is below this process: by TERM, and after [`GRACE`] by KILL.
     pub(super) fn end_all() {
+        end_starts();
         let clock = Stopwatch::start();
         if signal_all(Signal::TERM) == 0 {
             return;

@@ -1,17 +1,18 @@
 //! The best order for any metric: every rule's order and some near the best one, each looked at by a rollout.
 //!
 //! **Paper**: none; rollouts of base rules (Bertsekas, Castañón 1999). **Problem**: flows that arrive over time, any metric.
-//! **Idea**: 1. At every arrival, look at what is there ([`snapshot`]), and at what was announced. 2. Make the order of each
+//! **Idea**: 1. When a flow comes, and when two have ended and none has come, look at what is there ([`snapshot`]), and at what was announced. 2. Make the order of each
 //! rule of [`crate::rule`], and take the order in force with the new flows put in by its rule. 3. Find when each flow completes
 //! under each, task by task ([`evaluate`]). 4. Leave the order in force only for one that is believed to cost 0.5 % less, or
 //! less by more than the noise of what is believed (`doubt`). 5. Move flows at random, half of them not far; keep what costs
-//! less or, at equal cost, completes earlier in sum. 6. Until the next arrival, serve by the best order (`serving`), but first
+//! less or, at equal cost, completes earlier in sum. 6. Until the next decision, serve by the best order (`serving`), but first
 //! whoever has waited too long, and keep some slots from long tasks (`headroom`).
-//! **Guarantee**: at each arrival the order is believed to cost no more than that of any rule, within 0.5 % or the noise; on
+//! **Guarantee**: at each decision the order is believed to cost no more than that of any rule that is tried, within 0.5 % or the noise; on
 //! what the evaluator covers and with exact estimates the belief is true if nothing else arrives (a law, tested). A flow that
 //! has been there `wait` times its time alone is served before all others (tested).
-//! **Complexity**: at an arrival at most `rollouts` (a parameter) rollouts, each O(phases + batches · log batches), and no more
-//! when they have taken 1,000 steps of that for each that is allowed, but the order in force and two rules always.
+//! **Complexity**: at a decision at most `rollouts` (a parameter) rollouts, ten times as many where all flows come together, each
+//! O(phases + batches · log batches), and no more when they have taken 1,000 steps of that for each that is allowed, but the
+//! order in force and two rules always; beside them, now and then, those of the past that choose the headroom.
 //! **Invariants**: I1. The evaluator equals the simulator on what it covers (`crates/testkit/tests/suite/rollouts.rs`).
 //! **Deviations**: none.
 //!
@@ -20,7 +21,7 @@
 //! - `positions`: the ready phases in the order in which they are served;
 //! - `template`, `known`: flows that came before and flows that will come again, for rollouts;
 //! - `headroom`: slots that are kept from long tasks;
-//! - `doubt`: how far off what is believed is;
+//! - `doubt`: how far off what is believed is; `prospect`: how much later flows end as others are still to come;
 //! - `serving`: who is served until the next decision;
 //! - [`online`]: the policy; [`kept`]: an order that it has come to, for courses of the same flows;
 //! - [`foreseen`], [`insertion`]: the searches where everything is known beforehand, for plans: of orders of flows, and of few

@@ -1,5 +1,5 @@
-//! The policy `auto`: at each arrival, and when flows have ended and none has come, the order with the least believed cost, of those of all rules, the order in force, and
-//! some that a search finds near the best of them.
+//! The policy `auto`: at each arrival, and when flows have ended and none has come, the order with the least believed cost, of
+//! those of the rules that are tried, the order in force, and some that a search finds near the best of them.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::random::{self, ChaCha8Rng};
@@ -359,7 +359,9 @@ impl Auto {
         if !usable.contains(&self.order.rule) {
             self.order = Order { rule: usable[0], flows: None };
         }
-        let came_together = live > 1 && events.iter().filter(|event| is_arrival(event)).count() == live;
+        // One that has nothing to do is over already.
+        let is_new = |event: &&Event| matches!(event, Event::FlowArrived(flow) if evaluator.flows().binary_search(flow).is_ok());
+        let came_together = live > 1 && events.iter().filter(is_new).count() == live;
         // A single rollout is that of a rule in any case.
         let times = if came_together && self.rollouts > 1 { AT_FIRST } else { 1 };
         let rollouts = times * self.rollouts;

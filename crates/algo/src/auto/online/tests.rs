@@ -93,7 +93,7 @@ fn where_all_is_there_looking_again_as_flows_end_never_loses_and_mostly_gains() 
 
 #[test]
 fn flows_that_come_together_are_looked_at_harder() {
-    // In the order of the document all but one are late, in that of their deadlines none: more than two orders have to be tried.
+    // In the order of the document half of them are late, in that of their deadlines none: more than two orders have to be tried.
     let due = |k: u32| Some(67.0 - 10.0 * f64::from(k));
     let flow = |k: u32| FlowDraft { deadline: due(k), ..serial(&format!("f{k}"), 0.0, (1, 10.0)) };
     let instance = on_slots(1, (0..6).map(flow).collect(), Metric::Tardy);
@@ -389,8 +389,8 @@ fn a_decision_takes_no_more_however_much_is_there() {
     let one = auto.evaluator.work() - before;
     assert!(order.len() == 60 && one > 2 * WORK, "much is there: a rollout takes {one}");
     let share = AT_FIRST * 200 * WORK;
-    // They came together. Beyond its share a decision makes the move that it was about to make, with the rollout that it is told from, and one rollout
-    // of the order that won.
-    assert!(before <= share + 3 * one, "{before} of {share}, a rollout takes {one}");
+    // They came together. Beyond its share a decision makes the move that it was about to make, with the rollout that it is
+    // told from.
+    assert!(before <= share + 5 * one / 2, "{before} of {share}, a rollout takes {one}");
     assert!(before > share * 4 / 5, "{before} of {share}: it makes use of its share");
 }
