@@ -1,7 +1,6 @@
 //! The service as it is asked from outside: by the HTTP API, and by whoever holds it in a process of their own.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
@@ -31,17 +30,16 @@ pub struct Question {
     pub answer: oneshot::Sender<Result<Answer, Refusal>>,
 }
 
-/// Events as they happen, those that happened lately, and what is wrong with directories that are watched.
+/// Events as they happen, and the latest of them.
 #[derive(Clone)]
 pub struct Events {
     live: broadcast::Sender<Arc<Event>>,
     lately: Arc<Mutex<VecDeque<Arc<Event>>>>,
-    troubles: Arc<Mutex<BTreeMap<PathBuf, String>>>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { live: broadcast::Sender::new(4_096), lately: Arc::default(), troubles: Arc::default() }
+        Self { live: broadcast::Sender::new(4_096), lately: Arc::default() }
     }
 }
 
@@ -64,21 +62,6 @@ impl Events {
         let missed =
             id.map_or_else(Vec::new, |id| lately.iter().filter(|event| event.id > id).cloned().collect());
         (missed, self.live.subscribe())
-    }
-
-    /// Something is wrong with a directory that is watched, or is not any more. The service itself fares well meanwhile.
-    pub(crate) fn set_trouble(&self, dir: &Path, problem: Option<String>) {
-        let mut troubles = self.troubles.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match problem {
-            Some(problem) => drop(troubles.insert(dir.to_owned(), problem)),
-            None => drop(troubles.remove(dir)),
-        }
-    }
-
-    /// What is wrong with the first directory with which something is.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let troubles = self.troubles.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        troubles.values().next().cloned()
     }
 }
 

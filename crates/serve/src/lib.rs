@@ -19,7 +19,6 @@ mod closer;
 pub mod core;
 pub mod cron;
 pub mod desk;
-pub mod drop_box;
 pub mod flow_file;
 pub mod front;
 pub mod hooks;

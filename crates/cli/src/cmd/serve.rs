@@ -16,7 +16,6 @@ use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::core::{Service, Setup, StartError};
 use slackline_serve::desk::Limits;
-use slackline_serve::drop_box::DropBox;
 use slackline_serve::hooks::{self, Hooks};
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
 use slackline_serve::place::Place;
@@ -45,7 +44,7 @@ Examples:
   slackline serve --listen 127.0.0.1:7070 --loopback look
   slackline serve --listen 0.0.0.0:7070 --tls-certificate cert.pem --tls-key key.pem
 
-Flows come by `slackline submit`, with --watch from files in a directory, and by schedules; `queue`, `top`, `status`, \
+Flows come by `slackline submit` and by schedules; `queue`, `top`, `status`, \
 `explain`, `logs`, `cancel`, `hold`, `change` and `drain` ask the service, by its socket in the state directory or by the \
 address of --listen, where / is a page to look at and /openapi.json says what else there is. docs/serve.md tells it all.
 
@@ -85,12 +84,6 @@ pub(crate) struct Serve {
     #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
     slowstart: f64,
 
-    /// Directory whose files are submitted as they appear; may be given several times
-    ///
-    /// It has to be there, and files in it have to be the service's to move. A file is taken once it has not changed for two seconds (or was renamed into place), and moved to `submitted` or `refused`
-    /// below, there with the reason beside it.
-    #[arg(long, value_name = "DIR", help_heading = "Service")]
-    watch: Vec<PathBuf>,
     /// Time zone of schedules that name none, as in Europe/Berlin [default: that of this machine]
     #[arg(long, hide_short_help = true, value_name = "ZONE", help_heading = "Service")]
     zone: Option<String>,
@@ -206,12 +199,6 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let Some(service) = args.started(&setup, &rights, &stop)? else {
         return Ok(stopped());
     };
-    let boxes = args
-        .watch
-        .iter()
-        .map(|dir| DropBox::open(dir, service.front().clone(), Arc::new(|line: &str| out::warn(line))));
-    // Who is answered may rely on it that directories are watched.
-    let boxes: Vec<DropBox> = boxes.collect::<Result<_, _>>()?;
     let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     announce(args, &place, &server);
     if rights.are_of_root() {
@@ -222,9 +209,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
         clock::pause(PAUSE);
     }
     tell_the_manager("STOPPING=1");
-    // One that is about to end answers nobody any more, whatever its drop boxes still wait for.
     server.stop();
-    drop(boxes);
     if let Err(problem) = service.stop() {
         bail!("the service could not go on: {problem}");
     }
@@ -243,9 +228,6 @@ fn announce(args: &Serve, place: &Place, server: &Server) {
     if let Some(address) = server.address() {
         let scheme = if args.tls_certificate.is_some() { "https" } else { "http" };
         out::talk(format_args!("its page is at {scheme}://{address}/"));
-    }
-    for dir in &args.watch {
-        out::talk(format_args!("flow files that appear in {} are submitted", dir.display()));
     }
 }
 

@@ -1,8 +1,6 @@
 //! What the verbs of a service answer where something cannot be done, waits, or is not as it was meant: words and exit codes.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -151,11 +149,9 @@ fn a_directory_that_is_mistyped_is_not_made() {
         refused.contains("mistyped: found no directory, expected the state directory of a service"),
         "{refused}"
     );
-    let refused = place.refused(&["serve", "--state", "s", "--watch", "nowhere"]);
-    assert!(refused.contains("nowhere: found no directory, expected one that is there"), "{refused}");
     let refused = place.refused(&["serve", "--state", "s", "--alert-to", "nourl"]);
     assert!(refused.contains("expected http://HOST"), "{refused}");
-    assert!(!place.dir.join("mistyped").exists() && !place.dir.join("nowhere").exists());
+    assert!(!place.dir.join("mistyped").exists());
     // Before the first start, tokens go where somebody has made a place for them.
     fs::create_dir(place.dir.join("made")).expect("a directory");
     let ran = place.ask(&["token", "--state", "made", "--add", "anna", "--role", "look"]);
@@ -195,38 +191,4 @@ fn a_service_waits_for_the_one_before_to_end() {
     until("the service answers", || place.ask(&["queue"]).code == Some(0));
     crate::processes::signal("TERM", child.id());
     assert_eq!(ended(child).code, Some(0));
-}
-
-#[test]
-fn a_directory_whose_files_cannot_be_moved_is_no_reason_against_the_service() {
-    let place = place("serve-unmoved");
-    let inbox = place.dir.join("inbox");
-    fs::create_dir(&inbox).expect("a directory");
-    let mut service = place.serve(&["--watch", "inbox"]);
-    let ready = || {
-        let mut stream = UnixStream::connect(&place.socket).expect("the service listens");
-        write!(stream, "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-            .expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
-    };
-    fs::remove_dir(inbox.join("submitted")).expect("nothing is in it");
-    fs::write(inbox.join("submitted"), "in the way").expect("a file");
-    let file = inbox.join("flow.toml");
-    fs::write(&file, FLOW).expect("a file");
-    // As if it had been there for a while.
-    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-    let open = File::options().write(true).open(&file).expect("it is there");
-    open.set_modified(long_ago).expect("it has another time");
-    // Lines are folded wherever a path is long.
-    let queue = || place.done(&["queue"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    until("it is said", || queue().contains("is submitted, and cannot be moved"));
-    assert!(ready().starts_with("HTTP/1.1 200 "), "{}", ready());
-    fs::remove_file(inbox.join("submitted")).expect("it is there");
-    fs::create_dir(inbox.join("submitted")).expect("a directory");
-    until("it is over", || !queue().contains("cannot be moved"));
-    assert!(inbox.join("submitted/1-flow.toml").exists());
-    service.kill().expect("it can be killed");
-    service.wait().expect("it is gone");
 }

@@ -32,8 +32,7 @@ pub(super) async fn health() -> Response {
     ok()
 }
 
-/// Whether the service can take in submissions: it answers, and nothing is wrong with it. A directory whose files it cannot move is
-/// trouble of whoever drops files there.
+/// Whether the service can take in submissions: it answers, and nothing is wrong with it.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = Health), Problems))]
 pub(super) async fn ready(State(house): State<House>) -> Answered {
     let asked = house.front.ask(Who::new("http", Role::Look), Ask::Service);
@@ -63,13 +62,10 @@ pub(super) async fn metrics(State(house): State<House>, Asking(who): Asking) -> 
     Ok(text(PROMETHEUS, house.metrics.text(&service, &house.others_count())))
 }
 
-/// The service, with what is wrong with directories that it watches where nothing is with itself.
+/// The service as it is now.
 async fn asked(house: &House, who: Who) -> Answered<api::Service> {
     match house.front.ask(who, Ask::Service).await? {
-        Answer::Service(mut service) => {
-            service.trouble = service.trouble.take().or_else(|| house.front.events().trouble());
-            Ok(*service)
-        }
+        Answer::Service(service) => Ok(*service),
         other => unreachable!("invariant: the service was asked for, and not {other:?}"),
     }
 }

@@ -45,7 +45,6 @@ const TESTS: &[(&str, Test)] = &[
     ("events_come_as_they_happen_and_are_gone_on_with", http::events),
     ("the_socket_is_asked_by_users_of_this_machine", http::socket),
     ("beyond_this_machine_there_is_tls_and_certificates_are_renewed", http::tls),
-    ("files_in_a_directory_are_submitted_once", http::drop_box),
 ];
 
 fn main() -> ExitCode {
