@@ -21,14 +21,21 @@ use crate::tolerance;
 pub(crate) struct Barrier {
     /// When every map had finished once, if ever.
     first: Option<Time>,
-    /// When enough maps had finished once for reduces to take slots early, if ever.
-    enough: Option<Time>,
-    /// How many maps are enough.
-    needed: u32,
+    /// By segment: what lets reduces take slots early.
+    enough: Vec<Enough>,
     /// Starts of re-runs in order, each with the end of the latest of the re-runs up to it.
     reruns: Vec<Rerun>,
     /// The same by the ends of the lost attempts, from which on output may have been missing.
     losses: Vec<Rerun>,
+}
+
+/// As many maps as let reduces take slots early.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Enough {
+    /// How many maps.
+    pub(crate) maps: u32,
+    /// When so many had finished once, if ever.
+    pub(crate) at: Option<Time>,
 }
 
 /// A re-run, or the time output may have been missing, from its start to its end, if it ever ended.
@@ -57,12 +64,12 @@ fn enough_of(maps: u32, slowstart: f64) -> u32 {
 
 impl Barrier {
     /// The barrier of `job`, if it has both maps and reduces. Maps without length that no row shows are no barrier:
-    /// they are done when the job may start. O(attempts log attempts).
-    pub(crate) fn new(ledger: &Ledger<'_>, job: JobId, slowstart: f64) -> Option<Self> {
+    /// they are done when the job may start. `slowstarts` has the slow-start fraction of each segment. O(attempts log
+    /// attempts).
+    pub(crate) fn new(ledger: &Ledger<'_>, job: JobId, slowstarts: &[f64]) -> Option<Self> {
         let job = ledger.instance.job(job);
         let (map, _) = job.map.zip(job.reduce).filter(|&(map, _)| !ledger.is_unseen(map))?;
         let maps = ledger.instance.phase(map).tasks().map_or(0, slackline_model::tasks::Tasks::count);
-        let needed = enough_of(maps, slowstart);
         let (mut ends, reruns, losses) = if ledger.has_retries(map) || ledger.has_losses(map) {
             retried(ledger, map)
         } else {
@@ -70,8 +77,12 @@ impl Barrier {
         };
         ends.sort_unstable();
         let first = when(&ends, maps);
-        let enough = if needed == maps { first } else { when(&ends, needed) };
-        Some(Self { first, enough, needed, reruns: cumulative(reruns), losses: cumulative(losses) })
+        let enough = |&slowstart: &f64| {
+            let needed = enough_of(maps, slowstart);
+            Enough { maps: needed, at: if needed == maps { first } else { when(&ends, needed) } }
+        };
+        let enough = slowstarts.iter().map(enough).collect();
+        Some(Self { first, enough, reruns: cumulative(reruns), losses: cumulative(losses) })
     }
 
     /// When every map had finished for the first time, if ever.
@@ -79,14 +90,9 @@ impl Barrier {
         self.first
     }
 
-    /// When enough maps had finished for reduces to take slots early, if ever.
-    pub(crate) fn enough(&self) -> Option<Time> {
-        self.enough
-    }
-
-    /// How many maps are enough for reduces to take slots early.
-    pub(crate) fn needed(&self) -> u32 {
-        self.needed
+    /// The maps that let reduces take slots in a segment.
+    pub(crate) fn enough(&self, segment: usize) -> Enough {
+        self.enough[segment]
     }
 
     /// When all maps are complete, counting the re-runs that started before `t`; `None` for never.
@@ -185,8 +191,7 @@ mod tests {
         let reruns = reruns.iter().map(|&(a, b)| (second(a), b.map(second))).collect();
         Barrier {
             first: Some(second(first)),
-            enough: None,
-            needed: 0,
+            enough: Vec::new(),
             reruns: cumulative(reruns),
             losses: Vec::new(),
         }

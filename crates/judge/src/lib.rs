@@ -12,6 +12,7 @@
 //! - `tolerance`: when two instants or amounts are the same;
 //! - `ledger`: task rows by start and by phase; `coverage`: every task done once;
 //! - `slots`: no slot twice, no phase above its cap (`occupancy` finds the first excess);
+//! - `segments`: the settings of a run that changed, and which slots were there when;
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
 //! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;
@@ -41,6 +42,7 @@ pub mod open_stream;
 mod order;
 mod plan;
 mod seconds;
+mod segments;
 mod slots;
 mod startups;
 pub mod stream;
@@ -61,6 +63,7 @@ pub use violation::Violation;
 use ledger::Ledger;
 use order::Progress;
 use plan::Plan;
+use segments::Timeline;
 use summary::{Form, Summary};
 use violation::First;
 
@@ -93,6 +96,7 @@ pub fn check(instance: &Instance, schedule: &Schedule) -> Result<Report, Violati
     let other = with_objective_of(instance, schedule)?;
     let instance = other.as_ref().unwrap_or(instance);
     order::check_slowstart(schedule)?;
+    segments::check_rows(instance, schedule)?;
     let flows = claims::flow_rows(instance, schedule)?;
     let failed = |flow: FlowId| flows[flow.index()].status == FlowStatus::Failed;
     let (summary, rows) = match summary::form_of(schedule) {
@@ -111,7 +115,7 @@ fn report(
     facts: TiVec<FlowId, FlowFacts>,
     rows: usize,
 ) -> Result<Report, Violation> {
-    let metrics = metrics::of_all(instance, &facts);
+    let metrics = metrics::of_whole(instance, schedule, &facts);
     claims::check_metrics(schedule, &metrics)?;
     let done = instance.flows().iter().zip(&facts);
     let costs: Vec<f64> = done.filter_map(|(flow, fact)| Some(flow.cost.eval(fact.completion?))).collect();
@@ -144,9 +148,11 @@ fn check_tasks(
     let ledger = Ledger::new(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, failed)?;
     masters::check_jobs(&ledger, schedule, failed)?;
-    let progress = Progress::new(&ledger, schedule.slowstart);
+    let timeline = Timeline::new(schedule);
+    let progress = Progress::new(&ledger, &timeline);
     let mut first = First::default();
     slots::check_overlaps(&ledger, &mut first);
+    segments::check_presence(&ledger, &timeline, &mut first);
     masters::check_times(&ledger, &progress, schedule, &mut first);
     seconds::check(&ledger, &progress, schedule, &mut first);
     inputs::check_delays(&ledger, schedule, &mut first);
@@ -162,7 +168,7 @@ fn check_tasks(
 fn check_each_flow(ledger: &Ledger<'_>, progress: &Progress, schedule: &Schedule, first: &mut First) {
     slots::check_caps(ledger, first);
     order::check_precedence(ledger, progress, first);
-    order::check_reduces(ledger, progress, schedule.slowstart, first);
+    order::check_reduces(ledger, progress, &Timeline::new(schedule), first);
     startups::check(ledger, schedule.profile.as_ref(), first);
     if schedule.clock == Clock::Exact {
         durations::check(ledger, progress, schedule.profile.as_ref(), first);

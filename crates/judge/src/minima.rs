@@ -92,7 +92,8 @@ fn guaranteed(ledger: &Ledger<'_>, progress: &Progress, id: PhaseId) -> Option<G
     let (ready, free) = match (barrier, doubtful) {
         (Some(barrier), None) => {
             // Maps that never finish are those of a failed flow, which is in doubt as a whole.
-            let Some((enough, all)) = barrier.enough().zip(barrier.first()) else {
+            // Runs promise no minima: there is one segment.
+            let Some((enough, all)) = barrier.enough(0).at.zip(barrier.first()) else {
                 return Some(Guaranteed { phase: id, ready, free: ready, doubtful: Time(u64::MAX) });
             };
             (ready.max(enough), ready.max(all))

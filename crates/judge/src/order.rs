@@ -4,9 +4,10 @@ use slackline_model::id::TiVec;
 use slackline_model::schedule::{Outcome, Schedule, TaskRow};
 use slackline_model::{Instance, JobId, PhaseId, PhaseKind, SlotKind, Time};
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, Enough};
 use crate::ledger::Ledger;
 use crate::occupancy::{Hold, first_excess};
+use crate::segments::Timeline;
 use crate::tolerance;
 use crate::violation::{First, ReduceEvent, Subject, Violation, job_name};
 
@@ -19,9 +20,9 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(ledger: &Ledger<'_>, slowstart: f64) -> Self {
-        let instance = ledger.instance;
-        let barriers = instance.jobs().keys().map(|job| Barrier::new(ledger, job, slowstart));
+    pub(crate) fn new(ledger: &Ledger<'_>, timeline: &Timeline<'_>) -> Self {
+        let (instance, slowstarts) = (ledger.instance, timeline.slowstarts());
+        let barriers = instance.jobs().keys().map(|job| Barrier::new(ledger, job, &slowstarts));
         let done = vec![None; instance.phases().len()].into();
         let mut progress = Self { done, barriers: barriers.collect() };
         for job in instance.topological() {
@@ -108,21 +109,50 @@ pub(crate) fn check_precedence(ledger: &Ledger<'_>, progress: &Progress, first: 
 
 /// Offers reduces that start before enough maps are done, that are done before all maps are, and
 /// early ones that leave no slot to the maps.
-pub(crate) fn check_reduces(ledger: &Ledger<'_>, progress: &Progress, slowstart: f64, first: &mut First) {
+pub(crate) fn check_reduces(
+    ledger: &Ledger<'_>,
+    progress: &Progress,
+    timeline: &Timeline<'_>,
+    first: &mut First,
+) {
+    let slowstarts = timeline.slowstarts();
     for (job, barrier) in progress.barriers.iter_enumerated() {
         let Some((barrier, reduce)) = barrier.as_ref().zip(ledger.instance.job(job).reduce) else { continue };
         for row in ledger.of(reduce) {
-            check_start(ledger, barrier, slowstart, row, first);
+            let segment = timeline.at(row.start);
+            check_start(
+                ledger,
+                (slowstarts[segment] < 1.0).then(|| barrier.enough(segment)),
+                barrier,
+                row,
+                first,
+            );
             check_end(ledger, barrier, row, first);
         }
     }
     let waits = waits(ledger, progress);
-    let slots = ledger.instance.cluster().slots(SlotKind::Any);
     // Reduces on typed slots take nothing from the maps.
     if ledger.instance.cluster().is_typed() || waits.is_empty() {
         return;
     }
-    if let Some(excess) = first_excess(waits, u64::from(slots) - 1) {
+    let of = |segment: usize| {
+        let is_of = |hold: &&Hold| timeline.at(ledger.row(hold.row).start) == segment;
+        waits.iter().filter(is_of).copied().collect::<Vec<Hold>>()
+    };
+    for segment in 0..slowstarts.len() {
+        check_early(
+            ledger,
+            of(segment),
+            timeline.slots(ledger.instance.cluster(), segment, SlotKind::Any),
+            first,
+        );
+    }
+}
+
+/// Offers the first early reduce that leaves no slot to the maps. `waits` are those that started while there were so many
+/// `slots`.
+fn check_early(ledger: &Ledger<'_>, waits: Vec<Hold>, slots: u32, first: &mut First) {
+    if let Some(excess) = first_excess(waits, u64::from(slots).saturating_sub(1)) {
         let row = ledger.row(excess.row);
         first.offer(excess.at, row.phase, || Violation::EarlyReduce {
             at: excess.at,
@@ -134,20 +164,26 @@ pub(crate) fn check_reduces(ledger: &Ledger<'_>, progress: &Progress, slowstart:
 }
 
 /// A reduce starts when the maps are done; with slow-start, earlier, once enough maps had been done.
-fn check_start(ledger: &Ledger<'_>, barrier: &Barrier, slowstart: f64, row: &TaskRow, first: &mut First) {
+fn check_start(
+    ledger: &Ledger<'_>,
+    early: Option<Enough>,
+    barrier: &Barrier,
+    row: &TaskRow,
+    first: &mut First,
+) {
     let in_time = |t: Option<Time>| t.is_some_and(|t| !tolerance::earlier_micros(row.start, t));
     let closed = barrier.closed(row.start);
-    if in_time(closed) || (slowstart < 1.0 && in_time(barrier.enough())) {
+    let enough = early.map(|early| early.at);
+    if in_time(closed) || enough.is_some_and(in_time) {
         return;
     }
     let at = row.start.seconds();
-    let done = if slowstart < 1.0 { barrier.enough() } else { closed };
     first.offer(at, row.phase, || Violation::MapBeforeReduce {
         at,
         who: Subject::task(ledger.instance, row.phase, row.first),
         event: ReduceEvent::Starts,
-        needed: (slowstart < 1.0).then(|| barrier.needed()),
-        done: done.map(Time::seconds),
+        needed: early.map(|early| early.maps),
+        done: enough.unwrap_or(closed).map(Time::seconds),
     });
 }
 

@@ -15,6 +15,7 @@ use slackline_model::{FlowId, Instance, PhaseId, SlotKind, SlotRange, Time};
 use crate::ledger::{Ledger, fault};
 use crate::metrics::{FlowFacts, facts};
 use crate::order::Progress;
+use crate::segments::Timeline;
 use crate::slots::DENSE_SLOTS;
 use crate::summary::Summary;
 use crate::violation::{First, Place, RowProblem, Subject, Table, Violation, flow_name};
@@ -37,7 +38,8 @@ impl<'a> Stream<'a> {
     ///
     /// `None` for schedules that only [`crate::check`] can judge, because flows depend on each other by more than slots:
     /// those that promise minima which a phase has, those whose reduces take universal slots early, those under another
-    /// objective than the instance's; those under a profile, whose masters share slots; and those on millions of slots.
+    /// objective than the instance's; those under a profile, whose masters share slots; those with segments; and those on
+    /// millions of slots.
     pub fn new(instance: &'a Instance, head: &Schedule) -> Option<Self> {
         let has_minima = || instance.phases().keys().any(|phase| guarantee::at_most(instance, phase) > 0);
         if head.minima && has_minima() {
@@ -119,6 +121,7 @@ impl Passing {
         let cluster = instance.cluster();
         let is_bound = head.slowstart < 1.0 && !cluster.is_typed()
             || head.profile.is_some()
+            || !head.segments.is_empty()
             || head.objective != instance.objective()
             || cluster.slot_kinds().iter().any(|&slot_kind| cluster.slots(slot_kind) > DENSE_SLOTS);
         if is_bound {
@@ -256,7 +259,7 @@ fn judge(instance: &Instance, schedule: &Schedule) -> Result<Summary, Violation>
     let flows = claims::flow_rows(instance, schedule)?;
     let ledger = Ledger::of_sound(instance, &schedule.tasks);
     coverage::check_tasks(&ledger, |flow| flows[flow.index()].status == FlowStatus::Failed)?;
-    let progress = Progress::new(&ledger, schedule.slowstart);
+    let progress = Progress::new(&ledger, &Timeline::new(schedule));
     let mut first = First::default();
     check_each_flow(&ledger, &progress, schedule, &mut first);
     first.into_result()?;

@@ -7,6 +7,7 @@ use slackline_model::{FlowId, Instance, PhaseId};
 use crate::ledger::Ledger;
 use crate::order::{Progress, computes_from};
 use crate::plan::Plan;
+use crate::segments::Timeline;
 
 /// Which of its two tables says what a schedule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Summary {
         match form_of(schedule) {
             Form::Tasks => {
                 let ledger = Ledger::new(instance, &schedule.tasks);
-                let progress = Progress::new(&ledger, schedule.slowstart);
+                let progress = Progress::new(&ledger, &Timeline::new(schedule));
                 Self::of_tasks(&ledger, &progress)
             }
             Form::Allocations => Self::of_plan(&Plan::new(instance, &schedule.allocations)),

@@ -170,6 +170,33 @@ pub enum RowProblem {
     },
 }
 
+/// Why a segment means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentProblem {
+    /// The first segment does not start at 0, or a later one not after the one before it.
+    #[error("found start {found} s, expected {}", match .before { None => "0".to_owned(), Some(at) => format!("one after {at} s") })]
+    Start {
+        /// When it starts, seconds.
+        found: f64,
+        /// When the segment before it starts, seconds.
+        before: Option<f64>,
+    },
+    /// A slow-start fraction outside 0 to 1.
+    #[error("found slowstart {0}, expected a fraction from 0 to 1")]
+    Slowstart(f64),
+    /// Slots that the cluster does not have, or that are named twice.
+    #[error("found {len} slots from slot {first} on, expected slots below {slots}, each once")]
+    Slots {
+        /// First slot of the range.
+        first: u32,
+        /// Slots in the range.
+        len: u32,
+        /// Slots of the slot kind.
+        slots: u32,
+    },
+}
+
 /// How a schedule is broken. Times are seconds after the start of the workload.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -189,6 +216,14 @@ pub enum Violation {
     Slowstart {
         /// The fraction.
         found: f64,
+    },
+    /// A segment that means nothing.
+    #[error("segment {segment}: {problem}")]
+    Segment {
+        /// Its number, from 0.
+        segment: usize,
+        /// What is wrong with it.
+        problem: SegmentProblem,
     },
     /// The schedule's objective needs numbers that the workload does not give.
     #[error("objective: {problem}")]
@@ -339,6 +374,18 @@ pub enum Violation {
         found: u64,
         /// Slots there are.
         slots: u32,
+    },
+    /// An attempt that starts on a slot that is not there.
+    #[error("at {at} s: {task} starts on {place}, expected a slot that is there in segment {segment}")]
+    SlotAbsent {
+        /// When it starts.
+        at: f64,
+        /// The task.
+        task: Subject,
+        /// The slot.
+        place: Place,
+        /// The number of the segment, from 0.
+        segment: usize,
     },
     /// An attempt longer or shorter than its task takes.
     #[error("at {at} s: {task} on {place} ends after {found} s, expected {}{expected} s", at_most(*outright))]
@@ -699,6 +746,7 @@ impl Violation {
         match self {
             Self::Row { .. } => "row",
             Self::Slowstart { .. } => "slowstart",
+            Self::Segment { .. } => "segment",
             Self::Objective { .. } => "objective",
             Self::FlowMissing { .. } => "flow-missing",
             Self::FlowTwice { .. } => "flow-twice",
@@ -714,6 +762,7 @@ impl Violation {
             Self::Precedence { .. } => "precedence",
             Self::MapBeforeReduce { .. } => "map-before-reduce",
             Self::EarlyReduce { .. } => "early-reduce",
+            Self::SlotAbsent { .. } => "slot-absent",
             Self::Duration { .. } => "duration",
             Self::Startup { .. } => "startup",
             Self::Delay { .. } => "delay",

@@ -15,7 +15,7 @@ use slackline_policy::plans::Plans;
 
 use crate::engine::Observer;
 use crate::job_cost::JobHistory;
-use crate::journal::Attempt;
+use crate::journal::{Attempt, Segment};
 use crate::preflight::Obstacle;
 use crate::run::{Drive, EngineError, JobVerdict, LostOutput, Opening, Recovered, RunEnd, Says};
 
@@ -323,8 +323,9 @@ pub trait Session: Send {
         &[]
     }
 
-    /// The machines of its workload that an earlier session had and this one has not.
-    fn away(&self) -> &[String] {
+    /// The segments of the run: the settings that it had, and has. None where the engine keeps no record of them: then all
+    /// attempts have slots of the workload's machines.
+    fn segments(&self) -> &[Segment] {
         &[]
     }
 

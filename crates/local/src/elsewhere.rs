@@ -27,6 +27,7 @@ use crate::engine::{Happening, Observer, Work};
 use crate::guest::JobSpec;
 use crate::job_plan::JobPlan;
 use crate::log::LogError;
+use crate::places::WholeCluster;
 use crate::resident::Owned;
 use crate::run::{EngineError, RunEnd, Session};
 use crate::task::Outcome;
@@ -209,8 +210,13 @@ impl<'o> Elsewhere<'o> {
     pub fn held_before(&self, first: u32) -> impl Iterator<Item = (u32, (Time, Time))> + '_ {
         let (_, member) = self.member(first);
         let later = member.later;
-        let attempts = member.held.there().work.attempts.iter();
-        attempts.map(move |attempt| (attempt.slot, (Time(attempt.start) + later, Time(attempt.end) + later)))
+        let work = &member.held.there().work;
+        let now = WholeCluster::of(work.segments.last());
+        // Of a machine that is not there any more nobody needs the slots.
+        work.attempts.iter().filter_map(move |attempt| {
+            let slot = now.slot(work.segments, attempt)?;
+            Some((slot, (Time(attempt.start) + later, Time(attempt.end) + later)))
+        })
     }
 
     /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where its slot was not

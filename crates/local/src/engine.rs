@@ -29,7 +29,7 @@ use self::coming::{Arriving, Coming};
 use crate::clock::RunClock;
 use crate::fleet::{Assignment, Capacity, Fleet, Waker};
 use crate::job_plan::JobPlan;
-use crate::journal::{self, Attempt, Journal, KeptJob};
+use crate::journal::{self, Attempt, Journal, KeptJob, Segment};
 use crate::layout::Layout;
 use crate::process::WorkerCommand;
 use crate::publish::Publisher;
@@ -211,6 +211,10 @@ pub(crate) struct Work<'a> {
     pub(crate) done: BTreeSet<TaskId>,
     /// All attempts of the run so far.
     pub(crate) attempts: &'a [Attempt],
+    /// The segments of the run.
+    pub(crate) segments: &'a [Segment],
+    /// The number of the segment that records attempts.
+    pub(crate) segment: u32,
     /// The jobs that earlier runs have done.
     pub(crate) kept: &'a [KeptJob],
     /// How often a task may fail whose job does not say.
@@ -365,7 +369,7 @@ impl<'a> Local<'a> {
         }
         let capacities = (0..).map(MachineId).zip(fleet.machines());
         let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
-        let mut local = Self {
+        Self {
             spares: Spares::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost::Lost::new(journal::losses(work.attempts)),
@@ -401,9 +405,7 @@ impl<'a> Local<'a> {
             is_barred: false,
             paused: false,
             asked_to_stop: Arc::new(AtomicBool::new(false)),
-        };
-        local.miss_machines();
-        local
+        }
     }
 
     /// What stops the engine from another thread.

@@ -51,8 +51,11 @@ pub struct Attempt {
     pub number: u64,
     /// The task.
     pub id: TaskId,
-    /// The slot, of the slot kind that serves the task.
+    /// The slot, of the slot kind that serves the task, among the slots of its segment.
     pub slot: u32,
+    /// The number of the segment of the run that recorded it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub segment: u32,
     /// Since when it had its slot.
     pub start: u64,
     /// Since when it was at work: a reduce that has its slot early waits for its maps.
@@ -68,6 +71,10 @@ impl Attempt {
     pub fn micros(&self) -> u64 {
         self.end.saturating_sub(self.began)
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The tasks that are done: whose output is committed and was not lost since.
@@ -98,6 +105,91 @@ pub struct Setup {
     pub options: BTreeMap<String, String>,
 }
 
+/// A part of a run under settings of its own. They hold from its start to the start of the next segment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// When it starts: microseconds since the start of the run.
+    pub start: u64,
+    /// The policy and other options.
+    pub options: BTreeMap<String, String>,
+    /// Whether the flow file says something else than in the segment before of when jobs may start, or jobs began anew, or
+    /// output of earlier segments was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
+    /// The machines that it has.
+    #[serde(serialize_with = "write_machines", deserialize_with = "read_machines")]
+    pub machines: Vec<MachineDraft>,
+}
+
+impl Segment {
+    /// The policy, if it is recorded.
+    pub fn policy(&self) -> Option<&str> {
+        self.options.get("policy").map(String::as_str)
+    }
+
+    /// The fraction of a job's maps after which its reduces may take slots.
+    pub fn slowstart(&self) -> f64 {
+        self.options.get("slowstart").and_then(|text| text.parse().ok()).unwrap_or(1.0)
+    }
+
+    /// How many slots it has, of all kinds.
+    pub fn slots(&self) -> u32 {
+        let slots = self.machines.iter().map(|machine| match machine.slots {
+            Slots::Universal(slots) => machine.count * slots,
+            Slots::Typed { map, reduce } => machine.count * (map + reduce),
+        });
+        slots.sum()
+    }
+
+    /// Whether another segment has the same settings, whatever the speeds of its machines.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let slots = |machine: &MachineDraft| (machine.name.clone(), machine.count, machine.slots);
+        self.options == other.options && self.machines.iter().map(slots).eq(other.machines.iter().map(slots))
+    }
+}
+
+/// A group of machines of a segment.
+#[derive(Serialize, Deserialize)]
+struct MachineRecord {
+    name: String,
+    count: u32,
+    speed: f64,
+    slots: SlotsRecord,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rack: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum SlotsRecord {
+    Universal(u32),
+    Typed { map: u32, reduce: u32 },
+}
+
+fn write_machines<S: serde::Serializer>(machines: &[MachineDraft], to: S) -> Result<S::Ok, S::Error> {
+    let record = |machine: &MachineDraft| {
+        let MachineDraft { name, count, speed, slots, rack } = machine.clone();
+        let slots = match slots {
+            Slots::Universal(slots) => SlotsRecord::Universal(slots),
+            Slots::Typed { map, reduce } => SlotsRecord::Typed { map, reduce },
+        };
+        MachineRecord { name, count, speed, slots, rack }
+    };
+    to.collect_seq(machines.iter().map(record))
+}
+
+fn read_machines<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<MachineDraft>, D::Error> {
+    let machine = |record: MachineRecord| {
+        let MachineRecord { name, count, speed, slots, rack } = record;
+        let slots = match slots {
+            SlotsRecord::Universal(slots) => Slots::Universal(slots),
+            SlotsRecord::Typed { map, reduce } => Slots::Typed { map, reduce },
+        };
+        MachineDraft { name, count, speed, slots, rack }
+    };
+    Ok(Vec::<MachineRecord>::deserialize(from)?.into_iter().map(machine).collect())
+}
+
 /// The head of a journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
@@ -107,7 +199,7 @@ pub struct Head {
     pub owner: String,
     /// When it started: microseconds since 1970.
     pub started: u64,
-    /// Its workload with all phases: the document, read.
+    /// Its workload with all phases, on the machines of its last segment: the document, read.
     #[serde(serialize_with = "write_document", deserialize_with = "read_document")]
     pub workload: Draft,
     /// The jobs of the workload.
@@ -116,6 +208,25 @@ pub struct Head {
     /// before.
     #[serde(default)]
     pub kept: Vec<KeptJob>,
+    /// Its segments, in order; one at least. Journals of earlier versions have one, which is made when they are read.
+    #[serde(default)]
+    pub segments: Vec<Segment>,
+}
+
+impl Head {
+    /// The settings under which it was begun or continued the last time.
+    pub fn last_segment(&self) -> &Segment {
+        self.segments.last().expect("invariant: a run has a segment")
+    }
+
+    /// A machine joins.
+    pub(crate) fn join(&mut self, machine: MachineDraft, at: u64) {
+        let mut next = self.last_segment().clone();
+        (next.start, next.edited) = (at.max(next.start), false);
+        next.machines.push(machine.clone());
+        self.segments.push(next);
+        self.workload.machines.push(machine);
+    }
 }
 
 /// A job that an earlier run of the state directory has done.
@@ -184,6 +295,9 @@ impl JoinedMachine {
 #[derive(Serialize, Deserialize)]
 struct Joined {
     joined: JoinedMachine,
+    /// When: microseconds since the start of the run.
+    #[serde(default)]
+    at: u64,
 }
 
 /// The journal of a run: its head, then attempts as they end, and machines as they join.
@@ -243,6 +357,10 @@ impl Journal {
         let texts = self.log.texts()?;
         let Some((head, records)) = texts.split_first() else { return Ok(Content::default()) };
         let mut head: Head = serde_json::from_slice(head).map_err(|e| self.log.unreadable(&e))?;
+        if head.segments.is_empty() {
+            let (options, machines) = (head.setup.options.clone(), head.workload.machines.clone());
+            head.segments.push(Segment { options, machines, ..Segment::default() });
+        }
         let mut attempts: Vec<Attempt> = Vec::new();
         for text in records {
             match serde_json::from_slice(text) {
@@ -250,7 +368,7 @@ impl Journal {
                 Err(error) => {
                     let joined =
                         serde_json::from_slice::<Joined>(text).map_err(|_| self.log.unreadable(&error))?;
-                    head.workload.machines.push(joined.joined.draft());
+                    head.join(joined.joined.draft(), joined.at);
                 }
             }
         }
@@ -292,12 +410,12 @@ impl Journal {
         self.log.append(texts.iter().map(Vec::as_slice))
     }
 
-    /// Records that a machine joins; it is on disk when this returns.
+    /// Records that a machine joins at that time of the run, with which a segment starts; it is on disk when this returns.
     ///
     /// # Errors
     /// Whatever the file system says, a full disk for example.
-    pub(crate) fn joined(&self, machine: &JoinedMachine) -> Result<(), LogError> {
-        let record = Joined { joined: machine.clone() };
+    pub(crate) fn joined(&self, machine: &JoinedMachine, at: u64) -> Result<(), LogError> {
+        let record = Joined { joined: machine.clone(), at };
         let text = serde_json::to_vec(&record).expect("invariant: a machine can be written as JSON");
         self.log.append([text.as_slice()])
     }
@@ -334,7 +452,16 @@ mod tests {
     fn attempt(number: u64) -> Attempt {
         let phase = if number.is_multiple_of(2) { PhaseKind::Reduce } else { PhaseKind::Map };
         let id = TaskId { job: 1, phase, task: 3 };
-        Attempt { number, id, slot: 0, start: 5, began: 6, end: 9, ended: Ended::Done(Outcome::default()) }
+        Attempt {
+            number,
+            id,
+            slot: 0,
+            segment: 0,
+            start: 5,
+            began: 6,
+            end: 9,
+            ended: Ended::Done(Outcome::default()),
+        }
     }
 
     #[test]
@@ -350,6 +477,7 @@ mod tests {
             workload: Draft { flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() },
             jobs: vec![KnownJob { inputs: Inputs::default(), definition: Definition::default() }],
             kept: Vec::new(),
+            segments: vec![Segment::default()],
         };
         {
             let journal = Journal::open(&path).unwrap();
@@ -380,6 +508,7 @@ mod tests {
             workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
             jobs: Vec::new(),
             kept: vec![kept],
+            segments: vec![Segment::default()],
         };
         let mut text = serde_json::to_value(&head).unwrap();
         assert_eq!(serde_json::from_value::<Head>(text.clone()).unwrap(), head);
@@ -400,6 +529,7 @@ mod tests {
             workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
             jobs: Vec::new(),
             kept: Vec::new(),
+            segments: vec![Segment::default()],
         };
         journal.begin(&head).unwrap();
         let (reduce, map) = (attempt(0).id, attempt(1).id);
@@ -416,6 +546,44 @@ mod tests {
         }
         let numbers: Vec<u64> = journal.read().unwrap().attempts.iter().map(|a| a.number).collect();
         assert_eq!(numbers, [0, 1, 3, 5, 7, 9], "an attempt is there once");
+    }
+
+    #[test]
+    fn a_machine_that_joins_begins_a_segment() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let machine =
+            |name: &str, slots| MachineDraft { name: name.into(), count: 1, speed: 1.0, slots, rack: None };
+        let first = machine("a", Slots::Typed { map: 2, reduce: 1 });
+        let options = BTreeMap::from([("policy".to_owned(), "edf".to_owned())]);
+        let setup = Setup { options: options.clone(), ..Setup::default() };
+        let workload = Draft {
+            machines: vec![first.clone()],
+            flows: vec![FlowDraft::new("f", Vec::new())],
+            ..Draft::default()
+        };
+        // As an earlier version wrote it.
+        let head = Head {
+            setup,
+            owner: String::new(),
+            started: 0,
+            workload,
+            jobs: Vec::new(),
+            kept: Vec::new(),
+            segments: Vec::new(),
+        };
+        journal.begin(&head).unwrap();
+        journal.joined(&JoinedMachine { name: "b".into(), slots: 3, speed: 2.0, apart: false }, 17).unwrap();
+        let head = journal.read().unwrap().head.unwrap();
+        let second = MachineDraft { speed: 2.0, ..machine("b", Slots::Universal(3)) };
+        assert_eq!(head.workload.machines, [first.clone(), second.clone()]);
+        let segment = |start, machines| Segment { start, options: options.clone(), edited: false, machines };
+        let expected = [segment(0, vec![first.clone()]), segment(17, vec![first, second])];
+        assert_eq!(head.segments, expected);
+        assert_eq!(head.segments.iter().map(Segment::slots).collect::<Vec<_>>(), [3, 6]);
+        let text = serde_json::to_string(&expected[1]).unwrap();
+        assert_eq!(serde_json::from_str::<Segment>(&text).unwrap(), expected[1]);
     }
 
     #[test]

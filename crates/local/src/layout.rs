@@ -501,7 +501,7 @@ mod tests {
     /// A job whose only attempt has the first number of its run.
     fn kept(job: &str, ended: Ended) -> KeptJob {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task: 0 };
-        let attempt = Attempt { number: 0, id, slot: 0, start: 0, began: 0, end: 1, ended };
+        let attempt = Attempt { number: 0, id, slot: 0, segment: 0, start: 0, began: 0, end: 1, ended };
         KeptJob {
             flow: "f".into(),
             job: job.into(),

@@ -24,7 +24,7 @@ use crate::fleet::agents::{Agents, Terms};
 use crate::fleet::{self, Capacity, Fleet};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::Attempt;
+use crate::journal::{Attempt, Segment};
 use crate::preflight::Obstacle;
 use crate::resident::{ResidentEngine, Stock};
 use crate::resolve::{InputRules, Resolved, Spread, resolve};
@@ -33,7 +33,7 @@ use crate::run::{
     new_owner,
 };
 use crate::speeds::Speeds;
-use crate::this_machine::{Rules, SessionHere, jars};
+use crate::this_machine::{Rules, SessionHere, jars, said};
 pub(crate) use sight::Sight;
 
 /// The directory that all machines see.
@@ -123,7 +123,8 @@ pub(crate) struct MachinesEngine<S> {
 impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
     fn options(&self) -> BTreeMap<String, String> {
         let mut options = self.site.options();
-        options.insert("split".to_owned(), self.common.rules.split_bytes.to_string());
+        let Rules { split_bytes, hash, settings } = &self.common.rules;
+        options.extend(said(*split_bytes, *hash, settings));
         options
     }
 
@@ -288,8 +289,8 @@ impl Session for SessionThere {
         self.session.lost()
     }
 
-    fn away(&self) -> &[String] {
-        self.session.away()
+    fn segments(&self) -> &[Segment] {
+        self.session.segments()
     }
 
     fn obstacles(&self) -> &[Obstacle] {

@@ -45,8 +45,8 @@ pub(crate) use self::flow::Source;
 use self::hub::{Held, Hub, Share};
 pub(crate) use self::seat::Owned;
 use self::seat::Seated;
-pub(crate) use self::stock::Stock;
 pub use self::stock::known_machines;
+pub(crate) use self::stock::{Stock, former_name};
 
 /// Machines for as many runs as come.
 pub(crate) struct ResidentEngine {

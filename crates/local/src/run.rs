@@ -4,7 +4,6 @@ mod clean;
 mod error;
 mod kept;
 mod look;
-mod machines;
 mod memory;
 mod opening;
 mod settle;
@@ -22,7 +21,6 @@ pub use clean::{Clean, size};
 pub use error::EngineError;
 pub(crate) use error::file;
 pub use look::{Look, look};
-pub(crate) use machines::renamed;
 use memory::Memory;
 pub(crate) use opening::new_owner;
 pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfinished_since};
@@ -35,13 +33,14 @@ use crate::fleet::groups::{Groups, Linux};
 use crate::fleet::{Fleet, Processes};
 use crate::job_cost::JobHistory;
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Content, Head, JoinedMachine, Journal, done_tasks};
+use crate::journal::{Attempt, Content, Head, JoinedMachine, Journal, Segment, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::OutputLocks;
 use crate::preflight::Obstacle;
 use crate::publish::{Place, Publisher};
 use crate::remaining::{Numbers, remaining};
+use crate::resident::former_name;
 use crate::reuse::{Unfinished, Verdict};
 use crate::run_as::RunAs;
 use crate::run_schedule;
@@ -155,8 +154,6 @@ pub struct Session {
     obstacles: Vec<Obstacle>,
     verdicts: Vec<JobVerdict>,
     lost: Vec<LostOutput>,
-    /// Machines that an earlier session had.
-    away: Vec<String>,
     memory: Memory,
     /// As whom it was opened, if not as this process.
     user: Option<RunAs>,
@@ -218,9 +215,9 @@ impl Session {
         &self.lost
     }
 
-    /// The machines of its workload that an earlier session had and this one has not.
-    pub fn away(&self) -> &[String] {
-        &self.away
+    /// Its segments: the settings that it had, and has.
+    pub fn segments(&self) -> &[Segment] {
+        &self.head.segments
     }
 
     /// What holds the memory of commands that have a limit, for a person; none if none has one.
@@ -248,7 +245,9 @@ impl Session {
 
     /// What the jobs took that are done, for a store of such.
     pub fn finished_jobs(&self) -> JobHistory {
-        run_schedule::finished_jobs(&self.jobs, &self.head.workload.machines, &self.attempts)
+        let (workload, attempts) =
+            run_schedule::whole(&self.head.workload, &self.head.segments, &self.attempts);
+        run_schedule::finished_jobs(&self.jobs, &workload.machines, &attempts)
     }
 
     /// Tasks that are done.
@@ -280,7 +279,7 @@ impl Session {
     pub(crate) fn join(&mut self, all: &[MachineDraft]) -> Result<(), EngineError> {
         let known = &self.head.workload.machines;
         let is_same = |(a, b): (&MachineDraft, &MachineDraft)| {
-            a.name == b.name && (a.count, a.slots) == (b.count, b.slots)
+            former_name(a) == former_name(b) && (a.count, a.slots) == (b.count, b.slots)
         };
         if let Some((found, _)) = known.iter().zip(all).find(|&pair| !is_same(pair)) {
             let problem = format!(
@@ -289,9 +288,10 @@ impl Session {
             );
             return Err(EngineError::other(problem));
         }
+        let at = self.clock().now().0;
         for machine in all.iter().skip(known.len()) {
-            self.journal.joined(&JoinedMachine::of(machine))?;
-            self.head.workload.machines.push(machine.clone());
+            self.journal.joined(&JoinedMachine::of(machine), at)?;
+            self.head.join(machine.clone(), at);
         }
         Ok(())
     }
@@ -440,7 +440,7 @@ impl Session {
         self.run_on(Box::new(fleet), drive, settings, stop)
     }
 
-    /// The same on the machines of a fleet, the first ones of its workload.
+    /// The same on the machines of a fleet, which are those of its workload.
     pub(crate) fn run_on(
         &mut self,
         fleet: Box<dyn Fleet>,
@@ -503,6 +503,8 @@ impl Session {
             waits: self.waits(),
             done,
             attempts: &self.attempts,
+            segments: &self.head.segments,
+            segment: self.head.segments.len() as u32 - 1,
             kept: &self.head.kept,
             attempts_max: std::mem::replace(&mut config.attempts_max, u16::MAX),
         }
@@ -510,7 +512,7 @@ impl Session {
 
     fn clock(&self) -> RunClock {
         let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
-        RunClock::since(self.head.started, Time(seen))
+        RunClock::since(self.head.started, Time(seen.max(self.head.last_segment().start)))
     }
 
     /// What the engine has recorded: the attempts, and machines that joined.

@@ -2,18 +2,142 @@
 
 use std::collections::BTreeMap;
 
-use slackline_model::draft::{MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::draft::{MachineDraft, PerPhase, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, Record};
-use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
+use slackline_model::schedule::{
+    Clock, FlowTimes, NewRow, Origin, Outcome, Rows, Segment as ScheduleSegment, TaskRows,
+};
 use slackline_model::{
     Draft, FlowId, History, Instance, PhaseId, PhaseKind, Schedule, SlotRange, Span, Time,
 };
 
 use crate::job_cost::{GROUP, JobCost, JobHistory, JobName, MachineCost};
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended};
-use crate::places::Places;
+use crate::journal::{Attempt, Ended, Segment};
+use crate::places::{Places, WholeCluster};
 use crate::task_id::TaskId;
+
+/// The workload on the machines of all segments as one cluster, and the attempts on the slots of that cluster. Without
+/// segments both stay as they are.
+pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (Draft, Vec<Attempt>) {
+    let (mut workload, mut attempts) = (as_it_was(workload, segments, attempts), attempts.to_vec());
+    let whole = WholeCluster::of(segments);
+    if !whole.machines().is_empty() {
+        workload.machines = whole.machines().to_vec();
+    }
+    for attempt in &mut attempts {
+        attempt.slot = whole.slot(segments, attempt).unwrap_or(attempt.slot);
+        attempt.segment = 0;
+    }
+    (workload, attempts)
+}
+
+/// The workload without what it says only since a later segment and what earlier attempts did not keep: a release after
+/// they started, a job to come after that was not done then, a limit on slots. O(jobs · attempts of jobs before).
+fn as_it_was(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> Draft {
+    let mut workload = workload.clone();
+    let Some(edited) = segments.iter().rposition(|segment| segment.edited) else { return workload };
+    let mut ran: BTreeMap<u32, Ran> = BTreeMap::new();
+    for attempt in attempts {
+        ran.entry(attempt.id.job).or_default().note(attempt, edited as u32);
+    }
+    let mut first = 0;
+    for flow in &mut workload.flows {
+        let jobs: Vec<(String, Ran)> = (first..)
+            .zip(&flow.jobs)
+            .map(|(index, job)| {
+                let tasks = [&job.map, &job.reduce].into_iter().flatten().map(tasks).sum();
+                (job.id.clone(), Ran { tasks, ..ran.get(&index).copied().unwrap_or_default() })
+            })
+            .collect();
+        first += flow.jobs.len() as u32;
+        let before = jobs.iter().filter_map(|(_, ran)| ran.before);
+        if let Some(start) = before.min() {
+            flow.release = flow.release.min(Time(start).seconds());
+        }
+        for (job, (_, ran)) in flow.jobs.iter_mut().zip(&jobs) {
+            let Some(start) = ran.before else { continue };
+            job.max_slots = PerPhase::default();
+            let phases = [&mut job.map, &mut job.reduce].into_iter().flatten();
+            phases.for_each(|phase| phase.max_slots = None);
+            let was_done =
+                |name: &String| jobs.iter().any(|(other, ran)| other == name && ran.was_done(start));
+            job.after.retain(was_done);
+        }
+    }
+    workload
+}
+
+/// When attempts of a job ran.
+#[derive(Clone, Copy, Default)]
+struct Ran {
+    /// The first start in a segment before the workload was changed last.
+    before: Option<u64>,
+    /// When the last task that is done was.
+    last: u64,
+    /// How many tasks are done.
+    done: usize,
+    /// How many tasks the job has.
+    tasks: usize,
+}
+
+/// How many tasks a phase has that lists them.
+fn tasks(phase: &PhaseDraft) -> usize {
+    if let TasksDraft::Each(seconds) = &phase.tasks { seconds.len() } else { 0 }
+}
+
+impl Ran {
+    fn note(&mut self, attempt: &Attempt, edited: u32) {
+        if attempt.segment < edited {
+            self.before = Some(self.before.map_or(attempt.start, |start| start.min(attempt.start)));
+        }
+        if matches!(attempt.ended, Ended::Done(_)) {
+            (self.last, self.done) = (self.last.max(attempt.end), self.done + 1);
+        }
+    }
+
+    /// Whether the job was done then.
+    fn was_done(&self, at: u64) -> bool {
+        self.done == self.tasks && self.last <= at
+    }
+}
+
+/// The segments of a schedule. None if the settings that a schedule has did not change.
+pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
+    let whole = WholeCluster::of(segments);
+    let mut all: Vec<ScheduleSegment> = Vec::new();
+    for segment in segments {
+        // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come and go.
+        let is_elsewhere = segment.options.contains_key("profile");
+        let next = ScheduleSegment {
+            start: Time(segment.start),
+            policy: segment.policy().unwrap_or_default().to_owned(),
+            slowstart: segment.slowstart(),
+            slots: if is_elsewhere { None } else { whole.slots(segment) },
+        };
+        let is_same = |last: &ScheduleSegment| *last == ScheduleSegment { start: last.start, ..next.clone() };
+        if !all.last().is_some_and(is_same) {
+            all.push(next);
+        }
+    }
+    if all.len() > 1 { all } else { Vec::new() }
+}
+
+/// As many policies of a run are named.
+const NAMED: usize = 3;
+
+/// The policies of a run in order, as a text: `edf, then fair`.
+pub fn policies(segments: &[Segment]) -> String {
+    let mut names: Vec<&str> = segments.iter().filter_map(Segment::policy).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let mut text = names.join(", then ");
+    if more > 0 {
+        text.push_str(&format!(", then {more} more"));
+    }
+    text
+}
 
 /// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {

@@ -15,7 +15,7 @@ use crate::backend::{Backend, EngineEntry, Fault, Prepared, Residence, Resident,
 use crate::engine::{Interrupt, Settings};
 use crate::fleet::{self, Processes};
 use crate::job_cost::{GROUP, JobHistory};
-use crate::journal::Attempt;
+use crate::journal::{Attempt, Segment};
 use crate::neighbours;
 use crate::preflight::Obstacle;
 use crate::process::WorkerCommand;
@@ -100,6 +100,18 @@ impl Rules {
     }
 }
 
+/// How inputs are cut and attempts are run, to be recorded with a run.
+pub(crate) fn said(split_bytes: u64, hash: bool, settings: &Settings) -> BTreeMap<String, String> {
+    let mut said = BTreeMap::from([
+        (SPLIT.name, split_bytes.to_string()),
+        (TASK_MEMORY.name, settings.memory_bytes.to_string()),
+    ]);
+    said.extend(settings.timeout.map(|timeout| (TIMEOUT.name, timeout.seconds().to_string())));
+    let switches = [(HASH.name, hash), (SPECULATE.name, settings.speculate)];
+    said.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| (name, "on".to_owned())));
+    said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
     let count = |name| settings.given(name).then(|| settings.count(name) as u32);
     let wrong = |name: &'static str, found: u32, expected: &str| {
@@ -165,10 +177,10 @@ impl LocalEngine {
 
 impl Backend for LocalEngine {
     fn options(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([
-            ("split".to_owned(), self.split_bytes.to_string()),
-            ("slots".to_owned(), format!("{:?}", self.slots)),
-        ])
+        let mut options = said(self.split_bytes, self.hash, &self.settings);
+        options.insert("engine".to_owned(), ENTRY.name.to_owned());
+        options.insert("slots".to_owned(), format!("{:?}", self.slots));
+        options
     }
 
     fn machines(&self) -> Vec<MachineDraft> {
@@ -286,8 +298,8 @@ impl Session for SessionHere {
         self.session.lost()
     }
 
-    fn away(&self) -> &[String] {
-        self.session.away()
+    fn segments(&self) -> &[Segment] {
+        self.session.segments()
     }
 
     fn memory(&self) -> Option<&str> {

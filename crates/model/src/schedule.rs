@@ -24,6 +24,9 @@ pub struct Schedule {
     pub slowstart: f64,
     /// How the simulated cluster behaved, if not plainly; the judge then holds the rows to it.
     pub profile: Option<Profile>,
+    /// The parts of a run whose settings changed, in order. Empty if `policy` and `slowstart` hold for the whole
+    /// schedule and all slots were there from its beginning to its end.
+    pub segments: Vec<Segment>,
     /// What was to be small.
     pub objective: Objective,
     /// Claimed cost; `None` if a flow failed or nothing is claimed.
@@ -57,6 +60,19 @@ pub struct Origin {
     pub slowstart: f64,
     /// How the simulated cluster behaved, if not plainly.
     pub profile: Option<Profile>,
+}
+
+/// A part of a run under settings of its own. They hold from its start to the start of the next segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// When it starts.
+    pub start: Time,
+    /// The policy.
+    pub policy: String,
+    /// The fraction of maps after which reduces could take slots; 1 for none early.
+    pub slowstart: f64,
+    /// The slots that were there, by [`SlotKind::index`](crate::SlotKind::index); `None` if all slots were there.
+    pub slots: Option<[Vec<SlotRange>; 2]>,
 }
 
 /// The rows of a schedule, in one of its two forms.
@@ -96,6 +112,7 @@ impl Schedule {
             clock: origin.clock,
             slowstart: origin.slowstart,
             profile: origin.profile,
+            segments: Vec::new(),
             objective: instance.objective(),
             cost: None,
             lower_bound: None,

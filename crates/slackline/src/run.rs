@@ -76,7 +76,7 @@ pub use slackline_local::this_machine::LocalEngine;
 pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
 pub use slackline_local::{
     Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, JobThere, KeptJob, LogError,
-    Obstacle, Places, RunEnd, Settings, Setup, TaskId, WorkerCommand,
+    Obstacle, Places, RunEnd, Segment, Settings, Setup, TaskId, WorkerCommand,
 };
 pub use slackline_model::When;
 pub use state::{

@@ -206,6 +206,7 @@ fn judged(instance: &Instance, plan: &Plan) {
         clock: Clock::Exact,
         slowstart: 1.0,
         profile: None,
+        segments: Vec::new(),
         objective: instance.objective(),
         cost: Some(plan.cost),
         lower_bound: plan.lower_bound,

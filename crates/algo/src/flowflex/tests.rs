@@ -67,6 +67,7 @@ fn schedule(instance: &Instance, allocations: Vec<Allocation>, (cost, bound): (f
         clock: Clock::Exact,
         slowstart: 1.0,
         profile: None,
+        segments: Vec::new(),
         objective: instance.objective(),
         cost: Some(cost),
         lower_bound: Some(bound),

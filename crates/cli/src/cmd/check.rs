@@ -49,13 +49,15 @@ pub(crate) struct Check {
 pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
     let output = &args.output;
     let decided = decide(args, tables)?;
-    if let Verdict::Feasible { schedule, .. } = &decided
-        && !is_known(&schedule.policy, tables)
-    {
-        out::warn(format_args!(
-            "policy {:?} is none that this program knows; what it is called changes nothing",
-            schedule.policy
-        ));
+    if let Verdict::Feasible { schedule, .. } = &decided {
+        let of_segments = schedule.segments.iter().map(|segment| segment.policy.as_str());
+        let policies: Vec<&str> =
+            if schedule.segments.is_empty() { vec![&schedule.policy] } else { of_segments.collect() };
+        for policy in policies.into_iter().filter(|policy| !is_known(policy, tables)) {
+            out::warn(format_args!(
+                "policy {policy:?} is none that this program knows; what it is called changes nothing"
+            ));
+        }
     }
     let text = match output.form() {
         Form::Table => verdict::line(&decided),

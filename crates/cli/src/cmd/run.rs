@@ -209,7 +209,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     }
     let mut outcome = match run.outcome() {
         // Neither use nor input is wrong.
-        Err(error @ RunError::File { .. }) => {
+        Err(error @ (RunError::File { .. } | RunError::Infeasible { .. })) => {
             out::error(&error.into());
             return Ok(Answer::No);
         }

@@ -11,7 +11,9 @@ use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, exact, instant, instants};
 use slackline::report::table::fitted;
 use slackline::report::{Align, Column, Table, View};
-use slackline::run::{FlowState, JobFigures, JobThere, KeptJob, MachineState, Stage, StateOfRun, TaskAtWork};
+use slackline::run::{
+    FlowState, JobFigures, JobThere, KeptJob, MachineState, Segment, Stage, StateOfRun, TaskAtWork,
+};
 use slackline_local::clock;
 
 use super::{Answer, queue};
@@ -205,6 +207,7 @@ fn headline(state: &StateOfRun) -> String {
         _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
     };
     let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));
+    let policy = policy + &segments(state);
     if state.flows.is_empty() {
         return format!("{name}: {stage}{policy}\nnothing was left to do in it: all jobs were done before\n");
     }
@@ -216,6 +219,20 @@ fn headline(state: &StateOfRun) -> String {
         tasks.done,
         counted(tasks.total as u64, "task")
     )
+}
+
+/// The settings of a run that changed, a line for each segment.
+fn segments(state: &StateOfRun) -> String {
+    if state.segments.len() < 2 {
+        return String::new();
+    }
+    let line = |segment: &Segment| {
+        let since = duration(segment.start as f64 / 1e6);
+        let (policy, slowstart) = (segment.policy().unwrap_or("?"), segment.slowstart());
+        let slots = counted(segment.slots().into(), "slot");
+        format!("\n  from {since}: {policy}, slowstart {slowstart}, {slots}")
+    };
+    state.segments.iter().map(line).collect()
 }
 
 fn flows(state: &StateOfRun, view: &View) -> String {
@@ -390,6 +407,15 @@ fn document(state: &StateOfRun) -> Value {
             "containers": job.containers,
         })
     };
+    let segment = |segment: &Segment| {
+        json!({
+            "start": segment.start as f64 / 1e6,
+            "policy": segment.policy(),
+            "slowstart": segment.slowstart(),
+            "slots": segment.slots(),
+            "options": segment.options,
+        })
+    };
     let machine = |machine: &MachineState| {
         json!({
             "machine": machine.name,
@@ -408,6 +434,7 @@ fn document(state: &StateOfRun) -> Value {
         "status": state.stage.name(),
         "started": timestamp(state.started),
         "policy": state.policy,
+        "segments": state.segments.iter().map(segment).collect::<Vec<_>>(),
         "now": state.now,
         "recorded": state.recorded,
         "slots": state.slots,

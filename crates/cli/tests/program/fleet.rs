@@ -228,22 +228,36 @@ fn a_driver_that_is_told_to_stop_has_all_machines_end() {
 #[test]
 fn a_run_on_several_machines_that_is_killed_goes_on_and_gives_the_same() {
     let (calm, dir) = (prepared("fleet-calm"), with_machines(prepared("fleet-killed"), SSH, &[1, 1, 1]));
-    killed_again_and_again(&Family::new("fleet-killed"), &calm, &dir, &RUN);
+    fs::write(dir.join("others"), "n2 slots=2\nn4 slots=1\n").expect("a file of machines");
+    fs::write(dir.join("one"), "n1 slots=3\n").expect("a file of machines");
+    let on = |hosts, more: &[&'static str]| {
+        let run =
+            ["run", "flow.toml", "--engine", "ssh", "--hosts", hosts, "--ssh", "./reach", "--state", "state"];
+        [&run[..], more].concat()
+    };
+    let runs = [
+        on("hosts", &[]),
+        on("others", &["--slowstart", "0.05"]),
+        on("hosts", &["--policy", "fair"]),
+        on("one", &["--policy", "fifo", "--slowstart", "0"]),
+        on("others", &["--policy", "edf"]),
+    ];
+    let runs: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
+    killed_again_and_again(&Family::new("fleet-killed"), &calm, &dir, &runs);
 }
 
 #[test]
 fn a_run_goes_on_on_other_machines() {
     let (calm, dir) = (prepared("fleet-calm-other"), with_machines(prepared("fleet-other"), SSH, &[2, 1]));
     assert_eq!(slackline(&calm, &crate::runs::RUN).code, Some(0));
-    let here: Vec<&str> = vec!["run", "flow.toml", "--slots", "3", "--state", "state"];
     let family = Family::new("fleet-other");
     // Each session is stopped when a task or two more are done.
     let mut last = None;
-    for (session, args) in [&RUN[..], &here, &RUN, &here, &RUN].into_iter().enumerate() {
-        if session == 2 {
-            fs::write(dir.join("hosts"), "n2 slots=2\nn3 slots=1\n").expect("other machines");
-        }
-        let mut run = family.command(&dir, args);
+    for hosts in
+        ["n1 slots=2\nn2 slots=1\n", "n2 slots=2\nn3 slots=1\n", "n3 slots=1\n", "n1 slots=3\nn3 slots=2\n"]
+    {
+        fs::write(dir.join("hosts"), hosts).expect("other machines");
+        let mut run = family.command(&dir, &RUN);
         run.stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(fs::File::create(dir.join("err")).expect("a file"));

@@ -8,6 +8,7 @@
 //! - `runs`: flows that really run, also after kill -9;
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
+//! - `segments`: runs that are resumed with other settings;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
 //! - `fleet`: flows on several machines, over what stands for ssh and for Slurm;
 //! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
@@ -75,6 +76,7 @@ mod runs_told;
 mod runs_watched;
 mod same;
 mod samples;
+mod segments;
 mod serve;
 mod serve_asked;
 mod specifications;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -169,7 +170,8 @@ pub(crate) fn committed(dir: &Path) -> usize {
 /// A run that may be killed, whose standard error goes to a file `err`.
 fn start(family: &Family, dir: &Path, args: &[&str]) -> Child {
     let err = fs::File::create(dir.join("err")).expect("a file");
-    family.command(dir, args).stdout(Stdio::null()).stderr(err).spawn().expect("it starts")
+    let mut command = family.command(dir, args);
+    command.process_group(0).stdout(Stdio::null()).stderr(err).spawn().expect("it starts")
 }
 
 /// Whether a run has ended, which it must not do with an error.
@@ -182,23 +184,39 @@ fn has_ended(child: &mut Child, dir: &Path) -> bool {
 /// `SLACKLINE_SCALE=k` kills k times as often.
 #[test]
 fn a_run_that_is_killed_goes_on_and_gives_the_same() {
-    killed_again_and_again(&Family::new("run-killed"), &prepared("run-calm"), &prepared("run-killed"), &RUN);
+    let runs = [
+        &RUN[..],
+        &["run", "flow.toml", "--slots", "2", "--state", "state", "--slowstart", "0.05"],
+        &["run", "flow.toml", "--slots", "1", "--state", "state", "--policy", "fair"],
+        &["run", "flow.toml", "--slots", "4", "--state", "state", "--policy", "fifo", "--slowstart", "0"],
+        &["run", "flow.toml", "--map-slots", "2", "--reduce-slots", "1", "--state", "state"],
+        &["run", "flow.toml", "--slots", "3", "--state", "state", "--speculate", "--attempts", "2"],
+        &["run", "flow.toml", "--slots", "2", "--state", "state", "--policy", "edf", "--slowstart", "0.5"],
+    ];
+    killed_again_and_again(&Family::new("run-killed"), &prepared("run-calm"), &prepared("run-killed"), &runs);
 }
 
-/// Kills a run in `dir` at all sorts of moments; in the end it has given what one in `calm` gives that nobody disturbs.
-pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, run: &[&str]) {
+/// The signals that end a run.
+const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
+
+/// Kills a run in `dir` at all sorts of moments, by all sorts of signals, and resumes it in a third of the cases as another
+/// one of `runs`, which differ in their settings. In the end it has given what one in `calm` gives that nobody disturbs.
+pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, runs: &[&[&str]]) {
     assert_eq!(slackline(calm, &RUN).code, Some(0));
     let expected = results(calm);
     let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
     let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
+    let (mut run, mut changes, mut by_signal) = (runs[0], 0, BTreeMap::<String, u64>::new());
     // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it is killed more often,
     // and later.
     while kills < 6 * scale || 3 * taken_up < kills && kills < 60 * scale {
         let args = if again { [run, &["--again"]].concat() } else { run.to_vec() };
         let before = committed(dir);
         let mut child = start(family, dir, &args);
-        // Any sequence of pauses will do; this one is the same every time.
+        // Any sequence of pauses, signals and settings will do; this one is the same every time.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let signal = SIGNALS[(state >> 40) as usize % SIGNALS.len()];
+        let to = if (state >> 44).is_multiple_of(2) { "engine" } else { "group" };
         let is_early = kills % 3 == 0;
         if is_early {
             pause(1 + (state >> 33) % 20);
@@ -212,8 +230,16 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
         }
         // A run that had ended by then was not killed: its results are looked at, and it starts over.
         let is_over = has_ended(&mut child, dir);
-        child.kill().expect("it can be killed");
-        child.wait().expect("it is gone");
+        let pid = child.id().to_string();
+        let target = if to == "group" { format!("-{pid}") } else { pid };
+        let sent = Command::new("kill").args(["-s", signal, "--", &target]).stderr(Stdio::null()).status();
+        sent.expect("signals can be sent");
+        let status = child.wait().expect("it is gone");
+        // One that is asked to stop may be done before it does.
+        let is_right =
+            signal == "KILL" || matches!(status.code(), Some(0 | 130)) || status.signal().is_some();
+        assert!(is_right, "{signal} to the {to}: {status:?}: {}", read(&dir.join("err")));
+        let is_over = is_over || status.success();
         let going_on = "going on with a run that was begun: ";
         let err = read(&dir.join("err"));
         taken_up += u64::from(err.contains(going_on) && !err.contains(&format!("{going_on}0 tasks")));
@@ -223,11 +249,17 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
             again = true;
         } else {
             kills += 1;
+            *by_signal.entry(format!("{signal} to the {to}")).or_default() += 1;
+            if kills.is_multiple_of(3) {
+                changes += 1;
+                run = runs[(kills / 3) as usize % runs.len()];
+            }
             // What starts over may be killed before it has, and then has to be done again.
             again &= is_early;
         }
     }
     assert!(3 * taken_up >= kills, "{taken_up} of {kills} kills came after a task was done");
+    println!("{kills} kills, {changes} of them before other settings: {by_signal:?}");
     let last = slackline(dir, run);
     assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);
     assert_eq!(results(dir), expected);

@@ -28,10 +28,11 @@ impl Place {
 
     /// Starts the service with two slots, and waits until it answers.
     pub(crate) fn serve(&self, more: &[&str]) -> Child {
-        self.serve_on(&[&["--slots", "2"], more].concat())
+        self.serve_with(&[&["--slots", "2"], more].concat())
     }
 
-    fn serve_on(&self, more: &[&str]) -> Child {
+    /// Starts the service with these options, and waits until it answers.
+    pub(crate) fn serve_with(&self, more: &[&str]) -> Child {
         let socket = self.socket.display().to_string();
         let args = ["serve", "--state", "s", "--split", "64KiB", "--socket", &socket];
         let args: Vec<&str> = args.iter().chain(more).copied().collect();
@@ -142,7 +143,7 @@ fn a_service_on_several_machines_makes_the_bytes_of_one_and_goes_on_on_others() 
     let dir = with_machines(prepared("serve-several"), SSH, &[1, 2, 1]);
     let place = Place::new(dir, "serve-several");
     let expected = place.undisturbed();
-    let mut service = place.serve_on(&ON_MACHINES);
+    let mut service = place.serve_with(&ON_MACHINES);
     place.done(&["submit", "flow.toml", "--quiet"]);
     for hosts in ["n3 slots=1\nn4 slots=2\n", "n2 slots=1\nn1 slots=1\n", "n1 slots=1\nn2 slots=2\n"] {
         pause(300);
@@ -150,7 +151,7 @@ fn a_service_on_several_machines_makes_the_bytes_of_one_and_goes_on_on_others() 
         service.wait().expect("it is gone");
         place.family.is_gone();
         fs::write(place.dir.join("hosts"), hosts).expect("other machines");
-        service = place.serve_on(&ON_MACHINES);
+        service = place.serve_with(&ON_MACHINES);
     }
     place.until_state("1", "done");
     assert!(results(&place.dir) == expected, "the bytes are others");
@@ -162,7 +163,7 @@ fn a_service_on_several_machines_makes_the_bytes_of_one_and_goes_on_on_others() 
 #[test]
 fn a_machine_that_goes_under_a_service_has_its_tasks_done_elsewhere_and_comes_back() {
     let place = Place::new(hanging("serve-machine", SSH), "serve-machine");
-    let mut service = place.serve_on(&ON_MACHINES);
+    let mut service = place.serve_with(&ON_MACHINES);
     // Two runs at a time: both hear of a machine that goes.
     let other = fs::read_to_string(place.dir.join("flow.toml")).expect("a flow file");
     let other = other.replace("output = \"", "output = \"other-").replace("id = \"f\"", "id = \"g\"");

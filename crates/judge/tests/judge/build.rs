@@ -134,6 +134,7 @@ pub(crate) fn empty(instance: &Instance) -> Schedule {
         clock: Clock::Exact,
         slowstart: 1.0,
         profile: None,
+        segments: Vec::new(),
         objective: instance.objective(),
         cost: None,
         lower_bound: None,

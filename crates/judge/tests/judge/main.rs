@@ -10,5 +10,6 @@ mod minima;
 mod plans;
 mod property;
 mod seconds;
+mod segments;
 mod streams;
 mod tasks;

@@ -122,7 +122,8 @@ impl<'a> There<'a> {
             let plan = &self.work.jobs[index as usize];
             // They get other numbers when they are recorded.
             let numbers = (0..=u64::MAX).rev();
-            let made = numbers.zip(made).map(|(number, task)| attempt(number, task)).collect();
+            let made = numbers.zip(made).map(|(number, task)| attempt(number, self.work.segment, task));
+            let made = made.collect();
             let (flow, job) = (plan.flow.clone(), plan.job.clone());
             let earlier = all.extract_if(.., |known| known.is(started, &flow, &job));
             let mut applications: Vec<String> = earlier.flat_map(|known| known.applications).collect();
@@ -232,7 +233,8 @@ impl<'a> There<'a> {
         let number = self.number();
         let ended = Ended::Failed(message.to_owned());
         let (start, end) = (start.0, end.0.max(start.0));
-        let attempt = Attempt { number, id, slot, start, began: start, end, ended };
+        let attempt =
+            Attempt { number, id, slot, segment: self.work.segment, start, began: start, end, ended };
         self.work.journal.record(std::slice::from_ref(&attempt))?;
         observer.happened(now, Happening::Recorded(&attempt));
         observer.happened(now, Happening::Failed { id, message, log: None, goes_on: false, is_final });
@@ -257,7 +259,7 @@ impl<'a> There<'a> {
                 fs::create_dir_all(&to).map_err(output)?;
                 lend(part, &to.join(plan.part(task.id.task))).map_err(output)?;
             }
-            attempts.push(attempt(number, task));
+            attempts.push(attempt(number, self.work.segment, task));
         }
         self.work.journal.record(&attempts)?;
         let ids: BTreeSet<TaskId> = attempts.iter().map(|attempt| attempt.id).collect();
@@ -289,11 +291,12 @@ impl<'a> There<'a> {
     }
 }
 
-fn attempt(number: u64, task: MadeTask) -> Attempt {
+fn attempt(number: u64, segment: u32, task: MadeTask) -> Attempt {
     let MadeTask { id, slot, start, began, end, outcome, part: _ } = task;
     let began = began.max(start);
     let end = end.max(began);
-    Attempt { number, id, slot, start: start.0, began: began.0, end: end.0, ended: Ended::Done(outcome) }
+    let ended = Ended::Done(outcome);
+    Attempt { number, id, slot, segment, start: start.0, began: began.0, end: end.0, ended }
 }
 
 /// Has a file at a second place, also on another file system. The first stays until the job is published, so that a

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use slackline_model::{Span, Time};
+use slackline_model::Span;
 use slackline_policy::engine::{Report, RowId};
 
 use super::{Happening, Local, Running, Stage};
@@ -160,7 +160,8 @@ impl Local<'_> {
     /// Records all that has ended, and moves the output of attempts that ended well to its place. If either cannot be
     /// done the run stops, and everything stays as it is for the next session, which knows what the record says.
     fn commit(&mut self, done: Vec<Finished>) {
-        let ended = done.iter().map(|f| attempt(&f.running, self.now, Ended::Done(f.outcome.clone())));
+        let ended = |f: &Finished| self.attempt(&f.running, Ended::Done(f.outcome.clone()));
+        let ended: Vec<Attempt> = done.iter().map(ended).collect();
         self.records.extend(ended);
         if self.records.is_empty() || self.fatal.is_some() {
             return;
@@ -197,7 +198,7 @@ impl Local<'_> {
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += outcome.skipped;
-        let recorded = attempt(&running, end, Ended::Done(outcome));
+        let recorded = self.attempt(&running, Ended::Done(outcome));
         self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
         if self.work.jobs[id.job as usize].is_final(id) {
@@ -286,7 +287,7 @@ impl Local<'_> {
     pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
         let said = self.said_by(running);
         self.clear(running.id, running.number);
-        self.record(attempt(running, self.now, Ended::Failed(message.to_owned())));
+        self.record(self.attempt(running, Ended::Failed(message.to_owned())));
         self.write_log(running, &said)
     }
 
@@ -307,7 +308,7 @@ impl Local<'_> {
         }
         // One that waited for maps had its slot, but they may have had it.
         if running.stage != Stage::Starved {
-            self.record(attempt(running, self.now, Ended::Killed));
+            self.record(self.attempt(running, Ended::Killed));
         }
         self.observer.lets_go(running.number);
         self.observer.happened(self.now, Happening::Killed(running.id));
@@ -347,10 +348,20 @@ impl Local<'_> {
         // What cannot be removed now is removed when the job is done, or the run is resumed.
         let _ = crate::files::remove(&self.work.layout.attempt(job, id, number));
     }
-}
 
-fn attempt(running: &Running, end: Time, ended: Ended) -> Attempt {
-    let Running { number, id, slot, start, began, .. } = *running;
-    let began = began.max(start);
-    Attempt { number, id, slot, start: start.0, began: began.0, end: end.0.max(began.0), ended }
+    /// An attempt that ends now, as it is recorded.
+    fn attempt(&self, running: &Running, ended: Ended) -> Attempt {
+        let Running { number, id, slot, start, began, .. } = *running;
+        let (began, segment) = (began.max(start), self.work.segment);
+        Attempt {
+            number,
+            id,
+            slot,
+            segment,
+            start: start.0,
+            began: began.0,
+            end: self.now.0.max(began.0),
+            ended,
+        }
+    }
 }

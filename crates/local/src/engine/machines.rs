@@ -16,16 +16,6 @@ use crate::journal::JoinedMachine;
 use crate::task_id::TaskId;
 
 impl Local<'_> {
-    /// Machines of the cluster that the fleet has not: the run had them in an earlier session.
-    pub(super) fn miss_machines(&mut self) {
-        for machine in (0..self.cluster.n_machines()).map(MachineId) {
-            if !self.ids.values().any(|id| *id == machine) {
-                self.away.insert(machine);
-                self.of_machines.push(Report::Down(machine));
-            }
-        }
-    }
-
     /// Takes in what the fleet tells of a machine.
     pub(super) fn take_in_machine(&mut self, told: Told) {
         let id = |machine: MachineId| self.ids.get(&machine).copied();
@@ -133,9 +123,10 @@ impl Local<'_> {
     fn join(&mut self, new: NewMachine) {
         let NewMachine { number, name, slots, speed, capacity } = new;
         let joined = JoinedMachine { name: name.clone(), slots, speed, apart: false };
-        if let Err(error) = self.work.journal.joined(&joined) {
+        if let Err(error) = self.work.journal.joined(&joined, self.now.0) {
             return self.lose_journal(&error);
         }
+        self.work.segment += 1;
         let group =
             Group { name, count: 1, speed, slots: Slots::Universal(slots), rack: None, first: MachineId(0) };
         for machine in self.cluster.join(group.clone()).map(MachineId) {

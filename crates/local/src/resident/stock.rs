@@ -101,10 +101,23 @@ impl Stock {
     /// One more. One of its name had another number of slots, and is called so from now on.
     fn push(&mut self, machine: MachineDraft) {
         for known in self.machines.iter_mut().filter(|known| known.name == machine.name) {
-            known.name = crate::run::renamed(&known.name, whole(known));
+            known.name.push_str(&suffix(whole(known)));
         }
         self.machines.push(machine);
     }
+}
+
+/// What the name of a machine ends in of which there is another one with another number of slots now.
+fn suffix(slots: Slots) -> String {
+    match slots {
+        Slots::Universal(slots) => format!(" ({slots} slots)"),
+        Slots::Typed { map, reduce } => format!(" ({map} map and {reduce} reduce slots)"),
+    }
+}
+
+/// The name of a machine before there was another one of that name with another number of slots.
+pub(crate) fn former_name(machine: &MachineDraft) -> &str {
+    machine.name.strip_suffix(&*suffix(whole(machine))).unwrap_or(&machine.name)
 }
 
 /// All slots of a machine.

@@ -35,6 +35,19 @@ pub enum EngineError {
         /// The journal.
         path: String,
     },
+    /// The run was begun with another engine.
+    #[error(
+        "{path}: found an unfinished run that was begun with engine {began}, expected one of engine {now}: use --engine \
+         {began} to resume it, --again to start over, or another --state to keep both runs"
+    )]
+    OtherEngine {
+        /// The state directory.
+        path: String,
+        /// The engine that the run was begun with.
+        began: String,
+        /// The engine that was asked to resume it.
+        now: String,
+    },
     /// The map output of a run that goes on is in another directory than the machines are to share.
     #[error(
         "found the map output of this run in {from}, expected it in the directory that --shared names: leave --shared out, \

@@ -16,6 +16,8 @@ use crate::fleet::{AtWork, at_work};
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Head, Journal, done_tasks};
 use crate::layout::Layout;
+use crate::places::WholeCluster;
+use crate::run_schedule;
 use crate::task_id::TaskId;
 
 /// What is to be seen of a run.
@@ -24,11 +26,11 @@ use crate::task_id::TaskId;
 pub struct Look {
     /// Where its files are.
     pub layout: Layout,
-    /// What it is.
+    /// What it is. Its workload has the machines of all segments, as one cluster.
     pub head: Head,
     /// Its jobs.
     pub jobs: Vec<JobPlan>,
-    /// All attempts that are recorded, by their numbers; then those that were successful on a cluster, if a process is at work
+    /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were successful on a cluster, if a process is at work
     /// on the run that will record them.
     pub attempts: Vec<Attempt>,
     /// Whether a process is at work on it.
@@ -45,9 +47,9 @@ pub struct Look {
 }
 
 impl Look {
-    /// The policy, if the run has recorded it.
+    /// The policy of the last segment, if the run has recorded it.
     pub fn policy(&self) -> Option<&str> {
-        self.head.setup.options.get("policy").map(String::as_str)
+        self.head.last_segment().policy()
     }
 
     /// How its engine differs from machines that do everything at once; `None` if it does not.
@@ -55,10 +57,9 @@ impl Look {
         Profile::parse(self.head.setup.options.get("profile")?).ok()?
     }
 
-    /// The fraction of a job's maps after which its reduces may take slots.
+    /// The fraction of a job's maps after which its reduces may take slots, in the last segment.
     pub fn slowstart(&self) -> f64 {
-        let said = self.head.setup.options.get("slowstart");
-        said.and_then(|text| text.parse().ok()).unwrap_or(1.0)
+        self.head.last_segment().slowstart()
     }
 }
 
@@ -103,6 +104,13 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
         at_work.extend(job.at_work.iter().map(|&(id, since)| AtWork::there(id, since)));
     }
     at_work.retain(|one| is_known(one.id));
+    let last = head.last_segment();
+    let whole = WholeCluster::of(&head.segments);
+    for one in &mut at_work {
+        one.slot = one.slot.map(|slot| whole.slot_of(last, one.id.phase, slot).unwrap_or(slot));
+    }
+    let mut head = head;
+    (head.workload, attempts) = run_schedule::whole(&head.workload, &head.segments, &attempts);
     Ok(Some(Look { layout, head, jobs, attempts, is_at_work, has_ended, recorded, at_work, there }))
 }
 
@@ -121,7 +129,7 @@ pub(super) mod tests {
     use super::*;
     use crate::definition::Definition;
     use crate::job_plan::{Inputs, KnownJob};
-    use crate::journal::{Ended, Setup};
+    use crate::journal::{Ended, Segment, Setup};
     use crate::task::Outcome;
 
     const FLOW: &[u8] = b"slackline = 1\n[[flows]]\nid = 'f'\n[[flows.jobs]]\nid = 'j'\n\
@@ -135,13 +143,14 @@ pub(super) mod tests {
         let setup = Setup { version: "1".into(), directory: "/".into(), options, ..Setup::default() };
         let inputs = Inputs { maps: vec![Vec::new(); 2], ..Inputs::default() };
         let jobs = vec![KnownJob { inputs, definition: Definition::default() }];
-        Head { setup, owner: "7-1".into(), started: 7, workload, jobs, kept: Vec::new() }
+        let segments = vec![Segment { options: setup.options.clone(), ..Segment::default() }];
+        Head { setup, owner: "7-1".into(), started: 7, workload, jobs, kept: Vec::new(), segments }
     }
 
     pub(in crate::run) fn attempt(task: u32) -> Attempt {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task };
         let ended = Ended::Done(Outcome::default());
-        Attempt { number: u64::from(task), id, slot: 0, start: 5, began: 6, end: 9, ended }
+        Attempt { number: u64::from(task), id, slot: 0, segment: 0, start: 5, began: 6, end: 9, ended }
     }
 
     #[test]

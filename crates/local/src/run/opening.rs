@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use slackline_model::Draft;
-use slackline_model::draft::{FlowDraft, MachineDraft};
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase};
 
 use super::error::file;
 use super::kept::kept_jobs;
-use super::machines::Machines;
 use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
@@ -21,7 +20,7 @@ use crate::files::remove;
 use crate::fleet::{self, Capacity};
 use crate::job_cost::JobName;
 use crate::job_plan::{JobPlan, KnownJob, Source};
-use crate::journal::{Attempt, Content, Head, Journal, KeptJob, Setup, done_tasks};
+use crate::journal::{Attempt, Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
 use crate::layout::{Layout, SUCCESS};
 use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
@@ -97,6 +96,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerd
         seen => seen?,
     };
     let begun = Begun::of(&layout, seen)?;
+    refuse_engine(begun.as_ref(), opening)?;
     let made = MadeJobs::look(&layout.made())?;
     let forgotten = forgotten(begun.as_ref(), &made);
     let unfinished = begun.and_then(Begun::unfinished);
@@ -160,14 +160,14 @@ pub fn open_with(
     resolved: &Resolved,
     acquire: &mut Acquire<'_>,
 ) -> Result<Session, EngineError> {
-    let Opening { state, setup, started, choices, .. } = opening;
+    let state = opening.state;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
     refuse_first_edition(&layout)?;
     if !layout.journal().exists() {
         refuse_use(&layout)?;
     }
-    if choices.again && layout.journal().exists() {
+    if opening.choices.again && layout.journal().exists() {
         // One that is damaged is in the way of a run that begins anew; any other stays until that has begun.
         Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
     }
@@ -178,6 +178,8 @@ pub fn open_with(
         refuse_use(&layout)?;
     }
     let mut begun = Begun::of(&layout, content)?;
+    refuse_engine(begun.as_ref(), &opening)?;
+    let Opening { setup, started, choices, .. } = opening;
     let goes_on = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
     let layout = place(layout, resolved, goes_on)?;
     resolve::refuse_state(resolved, [state, layout.data()])?;
@@ -323,7 +325,6 @@ impl New<'_> {
             obstacles: Vec::new(),
             verdicts,
             lost: self.lost,
-            away: Vec::new(),
             memory: Memory::default(),
             user: run_as::current(),
         }
@@ -351,7 +352,7 @@ impl New<'_> {
         if let Some(machines) = (self.acquire)(needs)? {
             chosen.draft.machines = machines;
         }
-        let away = chosen.settle_on_machines(kept.as_ref());
+        let segments = self.segments(kept.as_ref(), &chosen);
         let head = Head {
             setup: self.setup.clone(),
             owner,
@@ -359,6 +360,7 @@ impl New<'_> {
             workload: chosen.draft.clone(),
             jobs: chosen.plans.iter().map(JobPlan::known).collect(),
             kept: kept_jobs,
+            segments,
         };
         let resumed = chosen.resumed;
         asked.iter().try_for_each(|made| self.made_log.add(made))?;
@@ -383,7 +385,6 @@ impl New<'_> {
             obstacles,
             verdicts,
             lost: self.lost,
-            away,
             memory: Memory::default(),
             user: run_as::current(),
         };
@@ -392,6 +393,52 @@ impl New<'_> {
         session.lock_outputs(kept.is_some())?;
         Ok(session)
     }
+
+    /// The segments of the run: those of a run that is continued, and one more if the settings are others now.
+    fn segments(&self, kept: Option<&Unfinished>, chosen: &Chosen) -> Vec<Segment> {
+        let (options, machines) = (self.setup.options.clone(), chosen.draft.machines.clone());
+        let mut next = Segment { options, machines, ..Segment::default() };
+        let Some(kept) = kept else { return vec![next] };
+        let mut segments = kept.head.segments.clone();
+        let is_used = |number: usize| chosen.attempts.iter().any(|it| it.segment as usize == number);
+        next.edited = chosen.attempts.len() < kept.attempts.len()
+            || !self.lost.is_empty()
+            || order(&kept.head.workload) != order(&chosen.draft);
+        // A segment in which nothing ended leaves nothing to be said of.
+        while segments.last().is_some_and(|last| !last.is_same(&next)) && !is_used(segments.len() - 1) {
+            next.edited |= segments.pop().is_some_and(|last| last.edited);
+        }
+        match segments.last_mut() {
+            Some(last) if last.is_same(&next) && !next.edited => last.machines = next.machines,
+            Some(last) => {
+                let seen = chosen.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
+                let now = unix_micros().saturating_sub(kept.head.started);
+                // Nothing of an earlier segment starts when this one does.
+                next.start = now.max(seen.max(last.start) + 1);
+                segments.push(next);
+            }
+            None => segments.push(next),
+        }
+        segments
+    }
+}
+
+/// What a workload says of when the tasks of a job may start.
+#[derive(PartialEq)]
+struct JobOrder<'a> {
+    flow: &'a str,
+    job: &'a str,
+    release: f64,
+    after: &'a [String],
+    max_slots: PerPhase,
+}
+
+fn order(workload: &Draft) -> Vec<JobOrder<'_>> {
+    fn of<'a>(flow: &'a FlowDraft, job: &'a JobDraft) -> JobOrder<'a> {
+        let (release, max_slots) = (flow.release, job.max_slots);
+        JobOrder { flow: &flow.id, job: &job.id, release, after: &job.after, max_slots }
+    }
+    workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| of(flow, job))).collect()
 }
 
 /// A name that no other run has: one process may open several that start at the same time.
@@ -577,17 +624,6 @@ impl Chosen {
         let machine = resolved.spread.is_none().then(Capacity::here);
         Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade, machine }
     }
-
-    /// The machines of the run are those that there are, and those that it had; what was recorded stays where it was.
-    /// Gives the names of those that it has no more.
-    fn settle_on_machines(&mut self, kept: Option<&Unfinished>) -> Vec<String> {
-        let machines = Machines::of(&self.draft.machines, kept.map(|kept| &kept.head.workload.machines));
-        for attempt in &mut self.attempts {
-            attempt.slot = machines.slot(attempt.id.phase, attempt.slot);
-        }
-        self.draft.machines = machines.all;
-        machines.away
-    }
 }
 
 /// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those that are made for
@@ -639,6 +675,24 @@ impl Begun {
 
     fn unfinished(self) -> Option<Unfinished> {
         (!self.is_finished()).then_some(self.0)
+    }
+}
+
+/// Refuses to continue a run with another engine than the one it was begun with: each has tasks of its own at work, and makes
+/// files of its own. A run that earlier versions began may not say which engine that was.
+fn refuse_engine(begun: Option<&Begun>, opening: &Opening<'_>) -> Result<(), EngineError> {
+    let Some(begun) = begun.filter(|begun| !opening.choices.again && !begun.is_finished()) else {
+        return Ok(());
+    };
+    let name = |options: &BTreeMap<String, String>| {
+        // An engine with an address may have another one, as after a fail-over.
+        options.get("engine").and_then(|engine| engine.split("://").next()).map(str::to_owned)
+    };
+    match (name(&begun.0.head.last_segment().options), name(&opening.setup.options)) {
+        (Some(began), Some(now)) if began != now => {
+            Err(EngineError::OtherEngine { path: opening.state.display().to_string(), began, now })
+        }
+        _ => Ok(()),
     }
 }
 

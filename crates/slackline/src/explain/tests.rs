@@ -23,6 +23,7 @@ fn schedule() -> Schedule {
         clock: Clock::Exact,
         slowstart: 1.0,
         profile: None,
+        segments: Vec::new(),
         objective: Objective::default(),
         cost: None,
         lower_bound: None,

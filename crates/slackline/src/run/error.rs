@@ -38,9 +38,18 @@ pub enum RunError {
     /// What is left of the workload is none.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The judge refuses the schedule of what happened.
-    #[error("the schedule of what happened is not feasible: a part of this program is wrong: {0}")]
-    Infeasible(Violation),
+    /// The judge refuses the schedule of what happened, which is written all the same.
+    #[error(
+        "internal error: the record of this run contradicts itself: {violation}; what its jobs wrote is not affected: the \
+         outputs with _SUCCESS are complete. Please report this with the files journal.log, workload.json and \
+         schedule.json in {state}"
+    )]
+    Infeasible {
+        /// What is wrong with it.
+        violation: Violation,
+        /// The state directory.
+        state: String,
+    },
     /// There is no prediction: the judge refuses it, or the policy could not go on.
     #[error("the prediction: {0}")]
     Prediction(SimulateError),

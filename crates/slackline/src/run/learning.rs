@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use slackline_local::run_schedule::seen;
+use slackline_local::run_schedule::{seen, whole};
 use slackline_local::{JobHistory, JobName, Speeds};
 use slackline_model::history::PhaseName;
 use slackline_model::{History, Instance};
@@ -28,7 +28,8 @@ pub(super) fn config<'a>(
 /// What finished tasks took: those that this run has seen; of other phases, those of earlier runs, at the sizes that
 /// are expected now.
 pub(super) fn known(session: &dyn Session, instance: &Instance, past: &JobHistory) -> History {
-    let mut known = seen(session.workload(), session.attempts());
+    let (workload, attempts) = whole(session.workload(), session.segments(), session.attempts());
+    let mut known = seen(&workload, &attempts);
     let groups = instance.cluster().groups().iter().map(|group| (group.name.as_str(), group.speed));
     let here: BTreeSet<PhaseName> = known.records().map(|(name, ..)| name.clone()).collect();
     let speeds = Speeds::learned(past).in_unit_of(groups);

@@ -87,7 +87,16 @@ mod tests {
 
     fn attempt(slot: u32, ended: Ended) -> Attempt {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task: slot };
-        Attempt { id, number: slot.into(), slot, start: 0, began: 1_000_000, end: 3_000_000, ended }
+        Attempt {
+            id,
+            number: slot.into(),
+            slot,
+            segment: 0,
+            start: 0,
+            began: 1_000_000,
+            end: 3_000_000,
+            ended,
+        }
     }
 
     #[test]

@@ -56,15 +56,18 @@ impl Run {
     /// directory.
     ///
     /// # Errors
-    /// Documents that cannot be written; a schedule that is not feasible, which means that a part of this program is
-    /// wrong.
+    /// Documents that cannot be written; a schedule that the judge refuses, which is an error of this program.
     pub fn outcome(&self) -> Result<Outcome, RunError> {
         let (session, request) = (self.session(), &self.request);
-        let draft = run_schedule::measured(session.workload(), session.attempts());
+        let (workload, attempts) =
+            run_schedule::whole(session.workload(), session.segments(), session.attempts());
+        let draft = run_schedule::measured(&workload, &attempts);
         let instance = Instance::new(&draft)?;
-        let spec = request.policy.spec();
-        let mut schedule = run_schedule::schedule(&instance, session.attempts(), spec, request.slowstart);
-        let metrics = slackline_judge::check(&instance, &schedule).map_err(RunError::Infeasible)?.metrics;
+        let policy = self.policies();
+        let mut schedule = run_schedule::schedule(&instance, &attempts, &policy, request.slowstart);
+        schedule.segments = run_schedule::schedule_segments(session.segments());
+        let judged = slackline_judge::check(&instance, &schedule);
+        let metrics = slackline_judge::metrics(&instance, &schedule);
         schedule.metrics = claims(&schedule, &metrics);
         let document = write_workload(&draft, Format::Json);
         let did = JobFigures::all(session.workload(), session.attempts());
@@ -80,7 +83,18 @@ impl Run {
         let (schedule_file, workload_file) = (layout.schedule(), layout.workload());
         write(&workload_file, |out| out.write_all(document.as_bytes()))?;
         write(&schedule_file, |out| write_schedule(out, &instance, &schedule, &meta))?;
+        if let Err(violation) = judged {
+            return Err(RunError::Infeasible { violation, state: request.state.display().to_string() });
+        }
         Ok(Outcome { instance, schedule, metrics, meta, schedule_file, workload_file })
+    }
+
+    /// The policies that it had, in order: `edf, then fair`.
+    pub fn policies(&self) -> String {
+        match run_schedule::policies(self.session().segments()) {
+            none if none.is_empty() => self.request.policy.spec().to_owned(),
+            policies => policies,
+        }
     }
 
     /// How it was expected to go; none if no flow could be run.

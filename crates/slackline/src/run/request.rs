@@ -109,6 +109,7 @@ impl Request {
         let mut options = BTreeMap::from([
             ("policy".to_owned(), self.policy.spec().to_owned()),
             ("slowstart".to_owned(), self.slowstart.to_string()),
+            ("attempts".to_owned(), self.attempts_max.to_string()),
         ]);
         options.extend(backend.options());
         options.extend(backend.profile().map(|profile| ("profile".to_owned(), profile.to_string())));

@@ -3,8 +3,8 @@
 use slackline_local::run::{JobVerdict, LostOutput, Recovered};
 use slackline_local::{Happening, Places, TaskId};
 use slackline_model::cluster::Slots;
-use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
-use slackline_model::{Draft, PhaseKind, Start, Time, When};
+use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::{PhaseKind, Start, Time, When};
 use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};
@@ -210,14 +210,14 @@ impl Overview {
             flows.push(FlowOverview { id: flow.id.clone(), deadline: flow.deadline, jobs });
         }
         let start = session.workload().start.clone();
-        let (slots, places) = (slots(session.workload()), Places::of(&session.workload().machines));
+        let (slots, places) = (slots(&session.workload().machines), Places::of(&session.workload().machines));
         Self { start, flows, slots, places, attempts_max }
     }
 }
 
-/// The slots of a workload's machines, of all kinds.
-pub(super) fn slots(workload: &Draft) -> u32 {
-    let slots = workload.machines.iter().map(|machine| match machine.slots {
+/// The slots of machines, of all kinds.
+fn slots(machines: &[MachineDraft]) -> u32 {
+    let slots = machines.iter().map(|machine| match machine.slots {
         Slots::Universal(slots) => machine.count * slots,
         Slots::Typed { map, reduce } => machine.count * (map + reduce),
     });

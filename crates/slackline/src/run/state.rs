@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::{AtWork, Attempt, JobThere, KeptJob, Places, TaskId, clock};
+use slackline_local::{AtWork, Attempt, JobThere, KeptJob, Places, Segment, TaskId, WholeCluster, clock};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
 
@@ -13,7 +13,6 @@ use slackline_local::run_schedule;
 use super::figures::JobFigures;
 use super::machines::{MachineState, machines};
 use super::policy::Setting;
-use super::sink::slots;
 use super::{Forecast, Progress, RunError};
 use crate::explain::TaskNow;
 use crate::policy_spec::PolicySpec;
@@ -84,8 +83,10 @@ pub struct StateOfRun {
     pub started: u64,
     /// When its second 0 is, for clock times.
     pub start: Option<Start>,
-    /// The policy, if it has recorded it.
+    /// The policy, if it has recorded it; of a run whose policy changed all of them, in order.
     pub policy: Option<String>,
+    /// The settings that it had, and has.
+    pub segments: Vec<Segment>,
     /// Where it is.
     pub stage: Stage,
     /// Now; of a run that has ended, when something was recorded the last time.
@@ -232,11 +233,12 @@ impl StateOfRun {
             state: root(look),
             started: look.head.started,
             start: workload.start.clone(),
-            policy: look.policy().map(str::to_owned),
+            policy: Some(run_schedule::policies(&look.head.segments)).filter(|policy| !policy.is_empty()),
+            segments: look.head.segments.clone(),
             stage,
             now: now.seconds(),
             recorded: recorded.seconds(),
-            slots: slots(workload),
+            slots: look.head.last_segment().slots(),
             flows,
             kept: look.head.kept.clone(),
             machines: machines(&workload.machines, &look.attempts, &look.at_work),
@@ -292,6 +294,7 @@ struct Predicted {
 fn predicted(look: &Look, policy: &PolicySpec, now: Time, at_work: &[TaskAtWork]) -> Predicted {
     let workload = &look.head.workload;
     let setting = Setting { slowstart: look.slowstart(), profile: look.profile() };
+    let workload = &Draft { machines: look.head.last_segment().machines.clone(), ..workload.clone() };
     let mut forecast = Forecast::of_journal(policy.clone(), setting, workload, &look.attempts);
     look.there.iter().filter(|job| job.failed).for_each(|job| forecast.fail(&job.flow));
     for one in at_work {
@@ -375,11 +378,17 @@ impl SoFar {
         attempts: &[Attempt],
         at_work: &[AtWork],
         first: Option<&Look>,
+        is_alone: bool,
     ) -> Result<Self, RunError> {
         let instance = Instance::new(draft)?;
-        let policy = first.and_then(Look::policy).unwrap_or("run");
-        let schedule =
+        let segments = first.map_or(&[][..], |look| &look.head.segments);
+        let policy = run_schedule::policies(segments);
+        let policy = if policy.is_empty() { "run" } else { policy.as_str() };
+        let mut schedule =
             run_schedule::schedule(&instance, attempts, policy, first.map_or(1.0, Look::slowstart));
+        if is_alone {
+            schedule.segments = run_schedule::schedule_segments(segments);
+        }
         let now = |task: &AtWork| {
             Some(TaskNow {
                 phase: run_schedule::phase_of(&instance, task.id)?,
@@ -397,7 +406,7 @@ impl SoFar {
 /// A workload that is none.
 pub fn so_far(look: &Look) -> Result<SoFar, RunError> {
     let measured = run_schedule::measured(&look.head.workload, &look.attempts);
-    SoFar::new(&measured, &look.attempts, &look.at_work, Some(look))
+    SoFar::new(&measured, &look.attempts, &look.at_work, Some(look), true)
 }
 
 /// Several runs so far that share machines, each with the name that its flows get before their own: `NAME/FLOW`. Times
@@ -409,11 +418,17 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
     let began = looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0);
     let mut all = Draft { start: Some(clock::local(began)), ..Draft::default() };
     let (mut attempts, mut jobs): (Vec<Attempt>, u32) = (Vec::new(), 0);
-    for (name, look) in looks {
+    // The machines of each run are those of its segments; together they are those of all.
+    let cluster =
+        |look: &Look| Segment { machines: look.head.workload.machines.clone(), ..Segment::default() };
+    let clusters: Vec<Segment> = looks.iter().map(|(_, look)| cluster(look)).collect();
+    let whole = WholeCluster::of(&clusters);
+    all.machines = whole.machines().to_vec();
+    for ((name, look), cluster) in looks.iter().zip(&clusters) {
         let later = look.head.started - began;
         let measured = run_schedule::measured(&look.head.workload, &look.attempts);
-        if all.machines.is_empty() {
-            (all.machines, all.objective) = (measured.machines, measured.objective);
+        if jobs == 0 {
+            all.objective = measured.objective;
         }
         for mut flow in measured.flows {
             flow.id = format!("{name}/{}", flow.id);
@@ -421,6 +436,7 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
         }
         attempts.extend(look.attempts.iter().map(|attempt| {
             let mut attempt = attempt.clone();
+            attempt.slot = whole.slot_of(cluster, attempt.id.phase, attempt.slot).unwrap_or(attempt.slot);
             attempt.id.job += jobs;
             for at in [&mut attempt.start, &mut attempt.began, &mut attempt.end] {
                 *at += later;
@@ -430,7 +446,7 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
         jobs += look.jobs.len() as u32;
     }
     attempts.sort_by_key(|attempt| (attempt.start, attempt.id));
-    SoFar::new(&all, &attempts, &[], looks.first().map(|(_, look)| look))
+    SoFar::new(&all, &attempts, &[], looks.first().map(|(_, look)| look), false)
 }
 
 /// Looks at the run of a state directory; `None` if none was begun there.

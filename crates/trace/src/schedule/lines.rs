@@ -253,6 +253,7 @@ pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedu
         clock: first.clock.into(),
         slowstart: fraction("slowstart", first.slowstart)?,
         profile: profile(first.profile.as_ref())?,
+        segments: Vec::new(),
         objective: first.objective.into(),
         cost: None,
         lower_bound: None,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use slackline_model::schedule::{
-    Allocation, Clock, FlowRow, FlowStatus, MasterRow, NewRow, Schedule, TaskRows,
+    Allocation, Clock, FlowRow, FlowStatus, MasterRow, NewRow, Schedule, Segment, TaskRows,
 };
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::tolerance;
@@ -121,6 +121,7 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         clock: document.clock.into(),
         slowstart: fraction("slowstart", document.slowstart)?,
         profile: profile(document.profile.as_ref())?,
+        segments: Vec::with_capacity(document.segments.len()),
         objective: document.objective.into(),
         cost: document.cost,
         lower_bound: document.lower_bound,
@@ -132,6 +133,12 @@ fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, W
         allocations: Vec::new(),
     };
     check_gap_absolute(&schedule, document.gap_absolute)?;
+    for (i, row) in document.segments.iter().enumerate() {
+        let row = names
+            .segment(instance.cluster(), row)
+            .map_err(|wrong| wrong.within(&format!("segments[{i}]")))?;
+        schedule.segments.push(row);
+    }
     for (i, row) in document.flows.iter().enumerate() {
         let row = names.flow_row(row).map_err(|wrong| wrong.within(&format!("flows[{i}]")))?;
         schedule.flows.push(row);
@@ -384,6 +391,43 @@ impl Names {
         Ok((row, places))
     }
 
+    /// A segment of a run.
+    fn segment(&mut self, cluster: &Cluster, row: &wire::Segment) -> Result<Segment, Wrong> {
+        let slots = row.places.as_ref().map(|places| self.slots_there(cluster, places)).transpose()?;
+        Ok(Segment {
+            start: Time::from_seconds_nearest(seconds("start", row.start)?),
+            policy: row.policy.clone(),
+            slowstart: fraction("slowstart", row.slowstart)?,
+            slots,
+        })
+    }
+
+    /// The slots that places name, whatever tasks they serve.
+    fn slots_there(&mut self, cluster: &Cluster, places: &[String]) -> Result<[Vec<SlotRange>; 2], Wrong> {
+        let mut slots = [Vec::new(), Vec::new()];
+        for (i, name) in places.iter().enumerate() {
+            let path = || format!("places[{i}]");
+            let Some((machine, first, last)) = parse_place(name) else { return Err(no_place(path(), name)) };
+            let id = self.machine(cluster, machine).map_err(|what| Wrong::mismatch(path(), what))?;
+            // Of typed slots the map slots come first.
+            let mut before = 0;
+            for &slot_kind in cluster.slot_kinds() {
+                let Some(all) = cluster.machine_slots(slot_kind, id) else { continue };
+                let (from, to) = (first.max(before), (last + 1).min(before + all.len));
+                if from < to {
+                    let range = SlotRange { first: all.first + from - before, len: to - from };
+                    push_range(&mut slots[slot_kind.index()], range);
+                }
+                before += all.len;
+            }
+            if last >= before {
+                let what = format!("found slot {last} of machine {machine:?}, which has {before} slots");
+                return Err(Wrong::mismatch(path(), what));
+            }
+        }
+        Ok(slots)
+    }
+
     /// The ranges of slots of their kind that places name; neighbours become one range.
     fn places(
         &mut self,
@@ -397,8 +441,7 @@ impl Names {
         for (i, name) in names.iter().enumerate() {
             let path = || format!("places[{i}]");
             let Some((machine, first, last)) = parse_place(&name.0) else {
-                let what = format!("found {:?}, expected \"machine/slot\" or \"machine/first-last\"", name.0);
-                return Err(Wrong::input(path(), what));
+                return Err(no_place(path(), &name.0));
             };
             let mut slot = |number| {
                 self.slot(cluster, kind, machine, number).map_err(|what| Wrong::mismatch(path(), what))
@@ -407,10 +450,7 @@ impl Names {
             let range = SlotRange { first: slot(first)?, len: last - first + 1 };
             slot(last)?;
             total += u64::from(range.len);
-            match ranges.last_mut() {
-                Some(before) if before.end() == range.first => before.len += range.len,
-                _ => ranges.push(range),
-            }
+            push_range(&mut ranges, range);
         }
         if total == u64::from(count) {
             return Ok(ranges);
@@ -420,6 +460,14 @@ impl Names {
 
     /// The slot of its kind that is `slot` of the machine of that name.
     fn slot(&mut self, cluster: &Cluster, kind: PhaseKind, machine: &str, slot: u32) -> Result<u32, String> {
+        let id = self.machine(cluster, machine)?;
+        cluster.slot_at(kind, id, slot).ok_or_else(|| {
+            format!("found slot {slot} of machine {machine:?}, which is no slot there for a {kind} task")
+        })
+    }
+
+    /// The machine of that name.
+    fn machine(&mut self, cluster: &Cluster, machine: &str) -> Result<MachineId, String> {
         let known = self.machines.get(machine).copied().or_else(|| cluster.machine_named(machine));
         let Some(id) = known else {
             return Err(format!("found machine {machine:?}, which the cluster does not have"));
@@ -427,9 +475,19 @@ impl Names {
         if !self.machines.contains_key(machine) {
             self.machines.insert(machine.to_owned(), id);
         }
-        cluster.slot_at(kind, id, slot).ok_or_else(|| {
-            format!("found slot {slot} of machine {machine:?}, which is no slot there for a {kind} task")
-        })
+        Ok(id)
+    }
+}
+
+fn no_place(path: String, found: &str) -> Wrong {
+    Wrong::input(path, format!("found {found:?}, expected \"machine/slot\" or \"machine/first-last\""))
+}
+
+/// Adds a range, which may continue the last one.
+fn push_range(ranges: &mut Vec<SlotRange>, range: SlotRange) {
+    match ranges.last_mut() {
+        Some(last) if last.end() == range.first => last.len += range.len,
+        _ => ranges.push(range),
     }
 }
 

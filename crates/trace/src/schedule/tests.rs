@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
-use slackline_model::schedule::{Clock, FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome, TaskRows};
+use slackline_model::schedule::{
+    Clock, FlowRow, FlowStatus, MasterRow, NewRow, Origin, Outcome, Segment, TaskRows,
+};
 use slackline_model::{FlowId, Instance, JobId, Objective, PhaseId, Profile, SlotRange, Span, Time};
 
 use super::*;
@@ -106,6 +108,7 @@ fn schedule(tasks: TaskRows) -> Schedule {
         clock: Clock::Measured,
         slowstart: 0.05,
         profile: None,
+        segments: Vec::new(),
         objective: Objective::default(),
         cost: Some(3.0),
         lower_bound: Some(0.0),
@@ -482,5 +485,27 @@ proptest! {
         bytes[at] = byte;
         survive(&bytes);
         survive(&bytes[at..]);
+    }
+}
+
+#[test]
+fn segments_are_read_as_they_were_written() {
+    let instance = instance();
+    let mut with = schedule(TaskRows::new());
+    let of = |start, slots| Segment { start: Time(start), policy: "edf".into(), slowstart: 0.5, slots };
+    // Of typed slots those for maps come first.
+    let some = [vec![SlotRange { first: 1, len: 7 }], vec![SlotRange { first: 0, len: 3 }]];
+    with.segments =
+        vec![of(0, Some(some)), of(12_000_001, None), of(13_000_000, Some([Vec::new(), Vec::new()]))];
+    let mut text = Vec::new();
+    write_schedule(&mut text, &instance, &with, &Meta::default()).unwrap();
+    let (read, _) = read_schedule("s.json", &text, &instance).unwrap();
+    assert_eq!(read.segments, with.segments);
+    let text = String::from_utf8(text).unwrap();
+    for (place, words) in [("a/b/0-9", "has 4 slots"), ("none/0", "none"), ("node-0", "machine/slot")] {
+        let wrong = text.replacen("\"node-0/1-2\"", &format!("{place:?}"), 1);
+        assert_ne!(wrong, text);
+        let error = read_schedule("s.json", wrong.as_bytes(), &instance).unwrap_err().to_string();
+        assert!(error.contains(words) && error.contains("segments[0].places[0]"), "{error}");
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// The seed.
     #[serde(default)]
     pub(crate) seed: u64,
-    /// The policy that made it.
+    /// The policy that made it. Of a run whose policy changed: all of them, in order.
     pub(crate) policy: String,
     /// Whether the policy promises to keep the minima.
     #[serde(default)]
@@ -52,12 +52,16 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// What durations mean.
     #[serde(default)]
     pub(crate) clock: Clock,
-    /// Fraction of maps after which reduces could take slots; 1 for none early.
+    /// Fraction of maps after which reduces could take slots; 1 for none early. With `segments`: that of the last one.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
     /// How the simulated cluster behaved, if it did not do everything at once.
     #[serde(default)]
     pub(crate) profile: Option<ProfileValues>,
+    /// The parts of a run whose settings changed, in order. The first one starts at 0. Without them the settings above hold
+    /// for the whole schedule.
+    #[serde(default)]
+    pub(crate) segments: Vec<Segment>,
     /// What was to be small.
     pub(crate) objective: Aim,
     /// Claimed cost.
@@ -100,6 +104,23 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// Masters of jobs, where the profile has them: what asks for the slots of a job's tasks, as the
     /// ApplicationMasters of Hadoop do.
     pub(crate) masters: Option<Masters>,
+}
+
+/// A part of a run under settings of its own. They hold from its start to the start of the next segment.
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Segment {
+    /// When it starts, in seconds.
+    pub(crate) start: f64,
+    /// The policy.
+    pub(crate) policy: String,
+    /// Fraction of maps after which reduces could take slots; 1 for none early.
+    #[serde(default = "one")]
+    pub(crate) slowstart: f64,
+    /// The slots that were there: `machine/slot` or `machine/first-last`. Without it all slots of the cluster were there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) places: Option<Vec<String>>,
 }
 
 /// The document with its lists.

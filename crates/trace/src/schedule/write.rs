@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use slackline_model::schedule::{Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule};
-use slackline_model::{Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
+use slackline_model::schedule::{
+    Allocation, FlowRow, FlowStatus, MasterRow, NewRow, Outcome, Schedule, Segment,
+};
+use slackline_model::{Cluster, Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
 
-use super::wire::ProfileValues;
+use super::wire::{self, ProfileValues};
 use super::{COUNTS, Meta, gap_absolute};
 use crate::comparison::Figure;
 use crate::parse::VERSION;
@@ -65,6 +67,10 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
     if let Some(profile) = &schedule.profile {
         entry(out, "profile", &values(profile))?;
     }
+    if !schedule.segments.is_empty() {
+        out.write_all(b",\n")?;
+        list(out, "segments", &schedule.segments, |out, one| value(out, &segment(instance.cluster(), one)))?;
+    }
     let Objective { metric, combine } = schedule.objective;
     let combine = combine.name();
     write!(out, ",\n  \"objective\": {{\"metric\": \"{metric}\", \"combine\": \"{combine}\"}}")?;
@@ -95,6 +101,18 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
         entry(out, "winner", winner)?;
     }
     out.write_all(b",\n")
+}
+
+/// A segment as documents write it.
+fn segment(cluster: &Cluster, segment: &Segment) -> wire::Segment {
+    let places = segment.slots.as_ref().map(|slots| {
+        let kinds = cluster.slot_kinds().iter();
+        let ranges =
+            kinds.flat_map(|&slot_kind| machine_by_machine(cluster, slot_kind, &slots[slot_kind.index()]));
+        ranges.collect()
+    });
+    let Segment { start, policy, slowstart, .. } = segment;
+    wire::Segment { start: start.seconds(), policy: policy.clone(), slowstart: *slowstart, places }
 }
 
 /// A profile as documents write it: numbers as numbers, ranges as texts.
@@ -223,7 +241,7 @@ pub(super) fn task(
         write!(out, ", \"slot\": {slot}")?;
     } else {
         write!(out, ", \"count\": {}, \"places\": [", row.count)?;
-        for (i, place) in machine_by_machine(instance, row.phase, places).enumerate() {
+        for (i, place) in machine_by_machine(cluster, slot_kind, places).enumerate() {
             out.write_all(if i == 0 { b"" } else { b", " })?;
             value(out, &place)?;
         }
@@ -241,11 +259,10 @@ pub(super) fn task(
 
 /// Ranges of slots of their kind as `machine/slot` or `machine/first-last`, split where machines end.
 fn machine_by_machine<'a>(
-    instance: &'a Instance,
-    phase: PhaseId,
+    cluster: &'a Cluster,
+    slot_kind: SlotKind,
     places: &'a [SlotRange],
 ) -> impl Iterator<Item = String> + 'a {
-    let (cluster, slot_kind) = (instance.cluster(), instance.slot_kind_of(phase));
     places.iter().flat_map(move |range| {
         let mut at = range.first;
         std::iter::from_fn(move || {

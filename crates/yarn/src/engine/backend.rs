@@ -16,8 +16,8 @@ use slackline_local::run::{
     self, Drive, EngineError, JobVerdict, Left, LostOutput, Needs, Opening, Recovered, RunEnd,
 };
 use slackline_local::{
-    Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Verdict, WorkerCommand,
-    known_machines, resolve,
+    Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Segment, Verdict,
+    WorkerCommand, known_machines, resolve,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
@@ -537,6 +537,10 @@ impl slackline_local::backend::Session for SessionThere {
 
     fn lost(&self) -> &[LostOutput] {
         self.session.lost()
+    }
+
+    fn segments(&self) -> &[Segment] {
+        self.session.segments()
     }
 
     fn obstacles(&self) -> &[Obstacle] {

@@ -23,7 +23,7 @@ impl Run {
         let predicted = run.prediction().map_err(worded)?;
         let about = about(name, "run", Vec::new(), meta.options.clone(), meta.sha256.clone());
         let mut page = Page::new(instance, about);
-        page = page.with_policy(self.ran(outcome), Some(Drawn::of_schedule(instance, schedule, false)));
+        page = page.with_policy(ran(outcome), Some(Drawn::of_schedule(instance, schedule, false)));
         if let Some(predicted) = &predicted {
             page = page.with_policy(self.expected(predicted), drawn(outcome, predicted));
             page = page.with_prediction(&predicted.completions());
@@ -34,15 +34,6 @@ impl Run {
         self.report.write(&page)
     }
 
-    /// The figures of what happened.
-    fn ran(&self, outcome: &Outcome) -> Row {
-        let mut figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
-        if let Ok(report) = judge::check(&outcome.instance, &outcome.schedule) {
-            figures.groups = comparison::groups(&outcome.instance, &report.flows);
-        }
-        Row { policy: format!("{} ran", self.policy.spec()), result: Ok(figures) }
-    }
-
     /// The figures of what was expected.
     fn expected(&self, predicted: &Prediction) -> Row {
         let simulated = &predicted.simulated;
@@ -50,6 +41,15 @@ impl Run {
         let figures = Figures { groups, ..Figures::of_simulation(simulated) };
         Row { policy: format!("{} predicted", self.policy.spec()), result: Ok(figures) }
     }
+}
+
+/// The figures of what happened.
+fn ran(outcome: &Outcome) -> Row {
+    let mut figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
+    if let Ok(report) = judge::check(&outcome.instance, &outcome.schedule) {
+        figures.groups = comparison::groups(&outcome.instance, &report.flows);
+    }
+    Row { policy: format!("{} ran", outcome.schedule.policy), result: Ok(figures) }
 }
 
 /// What was expected, to be drawn beside what happened, if it was of the same flows.

@@ -12,6 +12,7 @@ const SHORT: f64 = 100.0;
 
 /// What the table needs to know of the command.
 pub(super) struct Columns<'a> {
+    /// The policy of the prediction.
     pub(super) policy: &'a PolicySpec,
     pub(super) has_history: bool,
 }
@@ -25,13 +26,13 @@ impl Columns<'_> {
         figures: Figures,
         view: &View,
     ) -> String {
-        let row = |name: &str, figures: Figures| Row {
-            policy: format!("{} {name}", self.policy.spec()),
-            result: Ok(figures),
-        };
-        let expected =
-            predicted.map(|predicted| row("predicted", Figures::of_simulation(&predicted.simulated)));
-        let rows: Vec<Row> = expected.into_iter().chain([row("ran", figures)]).collect();
+        let row = |policy: String, figures: Figures| Row { policy, result: Ok(figures) };
+        let expected = predicted.map(|predicted| {
+            let policy = format!("{} predicted", self.policy.spec());
+            row(policy, Figures::of_simulation(&predicted.simulated))
+        });
+        let ran = row(format!("{} ran", real.schedule.policy), figures);
+        let rows: Vec<Row> = expected.into_iter().chain([ran]).collect();
         let compared = comparison::table_unmarked(&rows, view);
         let error =
             predicted.and_then(|predicted| real.error_of(predicted)).map_or_else(String::new, |off| {

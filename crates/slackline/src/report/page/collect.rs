@@ -85,6 +85,7 @@ fn head(schedule: &Schedule) -> Schedule {
         clock: schedule.clock,
         slowstart: schedule.slowstart,
         profile: schedule.profile.clone(),
+        segments: schedule.segments.clone(),
         objective: schedule.objective,
         cost: schedule.cost,
         lower_bound: schedule.lower_bound,

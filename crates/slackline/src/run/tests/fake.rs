@@ -215,6 +215,7 @@ impl Session for FakeSession {
                     number: 0,
                     id: ids[task as usize],
                     slot,
+                    segment: 0,
                     start,
                     began: start,
                     end,
