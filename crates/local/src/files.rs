@@ -20,7 +20,7 @@ use crate::clock;
 ///
 /// # Errors
 /// Whatever the file system says.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match opened(path) {
         Ok(directory) => empty(&directory).and_then(|()| fs::remove_dir(path)),
         Err(Errno::LOOP | Errno::NOTDIR) => fs::remove_file(path),
@@ -58,7 +58,7 @@ struct Level {
 ///
 /// # Errors
 /// Whatever the file system says of the first that stays.
-pub fn empty(directory: &OwnedFd) -> io::Result<()> {
+fn empty(directory: &OwnedFd) -> io::Result<()> {
     let mut stays = None;
     let mut here = openat(directory, c".", DIRECTORY, Mode::empty())?;
     let mut levels = vec![level(&here, CString::default(), &mut stays)?];

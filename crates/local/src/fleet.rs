@@ -24,7 +24,6 @@ pub(crate) use pid_file::{PidFile, end_process, fence};
 pub(crate) use processes::Processes;
 
 use crate::limits::Demand;
-use crate::run_as::RunAs;
 use crate::task::Spec;
 use crate::task_id::TaskId;
 use crate::worker::Report;
@@ -46,18 +45,6 @@ pub(crate) trait Fleet {
     /// # Errors
     /// It cannot be started; then nothing of it runs.
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()>;
-
-    /// The same as another user than that of this process.
-    ///
-    /// # Errors
-    /// As [`Fleet::start`]; machines on which nobody can be somebody else.
-    fn start_as(&mut self, user: &RunAs, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        let _ = (attempt, spec);
-        Err(io::Error::other(format!(
-            "found a task of {}, expected one of the user of this process",
-            user.name()
-        )))
-    }
 
     /// Stops an attempt and whatever it started. [`Told::Ended`] still comes when nothing of it is left.
     fn stop(&mut self, attempt: u64);

@@ -9,7 +9,7 @@
 //! - [`resolve`](mod@resolve): from a flow file to tasks; [`preflight`](mod@preflight): what keeps a flow from being run at all;
 //! - `estimate`: how long tasks may take, from their input and from earlier runs;
 //! - [`log`]: append-only files; [`journal`]: what a run has done, on disk; [`history`]: what earlier runs took;
-//! - [`layout`]: where files are; `output_lock`: whose outputs are; `files`: removing them;
+//! - [`layout`]: where files are; `output_lock`: whose outputs are; [`files`]: removing them;
 //! - `definition`: what makes a job what it is; `made`: what a state directory has made; [`reuse`]: what is done again, and
 //!   why; `publish`: the end of a job;
 //! - [`fleet`]: machines that run attempts: worker processes of this one, agents on others; [`agent`]: such an agent; `process`: finding and killing processes;
@@ -17,7 +17,7 @@
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`elsewhere`]: what an engine of another kind needs of a run;
-//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`run_as`]: as whom, [`theirs`]: files of whoever that is;
+//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`theirs`]: opening files that other processes may replace;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
 //! - [`places`]: which machine a slot is of; [`speeds`]: how fast machines are;
@@ -30,7 +30,7 @@ mod definition;
 pub mod elsewhere;
 pub mod engine;
 mod estimate;
-mod files;
+pub mod files;
 pub mod fleet;
 pub mod guest;
 pub mod history;
@@ -53,7 +53,6 @@ mod resident;
 pub mod resolve;
 pub mod reuse;
 pub mod run;
-pub mod run_as;
 pub mod run_schedule;
 pub mod speeds;
 pub mod task;
@@ -80,6 +79,5 @@ pub use resident::known_machines;
 pub use resolve::{InputRules, Resolved, Spread, resolve};
 pub use reuse::{Choices, Reason, Verdict};
 pub use run::{EngineError, JobVerdict, RunEnd, Session};
-pub use run_as::RunAs;
 pub use speeds::Speeds;
 pub use task_id::TaskId;

@@ -3,7 +3,7 @@
 //! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a variable of
 //! its environment ([`end_marked`]), which it hands on to whatever it starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -156,26 +156,27 @@ fn user(pid: u64) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Living processes with one of these marks in their environment, which have to be of the user beside it: anybody may give
-/// theirs any environment. O(processes).
-fn marked(marks: &BTreeMap<String, Option<u32>>) -> Vec<Held> {
+/// Living processes of this user with one of these marks in their environment: other users may set any environment.
+/// O(processes).
+fn marked(marks: &BTreeSet<String>) -> Vec<Held> {
+    let own = rustix::process::getuid().as_raw();
     let is_marked = |held: &Held| {
         let Ok(environment) = fs::read(format!("/proc/{}/environ", held.pid)) else { return false };
         let mut variables = environment.split(|&byte| byte == 0);
         let start = format!("{MARK}=");
         let value = variables.find_map(|variable| variable.strip_prefix(start.as_bytes()));
-        let of = value.and_then(|value| marks.get(&*String::from_utf8_lossy(value)));
-        of.is_some_and(|of| of.is_none_or(|uid| user(held.pid) == Some(uid)))
+        value.is_some_and(|value| marks.contains(&*String::from_utf8_lossy(value)))
+            && user(held.pid) == Some(own)
     };
     let is_alive = |held: &Held| Process::of(held.pid).is_some_and(|process| !process.is_dead);
     pids().into_iter().filter_map(Held::of).filter(is_marked).filter(is_alive).collect()
 }
 
-/// Kills all that has one of these marks in its environment and is of the user beside it, and waits until it is gone.
+/// Kills all processes of this user that have one of these marks in their environment, and waits until they are gone.
 ///
 /// # Errors
 /// Something does not go within ten seconds; with its number.
-pub(crate) fn end_marked(marks: &BTreeMap<String, Option<u32>>) -> io::Result<()> {
+pub(crate) fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
     let mut left = Vec::new();
     let is_gone = wait_for(|| {
         left = marked(marks);
@@ -199,8 +200,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_marked_by_somebody_else_is_not_ended() {
-        if !crate::run_as::is_root() {
+    fn a_process_of_another_user_is_not_killed_by_its_mark() {
+        if !rustix::process::getuid().is_root() {
             eprintln!("SKIPPED: not root");
             return;
         }
@@ -209,17 +210,18 @@ mod tests {
             let mut command = Command::new("sleep");
             command.arg("60").env(MARK, &mark).uid(uid).current_dir("/").spawn().unwrap()
         };
-        let (mut theirs, mut others) = (start(54_321), start(54_331));
-        // It is the mark of both as soon as it is another program.
+        let (mut own, mut other) = (start(0), start(54_331));
+        // Before it is another program it has the environment of this test.
         let is_there = |pid: u32| {
-            marked(&BTreeMap::from([(mark.clone(), None)])).iter().any(|it| it.pid == u64::from(pid))
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&mark)
         };
-        assert!(wait_for(|| is_there(theirs.id()) && is_there(others.id())));
-        // What has ended goes when it is waited for.
-        end_marked(&BTreeMap::from([(mark.clone(), Some(54_321))])).unwrap();
-        assert!(!theirs.wait().unwrap().success());
-        assert_eq!(others.try_wait().unwrap(), None);
-        end_marked(&BTreeMap::from([(mark.clone(), None)])).unwrap();
-        assert!(!others.wait().unwrap().success());
+        assert!(wait_for(|| is_there(own.id()) && is_there(other.id())));
+        let waited = std::thread::spawn(move || own.wait().unwrap());
+        end_marked(&BTreeSet::from([mark.clone()])).unwrap();
+        assert!(!waited.join().unwrap().success());
+        assert_eq!(other.try_wait().unwrap(), None);
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

@@ -8,8 +8,6 @@
 //! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
 //! ([`Report::Running`]): policies need to know nothing of changes.
 //!
-//! A run is of whoever it was opened by ([`crate::run_as`]): its turns are made as that user, and so are its tasks.
-//!
 //! Machines that go, come back and come are told to every run, and once to the driver. They have numbers for good (`stock`).
 
 mod flow;
@@ -37,7 +35,6 @@ use crate::engine::{Local, Observer, Settings, TICK};
 use crate::fleet::{Fleet, NewMachine, Prospect, Told};
 use crate::machines::{self, Sight};
 use crate::run::{EngineError, RunEnd};
-use crate::run_as;
 use crate::this_machine::SessionHere;
 
 use self::flow::Arrived;
@@ -396,8 +393,6 @@ impl Resident for ResidentEngine {
         let here = session.into_any().downcast::<SessionHere>();
         let SessionHere { mut session, .. } = *here
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let user = session.user().cloned();
-        let _acting = run_as::act(user.as_ref()).map_err(EngineError::other)?;
         let seat = Seat(self.next_seat);
         self.next_seat += 1;
         let Some(mut left) = session.left() else {
@@ -416,7 +411,7 @@ impl Resident for ResidentEngine {
         let instance = Instance::new(&left)?;
         let later = Span(session.started().saturating_sub(self.started));
         let clock = self.clock.of_later(later);
-        let fleet = Box::new(Share { hub: self.hub.clone(), seat, user });
+        let fleet = Box::new(Share { hub: self.hub.clone(), seat });
         let (settings, mut config) =
             (self.settings.clone(), Config::plain().with_attempts_max(rules.attempts_max));
         let seated = Seated::new(Owned { session, instance }, later, &rules.standings, |owned| {

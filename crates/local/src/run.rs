@@ -42,7 +42,6 @@ use crate::publish::{Place, Publisher};
 use crate::remaining::{Numbers, remaining};
 use crate::resident::former_name;
 use crate::reuse::{Unfinished, Verdict};
-use crate::run_as::RunAs;
 use crate::run_schedule;
 use crate::task_id::TaskId;
 
@@ -155,16 +154,9 @@ pub struct Session {
     verdicts: Vec<JobVerdict>,
     lost: Vec<LostOutput>,
     memory: Memory,
-    /// As whom it was opened, if not as this process.
-    user: Option<RunAs>,
 }
 
 impl Session {
-    /// As whom it was opened, and its files are read and written, if not as this process.
-    pub fn user(&self) -> Option<&RunAs> {
-        self.user.as_ref()
-    }
-
     /// Where its files are.
     pub fn layout(&self) -> &Layout {
         &self.layout

@@ -1,7 +1,7 @@
 //! The process in which attempts run, one after the other.
 //!
 //! Its protocol: each line of standard input is a [`task::Spec`], as JSON, and is answered by a line of standard
-//! output, a [`Report`]. One of another user than its engine is told so in a line before. Built-in programs run in the process itself; commands are started from it. When an attempt is
+//! output, a [`Report`]. Built-in programs run in the process itself; commands are started from it. When an attempt is
 //! over, in whatever way, nothing that its commands started is left: the worker takes over what loses its parent (it is
 //! a subreaper), so that all of it is found by its descent, and kills it before it reports.
 //!
@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use slackline_model::Span;
 
 use crate::guest;
-use crate::run_as::{Ids, RunAs};
 use crate::task::{self, Outcome, Spec, TaskError};
 
 /// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
@@ -94,48 +93,13 @@ pub(crate) fn starting() -> MutexGuard<'static, ()> {
     STARTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first line of a worker of another user than that of its engine.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Belongs {
-    belongs_to: Ids,
-}
-
-/// The line that makes a worker a user's, if it is the first one that it is told. One of another version that does not know it
-/// takes it for an attempt, cannot read that, and ends.
-pub(crate) fn belonging(user: &RunAs) -> Vec<u8> {
-    let line = Belongs { belongs_to: user.ids().clone() };
-    let mut line = serde_json::to_vec(&line).expect("invariant: numbers can be written as JSON");
-    line.push(b'\n');
-    line
-}
-
 /// Runs the worker to its end.
-///
-/// Where its first line says so it is somebody else's from then on, and for good. That comes before it has other threads, as
-/// the kernel knows users by threads.
 pub fn main() -> ExitCode {
-    let (mut first, mut line) = (String::new(), String::new());
-    let mut heard = io::stdin().lock().read_line(&mut first);
-    if let Ok(Belongs { belongs_to }) = serde_json::from_str(&first) {
-        if let Err(error) = belongs_to.stay() {
-            let _ = say(&Report::failed(format!("its process cannot become another user's: {error}")));
-            return ExitCode::FAILURE;
-        }
-        first.clear();
-        heard = io::stdin().lock().read_line(&mut first);
-    }
     end_with(io::stdin());
-    let (mut input, mut is_first) = (io::stdin().lock(), true);
+    let (mut input, mut line, mut is_first) = (io::stdin().lock(), String::new(), true);
     loop {
         line.clear();
-        let read = if is_first {
-            line.push_str(&first);
-            std::mem::replace(&mut heard, Ok(0))
-        } else {
-            input.read_line(&mut line)
-        };
-        let spec = match read {
+        let spec = match input.read_line(&mut line) {
             Ok(0) if !is_first => return ExitCode::SUCCESS,
             Ok(_) => serde_json::from_str::<Spec>(&line)
                 .map_err(|e| format!("standard input holds no attempt: {e}")),

@@ -32,9 +32,6 @@ pub struct Line {
     /// What they may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// As whom what they submit runs, where root has started the service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runs_as: Option<String>,
     /// From where: `unix:UID`, or an address.
     pub from: String,
     /// The method.
@@ -162,7 +159,6 @@ mod tests {
             at: crate::timestamp(7),
             who: Some("anna".into()),
             role: None,
-            runs_as: None,
             from: "unix:1000".into(),
             method: "POST".into(),
             path: "/api/v1/submissions".into(),

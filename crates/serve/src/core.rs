@@ -22,7 +22,7 @@ use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::resident::{Rules, Standing};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
-use slackline_local::{LogError, clock};
+use slackline_local::{LogError, clock, files};
 use slackline_model::{Combine, Metric, Objective, Time};
 
 use crate::Moment;
@@ -35,8 +35,6 @@ use crate::opener::{Errand, Machines, Opener, Past, Readies};
 use crate::place::Place;
 use crate::predictor::{Look, Predictor};
 use crate::record::Record;
-use crate::rights::Rights;
-use crate::run_files;
 use crate::scheduler::{Command, Ports, Says, Scheduler, Start};
 use crate::store::Store;
 use crate::watch::Lately;
@@ -114,20 +112,12 @@ pub(crate) enum Message {
 }
 
 impl Service {
-    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was. Flows run as the user of
-    /// this process, whoever submits them.
+    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was. All flows run as the user
+    /// of this process.
     ///
     /// # Errors
     /// State that cannot be used; an engine that cannot be had.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
-        Self::start_with(setup, &Rights::default())
-    }
-
-    /// The same with flows that run as somebody else.
-    ///
-    /// # Errors
-    /// Those of [`Self::start`].
-    pub fn start_with(setup: &Setup, rights: &Rights) -> Result<Self, StartError> {
         let now = clock::unix_micros();
         let (mut store, records) = Store::open(setup.place.root())?;
         let facts = facts(setup);
@@ -141,7 +131,7 @@ impl Service {
         };
         // What was about to be removed when the service ended; what cannot be does no harm.
         for gone in std::fs::read_dir(setup.place.all_gone()).into_iter().flatten().flatten() {
-            run_files::remove(&gone.path());
+            let _ = files::remove(&gone.path());
         }
         std::fs::create_dir_all(setup.place.all_gone()).map_err(|problem| LogError::File {
             name: format!("state of the service {}", setup.place.root().display()),
@@ -149,7 +139,7 @@ impl Service {
         })?;
         // What was over long ago is not read again.
         store.replace(&desk.records())?;
-        Threads::start((setup, rights), (desk, store, out), now)
+        Threads::start(setup, (desk, store, out), now)
     }
 
     /// The service as it is asked.
@@ -200,7 +190,7 @@ struct Threads;
 
 impl Threads {
     fn start(
-        (setup, rights): (&Setup, &Rights),
+        setup: &Setup,
         (desk, store, out): (Desk, Store, Out),
         now: Moment,
     ) -> Result<Service, StartError> {
@@ -236,7 +226,6 @@ impl Threads {
             past: past.clone(),
             machines: machines.clone(),
             readies: readies.clone(),
-            rights: rights.clone(),
         };
         let to_open = Arc::new(Mutex::new(to_open));
         for _ in 0..OPENERS {
@@ -285,7 +274,6 @@ impl Threads {
             lately,
             timings,
             place: setup.place.clone(),
-            rights: rights.clone(),
             clock: clock::unix_micros,
         };
         let held = Held {

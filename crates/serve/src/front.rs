@@ -12,7 +12,6 @@ use crate::desk::{Answer, Ask, Refusal, RefusalKind};
 use crate::flow_file::check;
 use crate::metrics::Timed;
 use crate::place::Place;
-use crate::rights::Rights;
 use crate::watch::Lately;
 use crate::who::Who;
 use crate::{Moment, SECOND};
@@ -73,7 +72,6 @@ pub struct Front {
     pub(crate) lately: Lately,
     pub(crate) timings: Timings,
     pub(crate) place: Place,
-    pub(crate) rights: Rights,
     pub(crate) clock: fn() -> Moment,
 }
 
@@ -95,11 +93,6 @@ impl Front {
     /// Now.
     pub fn now(&self) -> Moment {
         (self.clock)()
-    }
-
-    /// As whom flows run.
-    pub fn rights(&self) -> &Rights {
-        &self.rights
     }
 
     /// Where the service keeps its files.

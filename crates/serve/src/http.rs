@@ -40,7 +40,7 @@ use crate::front::Front;
 use crate::metrics::{Metrics, Others};
 use crate::tls::{Tls, TlsFiles};
 use crate::tokens::Tokens;
-use crate::users::Users;
+use crate::users::{self, Users};
 use crate::who::{Role, Who};
 
 pub use routes::description;
@@ -178,7 +178,7 @@ impl Server {
             users: Users::default(),
             metrics: Metrics::default(),
             audit,
-            own: rustix::process::geteuid().as_raw(),
+            own: users::own(),
             others: setup.socket.as_ref().and_then(|socket| socket.others),
             loopback: setup.loopback,
             hosts: setup.hosts.clone(),

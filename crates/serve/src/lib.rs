@@ -8,8 +8,7 @@
 //! - [`cron`]: when something recurs;
 //! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
 //! - [`core`], [`front`]: the service at work, and how it is asked; [`unopened`]: submissions that have not begun, as they are shown;
-//!   `run_files`: state directories of runs, and whose they are;
-//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`rights`]: as whom flows run; [`metrics`], [`audit`], `tls`.
+//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `tls`.
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
@@ -28,8 +27,6 @@ pub mod opener;
 pub mod place;
 pub mod predictor;
 pub mod record;
-pub mod rights;
-mod run_files;
 pub mod scheduler;
 pub mod store;
 pub mod times;

@@ -11,8 +11,7 @@ use slackline::PolicySpec;
 use slackline::run::{
     Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
 };
-use slackline_local::LogError;
-use slackline_local::run_as::{RunAs, act};
+use slackline_local::{LogError, files};
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
 
@@ -22,8 +21,6 @@ use crate::desk::{FlowFacts, Heard, JobFacts, Opened};
 use crate::flow_file::{awaited, file_of, first_deadline, missing, parameters};
 use crate::place::Place;
 use crate::record::Wanted;
-use crate::rights::{NotKnown, Rights};
-use crate::run_files;
 
 /// What jobs took, as it is known now.
 pub type Past = Arc<RwLock<Arc<JobHistory>>>;
@@ -92,8 +89,6 @@ pub struct Opener {
     pub machines: Machines,
     /// Where open runs go.
     pub readies: Readies,
-    /// As whom flows run.
-    pub rights: Rights,
 }
 
 impl Opener {
@@ -106,53 +101,22 @@ impl Opener {
             match errand {
                 Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
                 Errand::Look { number, wanted } => {
-                    tell(Heard::Files { number, missing: self.missing(&wanted) });
+                    // What cannot be read is said when it is opened.
+                    let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
+                    tell(Heard::Files { number, missing: missing(&patterns).cloned() });
                 }
                 Errand::Read { number, wanted } => {
                     tell(Heard::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
                 }
                 // What stays is removed when the service is started again.
-                Errand::Remove(directory) => run_files::remove(&directory),
+                Errand::Remove(directory) => drop(files::remove(&directory)),
             }
         }
     }
 
-    /// Whether the files are there that a submission waits for, as its user sees it; or why that cannot be seen now. What cannot be
-    /// read, and users that are not there, are said when it is opened.
-    fn missing(&self, wanted: &Wanted) -> Option<String> {
-        let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-        let user = match self.rights.of(wanted) {
-            Ok(user) => user,
-            Err(NotKnown { is_final: true, .. }) => return None,
-            Err(NotKnown { problem, .. }) => return Some(problem),
-        };
-        let _acting = match act(user.as_ref()) {
-            Ok(acting) => acting,
-            Err(error) => return Some(error.to_string()),
-        };
-        missing(&patterns).cloned()
-    }
-
-    /// As whom a submission runs, whose state directory is there then.
-    fn user(&self, wanted: &Wanted) -> Result<Option<RunAs>, NotKnown> {
-        let user = self.rights.of(wanted)?;
-        let state = self.place.run(&wanted.name);
-        let ready = match &user {
-            Some(user) => run_files::make(&state, user),
-            // Root does nothing in what is somebody else's.
-            None if self.rights.are_of_root() => run_files::refuse_others(&state, 0),
-            None => Ok(()),
-        };
-        ready.map(|()| user)
-    }
-
     fn open(&self, number: u64, wanted: &Wanted) -> Heard {
-        let user = match self.user(wanted) {
-            Ok(user) => user,
-            Err(NotKnown { problem, is_final }) => return Heard::NotOpened { number, problem, is_final },
-        };
         let mut unrunnable = Unrunnable::default();
-        match self.opened(wanted, user.as_ref(), &mut unrunnable) {
+        match self.opened(wanted, &mut unrunnable) {
             Ok(ready) => {
                 let opened = facts(number, &ready.run, unrunnable.0);
                 self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(number, ready);
@@ -165,7 +129,7 @@ impl Opener {
         }
     }
 
-    fn opened(&self, wanted: &Wanted, user: Option<&RunAs>, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+    fn opened(&self, wanted: &Wanted, sink: &mut dyn Sink) -> Result<Ready, RunError> {
         let invalid = |problem: String| RunError::from(EngineError::other(problem));
         let submit = &wanted.submit;
         let state = self.place.run(&wanted.name);
@@ -183,12 +147,6 @@ impl Opener {
         request.owner = Some(wanted.user.clone());
         request.beside_others =
             Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
-        // All that is read and written from here on is the user's.
-        let _acting = act(user).map_err(|problem| EngineError::File {
-            path: self.place.root().display().to_string(),
-            // That is for whoever runs the service to mend, and no fault of the flow.
-            problem: std::io::Error::other(problem),
-        })?;
         let run = Run::open(self.backend.as_ref(), request, sink)?;
         let known = run.known()?;
         let followed = Some(run.follow(&known));

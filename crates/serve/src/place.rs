@@ -3,7 +3,6 @@
 //! ```text
 //! service.log       what was submitted, and what became of it
 //! flows/NAME/       the state directory of the runs of a name, as `run` has it
-//! users/USER/NAME/  the same, of a user as whom their flows run: theirs, in a directory that is the service's
 //! gone/             state directories that are about to be removed
 //! engine/           of the engine: which workers are at work
 //! past.history      what jobs took
@@ -11,7 +10,12 @@
 //! audit.log         who asked for what
 //! ```
 
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use crate::users::{Users, group, own};
 
 /// The state directory of a service.
 #[derive(Clone, Debug)]
@@ -38,14 +42,9 @@ impl Place {
         self.log().exists()
     }
 
-    /// The state directory of the runs of a name; that of another user's has their name before it.
+    /// The state directory of the runs of a name.
     pub fn run(&self, name: &str) -> PathBuf {
-        self.0.join(if name.contains('/') { "users" } else { "flows" }).join(name)
-    }
-
-    /// Where the state directories of runs are but for those of other users.
-    pub fn flows(&self) -> PathBuf {
-        self.0.join("flows")
+        self.0.join("flows").join(name)
     }
 
     /// Where the state directory of a name is before it is removed.
@@ -61,6 +60,30 @@ impl Place {
     /// The engine's own files.
     pub fn engine(&self) -> PathBuf {
         self.0.join("engine")
+    }
+
+    /// Makes the directory and the files that processes lock in it, all for this user alone. A directory that is there keeps its
+    /// mode. A user who can open a lock file can hold its lock.
+    ///
+    /// # Errors
+    /// A directory or file cannot be made, or is another user's.
+    pub fn prepare(&self) -> io::Result<()> {
+        let named = |path: &Path, error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        if let Some(parent) = self.0.parent() {
+            fs::create_dir_all(parent).map_err(|error| named(parent, error))?;
+        }
+        match DirBuilder::new().mode(0o700).create(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(|error| named(&self.0, error))?,
+        }
+        for lock in ["tokens.lock", "past.history.lock"].map(|name| self.0.join(name)) {
+            let file = File::options().append(true).create(true).mode(0o600).open(&lock);
+            let private = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)));
+            private.map_err(|error| named(&lock, error))?;
+        }
+        Ok(())
     }
 
     /// What jobs took.
@@ -81,5 +104,120 @@ impl Place {
     /// Who asked for what.
     pub fn audit(&self) -> PathBuf {
         self.0.join("audit.log")
+    }
+}
+
+/// Why other users could replace a state directory: the first directory on its path to which they may write. A group that only this
+/// user has, by its number or name, does not count.
+pub fn shared(directory: &Path) -> Option<String> {
+    let uid = own();
+    directory.ancestors().enumerate().find_map(|(k, above)| {
+        let found = fs::metadata(above).ok()?;
+        // In a directory such as /tmp files of others cannot be replaced.
+        let is_kept = k > 0 && found.mode() & 0o1000 != 0;
+        let by_others = || {
+            let mode = found.mode();
+            mode & 0o002 != 0 || mode & 0o020 != 0 && !is_own_group(found.gid(), uid)
+        };
+        let at = above.display();
+        let (who, advice) = match found.uid() {
+            // Whoever it is of may write there again, whatever is forbidden now.
+            owner if owner != uid && owner != 0 => {
+                (format!("user {owner}"), "--state says another place".to_owned())
+            }
+            // That of root is not this user's to change.
+            owner if !is_kept && by_others() => {
+                let advice = if owner == uid || uid == 0 {
+                    format!("`chmod go-w {at}` forbids it, or --state says another place")
+                } else {
+                    "--state says another place".to_owned()
+                };
+                ("others".to_owned(), advice)
+            }
+            _ => return None,
+        };
+        let directory = directory.display();
+        Some(format!(
+            "{directory}: {who} may write to {at}, and could so make the service run anything; {advice}"
+        ))
+    })
+}
+
+/// Whether a group is that of a user alone, as systems make one with each user: by its number, or by its name. A user's first group may
+/// be everybody's.
+fn is_own_group(gid: u32, uid: u32) -> bool {
+    gid == uid || group(&Users::default().name(uid)) == Ok(gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_directory_and_its_locks_are_for_one_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::new(dir.path().join("above/state"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let locks = ["tokens.lock", "past.history.lock"].map(|name| place.root().join(name));
+        place.prepare().unwrap();
+        assert_eq!(mode(place.root()), 0o700);
+        // A directory of before keeps its mode. Its lock files do not.
+        for path in [place.root(), &locks[0], &locks[1]] {
+            fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+        }
+        place.prepare().unwrap();
+        assert_eq!((mode(place.root()), locks.map(|lock| mode(&lock))), (0o755, [0o600; 2]));
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(Place::new(&file).prepare().unwrap_err().to_string().contains("file/tokens.lock"));
+    }
+
+    #[test]
+    fn directories_to_which_others_may_write_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        let (above, state) = (dir.join("above"), dir.join("above/state"));
+        fs::create_dir_all(&state).unwrap();
+        // What lies above is not this test's.
+        let shared =
+            |path: &Path| shared(path).filter(|told| told.contains(&format!("write to {}", dir.display())));
+        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        set(&above, 0o755);
+        set(&state, 0o755);
+        assert_eq!(shared(&state), None);
+        set(&above, 0o777);
+        let told = shared(&state).unwrap();
+        assert!(told.contains(&format!("others may write to {}, and", above.display())), "{told}");
+        assert!(told.contains(&format!("`chmod go-w {}`", above.display())), "{told}");
+        // Only its own files can somebody replace there.
+        set(&above, 0o1777);
+        assert_eq!(shared(&state), None);
+        set(&state, 0o1777);
+        assert!(shared(&state).unwrap().contains(&format!("write to {}, and", state.display())));
+    }
+
+    #[test]
+    fn a_group_is_a_users_own_by_its_number_or_name() {
+        assert!(is_own_group(54_321, 54_321));
+        assert!(is_own_group(0, 0));
+        // The first group of users may be everybody's.
+        assert!(!is_own_group(0, 54_321));
+        assert!(!is_own_group(100, 54_321));
+    }
+
+    #[test]
+    fn where_a_directory_is_of_somebody_else_another_place_is_the_advice() {
+        if own() != 0 {
+            eprintln!("SKIPPED: not root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
+        let told = shared(dir.path()).unwrap();
+        assert!(
+            told.contains("user 54321 may write") && told.ends_with("--state says another place"),
+            "{told}"
+        );
+        assert!(!told.contains("chmod"), "{told}");
     }
 }

@@ -24,9 +24,6 @@ pub struct Wanted {
     /// Of something that recurs: its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recurrence: Option<String>,
-    /// The number of the user as whom it runs; none if it is the service's user, whoever that is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_as: Option<u32>,
     /// The first deadline of its flows, if its file was read and has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Moment>,
@@ -49,9 +46,6 @@ pub struct Recurring {
     /// Whether it is paused.
     #[serde(default)]
     pub paused: bool,
-    /// The number of the user as whom it runs; none if it is the service's user, whoever that is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_as: Option<u32>,
 }
 
 impl Recurring {

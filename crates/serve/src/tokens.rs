@@ -6,6 +6,7 @@
 
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -56,9 +57,6 @@ pub struct Token {
     pub role: Role,
     /// When it was made.
     pub created: Timestamp,
-    /// The user of this machine as whom their flows run, where root has started the service; they may not submit there if it is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_as: Option<String>,
     /// Hexadecimal digits of the hash.
     sha256: String,
 }
@@ -100,14 +98,6 @@ impl Tokens {
     /// # Errors
     /// The file cannot be read: then nobody is known.
     pub fn who(&self, token: &str) -> Result<Option<Who>, TokenError> {
-        Ok(self.known(token)?.map(|known| Who::new(known.name, known.role)))
-    }
-
-    /// What is known of a token.
-    ///
-    /// # Errors
-    /// The file cannot be read: then nobody is known.
-    pub fn known(&self, token: &str) -> Result<Option<Token>, TokenError> {
         let hash = hash(token);
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         self.refresh(&mut read)?;
@@ -115,7 +105,7 @@ impl Tokens {
         for known in &read.1 {
             let is_it: Choice = known.sha256.as_bytes().ct_eq(hash.as_bytes());
             if bool::from(is_it) {
-                found = Some(known.clone());
+                found = Some(Who::new(known.name.clone(), known.role));
             }
         }
         Ok(found)
@@ -136,20 +126,6 @@ impl Tokens {
     /// # Errors
     /// A name that there is, or that is none; a file that cannot be written.
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
-        self.add_as(name, role, None, now)
-    }
-
-    /// The same whose flows run as a user of this machine.
-    ///
-    /// # Errors
-    /// As [`Self::add`].
-    pub fn add_as(
-        &self,
-        name: &str,
-        role: Role,
-        run_as: Option<String>,
-        now: Timestamp,
-    ) -> Result<String, TokenError> {
         let is_name = !name.is_empty() && name.len() <= 100 && !name.contains(|c: char| c.is_control());
         if !is_name {
             let message = format!("found the name {name:?}, expected at most 100 characters that print");
@@ -170,7 +146,7 @@ impl Tokens {
                     "found a token of {name} already, expected another name, or that it is removed first"
                 )));
             }
-            tokens.push(Token { name: name.to_owned(), role, created: now, run_as, sha256: hash(&token) });
+            tokens.push(Token { name: name.to_owned(), role, created: now, sha256: hash(&token) });
             Ok(())
         })?;
         Ok(token)
@@ -223,17 +199,16 @@ impl Tokens {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
+        // A user who can open the file can hold the lock.
         let beside = self.path.with_extension("lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(&beside).map_err(broken)?;
-        // Where that cannot be, nothing has been changed yet.
-        for_owner_of_directory(&beside).map_err(broken)?;
+        let lock = File::options().create(true).append(true).mode(0o600).open(&beside).map_err(broken)?;
         lock.lock().map_err(broken)?;
         let mut tokens = self.tokens()?;
         how(&mut tokens)?;
         let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })
             .expect("invariant: tokens can be written as JSON");
         atomic_file::write(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
-        for_owner_alone(&self.path).and_then(|()| for_owner_of_directory(&self.path)).map_err(broken)
+        for_owner_alone(&self.path).map_err(broken)
     }
 
     fn broken(&self, problem: io::Error) -> TokenError {
@@ -245,14 +220,6 @@ impl Tokens {
 fn for_owner_alone(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
-}
-
-/// Gives a file to whoever has its directory: what root has written there is read by the service of another user.
-fn for_owner_of_directory(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, chown};
-    let Some(directory) = path.parent() else { return Ok(()) };
-    let (owner, now) = (std::fs::metadata(directory)?, std::fs::metadata(path)?);
-    if owner.uid() == now.uid() { Ok(()) } else { chown(path, Some(owner.uid()), Some(owner.gid())) }
 }
 
 fn hash(token: &str) -> String {

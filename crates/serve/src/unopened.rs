@@ -97,8 +97,7 @@ jobs = [{ id = "c", run = { mapper = "cat", inputs = ["@load/b"], output = "out/
     fn unopened() -> Unopened {
         let submit = Submit { document: FILE.to_owned(), ..Submit::default() };
         let (name, user) = ("night".to_owned(), "anna".to_owned());
-        let wanted =
-            Wanted { submit, name, user, since: 100 * SECOND, recurrence: None, run_as: None, due: None };
+        let wanted = Wanted { submit, name, user, since: 100 * SECOND, recurrence: None, due: None };
         Unopened { wanted, changes: Changes::new(), held: false, held_flows: BTreeSet::new() }
     }
 

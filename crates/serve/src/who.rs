@@ -13,46 +13,6 @@ pub struct Who {
     pub name: String,
     /// What they may.
     pub role: Role,
-    /// As whom what they submit runs.
-    pub runs_as: RunsAs,
-}
-
-/// As whom something runs that somebody submits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum RunsAs {
-    /// The user of the service.
-    #[default]
-    Service,
-    /// Root, who has started it, and as whom it runs because that was said.
-    Root,
-    /// Another user of this machine. Names of what they submit, and its files, are their own.
-    User {
-        /// Their number.
-        uid: u32,
-        /// Their name.
-        name: String,
-    },
-    /// Nobody, and why: they may not submit.
-    Nobody(String),
-}
-
-impl RunsAs {
-    /// The number of the user, if it is said.
-    pub fn uid(&self) -> Option<u32> {
-        match self {
-            Self::User { uid, .. } => Some(*uid),
-            Self::Root => Some(0),
-            Self::Service | Self::Nobody(_) => None,
-        }
-    }
-
-    /// What something is called that they call by a name: theirs are apart from those of all others.
-    pub fn own_name(&self, name: &str) -> String {
-        match self {
-            Self::User { name: user, .. } => format!("{user}/{name}"),
-            Self::Service | Self::Root | Self::Nobody(_) => name.to_owned(),
-        }
-    }
 }
 
 /// What somebody may; each role may what those before it may.
@@ -84,14 +44,7 @@ impl Role {
 impl Who {
     /// Somebody with a role.
     pub fn new(name: impl Into<String>, role: Role) -> Self {
-        Self { name: name.into(), role, runs_as: RunsAs::Service }
-    }
-
-    /// The same, whose submissions run as somebody.
-    #[must_use]
-    pub fn running_as(mut self, runs_as: RunsAs) -> Self {
-        self.runs_as = runs_as;
-        self
+        Self { name: name.into(), role }
     }
 
     /// Whether they may change what is somebody's.

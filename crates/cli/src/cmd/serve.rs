@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
-use slackline_local::run_as::is_root;
 use slackline_local::{LogError, clock};
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
@@ -18,8 +17,7 @@ use slackline_serve::core::{Service, Setup, StartError};
 use slackline_serve::desk::Limits;
 use slackline_serve::hooks::{self, Hooks};
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
-use slackline_serve::place::Place;
-use slackline_serve::rights::{Rights, own, shared};
+use slackline_serve::place::{Place, shared};
 use slackline_serve::users;
 use slackline_serve::who::Role;
 
@@ -48,7 +46,7 @@ Flows come by `slackline submit` and by schedules; `queue`, `top`, `status`, \
 `explain`, `logs`, `cancel`, `hold`, `change` and `drain` ask the service, by its socket in the state directory or by the \
 address of --listen, where / is a page to look at and /openapi.json says what else there is. docs/serve.md tells it all.
 
-Flows run as the user who started it; if that is root, each as the user of this machine who has submitted it. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
+All flows run as the user who started the service, so it does not start as root unless --allow-root is given. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
 goes on where it was when it is started again, and nothing that is done is done twice. Started while the one before is about to end, it \
 waits up to ten seconds for that.")]
 pub(crate) struct Serve {
@@ -84,6 +82,9 @@ pub(crate) struct Serve {
     #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
     slowstart: f64,
 
+    /// Start although this user is root, as in a container: all flows then run as root
+    #[arg(long, hide_short_help = true, help_heading = "Service")]
+    allow_root: bool,
     /// Time zone of schedules that name none, as in Europe/Berlin [default: that of this machine]
     #[arg(long, hide_short_help = true, value_name = "ZONE", help_heading = "Service")]
     zone: Option<String>,
@@ -97,11 +98,6 @@ pub(crate) struct Serve {
     /// What other users of the socket may [default: nothing]
     #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles(), help_heading = "Who may what")]
     socket_role: Option<Role>,
-    /// User as whom flows run of those who are no user of this machine, if root starts it [default: they may not submit]
-    ///
-    /// They come with a token that says no user of its own (`slackline token --run-as`), or by --loopback.
-    #[arg(long, hide_short_help = true, value_name = "USER", help_heading = "Who may what")]
-    run_as: Option<String>,
     /// Address to listen at; beyond this machine only with TLS and tokens
     #[arg(long, value_name = "HOST:PORT", help_heading = "Who may what")]
     listen: Option<SocketAddr>,
@@ -185,25 +181,26 @@ pub(super) fn roles() -> Listed<Role> {
 }
 
 pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if users::own() == 0 && !args.allow_root {
+        bail!(
+            "the service does not start as root, because all flows would run as root: start it as the user whose commands it runs \
+             (`systemctl --user`, or User= in a unit of systemd), or pass --allow-root in a container"
+        );
+    }
     let state = args.state.clone().unwrap_or_else(|| defaults.state().join(STATE));
-    std::fs::create_dir_all(&state).with_context(|| format!("{}: cannot be made", state.display()))?;
+    Place::new(&state).prepare().context("the state directory cannot be made")?;
     let place = Place::new(std::fs::canonicalize(&state).with_context(|| state.display().to_string())?);
     let setup = args.setup(place.clone())?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     // Without a handler a signal ends the program at once, which loses nothing either.
     let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
-    let rights = args.rights(setup.engine.name())?;
-    rights.prepare(&place).map_err(anyhow::Error::msg)?;
-    out::warn_if(shared(place.root()).filter(|_| !rights.are_of_root()));
-    let Some(service) = args.started(&setup, &rights, &stop)? else {
+    out::warn_if(shared(place.root()));
+    let Some(service) = args.started(&setup, &stop)? else {
         return Ok(stopped());
     };
     let server = Server::start(service.front().clone(), &args.http(&place)?)?;
     announce(args, &place, &server);
-    if rights.are_of_root() {
-        out::talk("root has started it: each flow runs as the user who has submitted it");
-    }
     tell_the_manager("READY=1");
     while !stop.load(Ordering::SeqCst) && !service.has_ended() {
         clock::pause(PAUSE);
@@ -261,12 +258,12 @@ impl Serve {
 
     /// Starts the service; none if this is stopped before it could. One that was told to end just now has a while to do so; one that goes
     /// on answering is not about to.
-    fn started(&self, setup: &Setup, rights: &Rights, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
+    fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
         let socket = self.socket.clone().unwrap_or_else(|| setup.place.socket());
         let mut answers = 0;
         for k in 1.. {
             // Each try looks for a second.
-            match Service::start_with(setup, rights) {
+            match Service::start(setup) {
                 Err(StartError::Log(LogError::Busy { .. })) if stop.load(Ordering::SeqCst) => {
                     return Ok(None);
                 }
@@ -285,19 +282,6 @@ impl Serve {
             answers = if UnixStream::connect(&socket).is_ok() { answers + 1 } else { 0 };
         }
         unreachable!("invariant: the last try is answered")
-    }
-
-    /// As whom flows run.
-    fn rights(&self, engine: &str) -> anyhow::Result<Rights> {
-        if let Some(user) = &self.run_as {
-            let Some(uid) = users::Users::default().number(user) else {
-                bail!("--run-as: found {user}, expected a user of this machine");
-            };
-            if !is_root() && uid != own() {
-                bail!("--run-as: found {user}, expected a service that root has started, or its own user");
-            }
-        }
-        Ok(if is_root() { Rights::of_root(engine, self.run_as.clone()) } else { Rights::default() })
     }
 
     fn http(&self, place: &Place) -> anyhow::Result<HttpSetup> {

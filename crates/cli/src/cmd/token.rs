@@ -1,5 +1,6 @@
 //! `token`: who may ask a service over a network, and what they may.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use slackline::report::{Column, Table};
 use slackline_serve::place::Place;
 use slackline_serve::tokens::{Token as Known, Tokens};
-use slackline_serve::users::Users;
+use slackline_serve::users::{Users, own};
 use slackline_serve::who::Role;
 
 use super::Answer;
@@ -22,7 +23,6 @@ use crate::{out, service};
 Examples:
   slackline token --add anna --role submit
   slackline token
-  slackline token --add build --role submit --run-as www-data
   slackline token --remove anna
 
 A token is shown once, when it is made; the service keeps a hash of it. It is sent as SLACKLINE_TOKEN by the verbs that ask a \
@@ -35,9 +35,6 @@ pub(crate) struct Token {
     /// What they may: look at everything, submit and change what is their own, or operate it all
     #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "add")]
     role: Option<Role>,
-    /// User of this machine as whom their flows run, if root has started the service [default: they may not submit there]
-    #[arg(long, value_name = "USER", requires = "add")]
-    run_as: Option<String>,
     /// Remove the token of somebody
     #[arg(long, value_name = "NAME")]
     remove: Option<String>,
@@ -56,19 +53,23 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
             state.display()
         );
     }
+    // In a directory of another user, that user could have root write anywhere by a link.
+    let owner = std::fs::metadata(&state)?.uid();
+    if own() == 0 && owner != 0 {
+        let user = Users::default().name(owner);
+        bail!(
+            "{}: belongs to {user}: run `sudo -u {user} slackline token` instead of as root",
+            state.display()
+        );
+    }
     let place = Place::new(&state);
     let tokens = Tokens::new(place.tokens());
     match (&args.add, args.role, &args.remove) {
         (Some(name), Some(role), _) => {
-            if let Some(user) = &args.run_as
-                && Users::default().number(user).is_none()
-            {
-                bail!("--run-as: found {user}, expected a user of this machine");
-            }
             if !place.has_served() {
                 out::warn(format_args!("{}: no service has been at work there yet", state.display()));
             }
-            let token = tokens.add_as(name, role, args.run_as.clone(), Timestamp::now())?;
+            let token = tokens.add(name, role, Timestamp::now())?;
             out::text(None, &format!("{token}\n"))?;
         }
         (_, _, Some(name)) => {
@@ -92,7 +93,6 @@ fn table(all: &[Known]) -> String {
     let table = Table::of(vec![
         words("name", &|one| one.name.clone()),
         words("role", &|one| one.role.name().to_owned()),
-        words("runs as", &|one| one.run_as.clone().unwrap_or_default()),
         words("made", &|one| service::clock(one.created, now)),
     ]);
     table.render(&out::view(None))

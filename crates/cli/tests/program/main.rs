@@ -16,6 +16,7 @@
 //! - `runs_terminal`: bars of runs on a terminal;
 //! - `serve`: the service, its verbs, and kill -9 of it;
 //! - `serve_asked`: what its verbs answer where something waits or is wrong;
+//! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits each file;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `profiles`: clusters that do not do everything at once;
@@ -79,6 +80,7 @@ mod samples;
 mod segments;
 mod serve;
 mod serve_asked;
+mod serve_users;
 mod specifications;
 mod streams;
 mod tables;

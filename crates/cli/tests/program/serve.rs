@@ -34,7 +34,7 @@ impl Place {
     /// Starts the service with these options, and waits until it answers.
     pub(crate) fn serve_with(&self, more: &[&str]) -> Child {
         let socket = self.socket.display().to_string();
-        let args = ["serve", "--state", "s", "--split", "64KiB", "--socket", &socket];
+        let args = ["serve", "--allow-root", "--state", "s", "--split", "64KiB", "--socket", &socket];
         let args: Vec<&str> = args.iter().chain(more).copied().collect();
         let child = self.family.start(&self.dir, &args);
         until("the service answers", || self.ask(&["queue"]).code == Some(0));
@@ -77,7 +77,7 @@ impl Place {
             .expect("the document is JSON")
     }
 
-    fn until_state(&self, number: &str, state: &str) -> Value {
+    pub(crate) fn until_state(&self, number: &str, state: &str) -> Value {
         let mut shown = Value::Null;
         // Longer than `until` waits: other tests run at the same time.
         for _ in 0..4 * 3000 {
@@ -291,159 +291,13 @@ fn what_is_wrong_is_said_and_nothing_is_submitted() {
     assert!(place.refused(&["cancel", "7"]).contains("found no submission 7"));
     assert!(place.refused(&["status", "7"]).contains("found no submission 7"));
     assert!(place.refused(&["change", "7"]).contains("--deadline"));
-    assert!(place.refused(&["serve", "--state", "s"]).contains("another"));
+    assert!(place.refused(&["serve", "--allow-root", "--state", "s"]).contains("another"));
     assert!(
         place
-            .refused(&["serve", "--state", "t", "--listen", "0.0.0.0:0"])
+            .refused(&["serve", "--allow-root", "--state", "t", "--listen", "0.0.0.0:0"])
             .contains("expected TLS and tokens")
     );
     assert!(place.done(&["queue", "--all"]).contains("nothing is submitted"));
-    service.kill().expect("it can be killed");
-    service.wait().expect("it is gone");
-}
-
-/// Users of the test, who are nobody else on this machine: their numbers and names.
-const NOBODY: (u32, &str) = (65_534, "nobody");
-const DAEMON: (u32, &str) = (1, "daemon");
-
-impl Place {
-    /// A directory of a user's.
-    fn home(&self, (uid, name): (u32, &str)) -> PathBuf {
-        let home = self.dir.join(name);
-        fs::create_dir_all(&home).expect("a directory");
-        std::os::unix::fs::chown(&home, Some(uid), Some(uid)).expect("it is given to them");
-        home
-    }
-
-    /// What a user is answered, who is in the group of the socket.
-    fn ask_as(&self, user: (u32, &str), args: &[&str]) -> Ran {
-        use std::os::unix::process::CommandExt;
-        let mut command = self.family.command(&self.home(user), args);
-        command.env("SLACKLINE_SERVER", &self.socket).env_remove("SLACKLINE_TOKEN");
-        crate::ran(&command.uid(user.0).gid(NOBODY.0).output().expect("the program starts"))
-    }
-
-    fn done_as(&self, user: (u32, &str), args: &[&str]) -> String {
-        let ran = self.ask_as(user, args);
-        assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.out, ran.err);
-        ran.out
-    }
-}
-
-/// Whether root may be asked for other users here, and they reach the program.
-#[expect(clippy::print_stderr, reason = "a test that is not made says so")]
-fn has_users(place: &Place) -> bool {
-    use std::os::unix::process::CommandExt;
-    let is_root = fs::metadata("/proc/self").is_ok_and(|of| std::os::unix::fs::MetadataExt::uid(&of) == 0);
-    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let are_there = passwd.contains("\nnobody:x:65534:65534:") && passwd.contains("\ndaemon:x:1:1:");
-    let mut version = place.family.command(&place.dir, &["--version"]);
-    let can = is_root && are_there && version.uid(NOBODY.0).gid(NOBODY.0).output().is_ok();
-    if !can {
-        eprintln!(
-            "SKIPPED: not root, without the users nobody and daemon, or in a directory that they do not reach"
-        );
-    }
-    can
-}
-
-fn owner(path: &Path) -> u32 {
-    let found = fs::symlink_metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    std::os::unix::fs::MetadataExt::uid(&found)
-}
-
-/// A flow of a job that says who it is and notes that it was there, and one that waits for a file.
-const WHO: &str = r#"
-slackline = 1
-[[flows]]
-id = "f"
-jobs = [
-  { id = "who", run = { mapper = "cat; id -u; id -G; echo home $HOME; echo ran >> ran; echo said >&2", inputs = ["in.txt"], output = "who" } },
-  { id = "waits", run = { mapper = "while ! test -e go; do sleep 0.05; done; cat", inputs = ["@who"], output = "waits" } },
-]
-"#;
-
-#[test]
-fn a_service_of_root_runs_flows_as_who_has_submitted_them() {
-    let place = Place::new(crate::scratch("serve-users"), "serve-users");
-    if !has_users(&place) {
-        return;
-    }
-    let secret = place.dir.join("secret");
-    fs::write(&secret, "for root\n").expect("a file");
-    let private = || std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    fs::set_permissions(&secret, private()).expect("for root alone");
-    let open_to = ["--socket-group", "65534", "--socket-role", "submit"];
-    let mut service = place.serve(&open_to);
-    for user in [NOBODY, DAEMON] {
-        let home = place.home(user);
-        fs::write(home.join("flow.toml"), WHO).expect("a flow file");
-        fs::write(home.join("in.txt"), "line\n").expect("an input");
-    }
-    // Both call it by the same name, and none waits for the other.
-    assert_eq!(place.done_as(NOBODY, &["submit", "flow.toml", "--quiet"]), "1\n");
-    assert_eq!(place.done_as(DAEMON, &["submit", "flow.toml", "--quiet"]), "2\n");
-    until("both have said who they are", || {
-        [NOBODY, DAEMON].iter().all(|user| place.home(*user).join("who/_SUCCESS").exists())
-    });
-    let denied = place.ask_as(DAEMON, &["cancel", "1"]);
-    assert!(denied.code == Some(2) && denied.err.contains("may change their own only"), "{}", denied.err);
-    // Killed and started again, it goes on as them, and nothing is done twice.
-    service.kill().expect("it can be killed");
-    service.wait().expect("it is gone");
-    service = place.serve(&open_to);
-    for user in [NOBODY, DAEMON] {
-        fs::write(place.home(user).join("go"), "").expect("a file");
-    }
-    for (number, user) in [("1", NOBODY), ("2", DAEMON)] {
-        assert_eq!(place.until_state(number, "done")["name"], format!("{}/flow", user.1));
-        let home = place.home(user);
-        let said = fs::read_to_string(home.join("who/part-00000")).expect("an output");
-        assert!(said.starts_with(&format!("line\n{0}\n", user.0)) && said.contains("home /"), "{said}");
-        assert_eq!(fs::read_to_string(home.join("ran")).expect("it ran"), "ran\n");
-        let state = place.dir.join("s/users").join(user.1);
-        assert_eq!((owner(&state), owner(&state.join("flow"))), (0, user.0));
-        for path in ["journal.log", "jobs.log", "schedule.json", "workload.json"] {
-            assert_eq!(owner(&state.join("flow").join(path)), user.0, "{path}");
-        }
-        for path in ["who", "who/part-00000", "who/_SUCCESS", "waits/part-00000"] {
-            assert_eq!(owner(&home.join(path)), user.0, "{path}");
-        }
-    }
-    // What they put in the place of files of their state directory leads nobody else anywhere.
-    let state = place.dir.join("s/users/nobody/flow");
-    assert!(place.done(&["logs", "f", "who", "--state", "1"]).contains("said"));
-    for log in fs::read_dir(state.join("logs")).expect("logs").map(|entry| entry.expect("a log").path()) {
-        fs::remove_file(&log).expect("it is removed");
-        std::os::unix::fs::symlink(&secret, &log).expect("a link");
-    }
-    let said = place.ask(&["logs", "f", "who", "--state", "1"]);
-    assert!(!said.out.contains("for root") && !said.err.contains("for root"), "{}{}", said.out, said.err);
-    let journal = place.dir.join("journal");
-    fs::rename(state.join("journal.log"), &journal).expect("it is moved");
-    std::os::unix::fs::chown(&journal, Some(0), Some(0)).expect("it is root's");
-    fs::set_permissions(&journal, private()).expect("for root alone");
-    std::os::unix::fs::symlink(&journal, state.join("journal.log")).expect("a link");
-    let refused = place.refused(&["explain", "1", "f"]);
-    assert!(refused.contains("found a link, expected a file"), "{refused}");
-    // What is root's alone is neither read nor written for them.
-    let home = place.home(DAEMON);
-    for (change, name) in [
-        (("in.txt", secret.display().to_string()), "input"),
-        (("output = \"who", format!("output = \"{}/made", place.dir.display())), "output"),
-    ] {
-        fs::write(home.join(format!("{name}.toml")), WHO.replace(change.0, &change.1)).expect("a flow file");
-        let number = place.done_as(DAEMON, &["submit", &format!("{name}.toml"), "--quiet"]);
-        let why = place.until_state(number.trim(), "failed");
-        assert!(why["why"].to_string().to_lowercase().contains("denied"), "{why:#}");
-    }
-    assert!(!place.dir.join("made").exists());
-    // Root's own run as root, where they always were.
-    fs::write(place.dir.join("flow.toml"), WHO).expect("a flow file");
-    fs::write(place.dir.join("in.txt"), "line\n").expect("an input");
-    fs::write(place.dir.join("go"), "").expect("a file");
-    assert!(place.done(&["submit", "flow.toml", "--wait"]).contains("is over: done"));
-    assert_eq!(owner(&place.dir.join("s/flows/flow/journal.log")), 0);
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }

@@ -149,7 +149,7 @@ fn a_directory_that_is_mistyped_is_not_made() {
         refused.contains("mistyped: found no directory, expected the state directory of a service"),
         "{refused}"
     );
-    let refused = place.refused(&["serve", "--state", "s", "--alert-to", "nourl"]);
+    let refused = place.refused(&["serve", "--allow-root", "--state", "s", "--alert-to", "nourl"]);
     assert!(refused.contains("expected http://HOST"), "{refused}");
     assert!(!place.dir.join("mistyped").exists());
     // Before the first start, tokens go where somebody has made a place for them.
@@ -169,8 +169,9 @@ fn a_service_waits_for_the_one_before_to_end() {
     let log = File::options().append(true).open(place.dir.join("s/service.log")).expect("its log");
     log.lock().expect("nobody else has it");
     let socket = place.socket.display().to_string();
-    let mut command =
-        place.family.command(&place.dir, &["serve", "--state", "s", "--slots", "2", "--socket", &socket]);
+    let mut command = place
+        .family
+        .command(&place.dir, &["serve", "--allow-root", "--state", "s", "--slots", "2", "--socket", &socket]);
     let said = place.dir.join("said");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said).expect("a file"));
     let child = command.spawn().expect("the program starts");

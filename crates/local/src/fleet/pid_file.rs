@@ -1,11 +1,11 @@
 //! The files below `pids/`: one for each worker, with the process and what it is at work on.
 //!
-//! The first line is `PID BEGAN BOOT UID`: the process, when it began in ticks since the machine did, the start of the
-//! machine, and whose its commands are. The second is what it works on, as JSON ([`Task`]); empty for a worker that waits. It is written over in
+//! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the start of the
+//! machine. The second is what it works on, as JSON ([`Task`]); empty for a worker that waits. It is written over in
 //! place, padded with spaces to the same length, and nothing waits until it is on disk: it tells of living processes
 //! only.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Assignment;
 use crate::process::{self, Process};
-use crate::run_as;
 use crate::task_id::TaskId;
 use crate::theirs;
 
@@ -74,16 +73,8 @@ impl PidFile {
     /// # Errors
     /// Whatever the file system says.
     pub(crate) fn create(path: PathBuf, pid: u64) -> io::Result<Self> {
-        Self::create_of(path, pid, run_as::own())
-    }
-
-    /// The same of a worker whose commands are a user's.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub(crate) fn create_of(path: PathBuf, pid: u64, uid: u32) -> io::Result<Self> {
         let began = Process::of(pid).map_or(0, |process| process.began);
-        let first = format!("{pid} {began} {} {uid}\n", process::boot());
+        let first = format!("{pid} {began} {}\n", process::boot());
         let file = File::create(&path)?;
         let this = Self { path, file, second: first.len() as u64 };
         this.file.write_all_at(first.as_bytes(), 0)?;
@@ -119,8 +110,6 @@ struct Content {
     pid: u64,
     began: u64,
     boot: String,
-    /// Whose its commands are; none in files of the time before.
-    uid: Option<u32>,
     /// What the worker works on.
     at_work: Option<AtWork>,
 }
@@ -133,7 +122,6 @@ impl Content {
         let mut number = || words.next()?.parse::<u64>().ok();
         let (pid, began) = (number()?, number()?);
         let boot = words.next().unwrap_or_default().to_owned();
-        let uid = words.next().and_then(|word| word.parse().ok());
         let task = lines.next().and_then(|line| serde_json::from_str::<Task>(line).ok());
         let at_work = task.map(|Task { number, id, slot, since }| AtWork {
             pid: Some(pid),
@@ -142,7 +130,7 @@ impl Content {
             slot: Some(slot),
             since,
         });
-        Some(Self { pid, began, boot, uid, at_work })
+        Some(Self { pid, began, boot, at_work })
     }
 
     /// Whether the worker is alive.
@@ -211,28 +199,14 @@ pub fn at_work(state: &Path) -> io::Result<Vec<AtWork>> {
 /// Makes sure that nothing of the workers of an earlier session is alive, whether or not the workers themselves are, and
 /// removes their files. Says how many of them were at work.
 ///
-/// Where this thread acts as a user the directory is theirs, and says what they like: then nothing but the directory is removed. The workers
-/// of an engine that runs for others are in a directory of its own.
-///
 /// # Errors
 /// Something cannot be read, or does not go within ten seconds.
 pub(crate) fn fence(pids: &Path) -> io::Result<usize> {
-    if run_as::current().is_some() {
-        return crate::files::remove(pids).map(|()| 0);
-    }
     let found = contents(pids)?;
     let boot = process::boot();
     let is_now = |content: &Content| content.boot == boot;
-    let of_now =
-        found.iter().filter_map(|(path, content)| Some((path, content.as_ref().filter(|it| is_now(it))?)));
-    let mut marks = BTreeMap::new();
-    for (path, content) in of_now {
-        if content.uid.is_some_and(|uid| uid != run_as::own()) {
-            // A worker is not theirs before it was told whose it is.
-            end_process(path)?;
-        }
-        marks.insert(process::mark(path), content.uid);
-    }
+    let of_now = found.iter().filter(|(_, content)| content.as_ref().is_some_and(is_now));
+    let marks: BTreeSet<String> = of_now.map(|(path, _)| process::mark(path)).collect();
     if !marks.is_empty() {
         process::end_marked(&marks)?;
     }
@@ -285,39 +259,5 @@ mod tests {
         assert_eq!(fence(&pids).unwrap(), 1);
         assert!(!pids.exists());
         assert_eq!(at_work(dir.path()).unwrap(), []);
-    }
-
-    #[test]
-    fn what_a_user_writes_there_ends_nothing_and_what_this_process_writes_does() {
-        use std::process::Command;
-
-        use crate::run_as::{RunAs, act, is_root};
-        if !is_root() {
-            eprintln!("SKIPPED: not root");
-            return;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let pids = dir.path().join("pids");
-        let mark = process::mark(&pids.join("0"));
-        let mut marked = Command::new("sleep").arg("60").env(process::MARK, mark).spawn().unwrap();
-        let pid = u64::from(marked.id());
-        let make = || {
-            fs::create_dir(&pids).unwrap();
-            std::mem::forget(PidFile::create_of(pids.join("0"), pid, 54_321).unwrap());
-        };
-        make();
-        for path in [dir.path(), &pids, &pids.join("0")] {
-            std::os::unix::fs::chown(path, Some(54_321), None).unwrap();
-        }
-        {
-            let _acting = act(Some(&RunAs::new(54_321, 54_322, []))).unwrap();
-            assert_eq!(fence(&pids).unwrap(), 0);
-        }
-        assert!(!pids.exists());
-        assert_eq!(marked.try_wait().unwrap(), None);
-        // Of a worker that was not told yet whose it is.
-        make();
-        fence(&pids).unwrap();
-        assert!(!marked.wait().unwrap().success());
     }
 }

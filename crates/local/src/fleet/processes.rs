@@ -4,7 +4,7 @@
 //! none is idle, and is ended with whatever it started when its attempt is stopped.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::io::{self, PipeReader, Read, Write};
 use std::path::PathBuf;
@@ -20,15 +20,11 @@ use super::pid_file::PidFile;
 use super::{Assignment, Capacity, Fleet, Told, Waker};
 use crate::clock::Stopwatch;
 use crate::process::{self, MARK, WorkerCommand};
-use crate::run_as::{RunAs, own};
 use crate::task::{Job, Spec};
 use crate::worker::{self, Report};
 
 /// A report with the last words of a command is far shorter.
 const REPORT_MAX: usize = 1 << 20;
-
-/// What a worker of another user has of this process's environment.
-const KEPT: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 
 /// How long a worker may take to end what it started before it is killed: a little longer than it gives commands.
 const PATIENCE: Duration = Duration::from_secs(worker::GRACE.as_secs() + 1);
@@ -57,8 +53,6 @@ pub(crate) struct Processes {
 
 /// A worker, at work or idle. Closing its standard input is the order to end with everything it started.
 struct Worker {
-    /// Whose it is, if it is not this process's user's.
-    user: Option<RunAs>,
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
@@ -112,22 +106,12 @@ impl Processes {
 
     /// Starts a worker. Before it is told what to do, its pid file says who it is, so that a later engine can make
     /// sure that it is gone.
-    ///
-    /// That of another user begins as this process's, with nothing of its environment but where programs are, and is told first
-    /// whose it is: it becomes theirs before it hears anything else (see [`worker::main`]).
-    fn hire(&mut self, user: Option<&RunAs>) -> io::Result<u64> {
+    fn hire(&mut self) -> io::Result<u64> {
         use std::os::unix::process::CommandExt;
         let name = self.next_name;
         self.next_name += 1;
         let path = self.pids.join(name.to_string());
-        let mut command = Command::new(&self.command.program);
-        if let Some(user) = user {
-            command.env_clear();
-            command
-                .envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-                .envs(user.env());
-        }
-        let mut child = command
+        let mut child = Command::new(&self.command.program)
             .args(&self.command.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .env(MARK, process::mark(&path))
@@ -138,8 +122,7 @@ impl Processes {
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (stdin, stdout) = pipes.expect("invariant: both are piped");
-        let uid = user.map_or_else(own, RunAs::uid);
-        let ready = PidFile::create_of(path, u64::from(child.id()), uid).and_then(|pid_file| {
+        let ready = PidFile::create(path, u64::from(child.id())).and_then(|pid_file| {
             rustix::io::ioctl_fionbio(&stdin, true)?;
             rustix::io::ioctl_fionbio(&stdout, true)?;
             Ok(pid_file)
@@ -152,15 +135,12 @@ impl Processes {
                 return Err(error);
             }
         };
-        let unsaid = user.map_or_else(Vec::new, worker::belonging);
-        let heard = Vec::new();
         let worker = Worker {
-            user: user.cloned(),
             child,
             stdin: Some(stdin),
             stdout,
-            unsaid,
-            heard,
+            unsaid: Vec::new(),
+            heard: Vec::new(),
             attempt: None,
             deadline: None,
             pid_file,
@@ -251,12 +231,8 @@ impl Processes {
         let status = worker.child.wait();
         // One that ended by itself has ended first what it started.
         let is_orderly = status.as_ref().is_ok_and(|status| matches!(status.code(), Some(0 | 1)));
-        let uid = worker.user.as_ref().map_or_else(own, RunAs::uid);
-        let left = if is_orderly {
-            Ok(())
-        } else {
-            process::end_marked(&BTreeMap::from([(worker.pid_file.mark(), Some(uid))]))
-        };
+        let left =
+            if is_orderly { Ok(()) } else { process::end_marked(&BTreeSet::from([worker.pid_file.mark()])) };
         let Some(attempt) = worker.attempt else { return };
         self.at_work.remove(&attempt);
         let how = match (status, left) {
@@ -269,9 +245,8 @@ impl Processes {
     }
 
     /// What an attempt is told here: the control group of its commands is made, if they have one.
-    /// Those of another user are not, as nobody but root may put processes into them: resource limits hold their memory.
-    fn spec<'a>(&mut self, attempt: u64, spec: &'a Spec, user: Option<&RunAs>) -> io::Result<Cow<'a, Spec>> {
-        let has_commands = !matches!(spec.job, Job::Program { .. }) && user.is_none();
+    fn spec<'a>(&mut self, attempt: u64, spec: &'a Spec) -> io::Result<Cow<'a, Spec>> {
+        let has_commands = !matches!(spec.job, Job::Program { .. });
         let Some((groups, bytes)) = self.groups.as_mut().zip(spec.memory_limit.filter(|_| has_commands))
         else {
             return Ok(Cow::Borrowed(spec));
@@ -281,14 +256,11 @@ impl Processes {
     }
 
     /// Has a worker begin with an attempt, of which it is told in a line.
-    fn hand_over(&mut self, attempt: Assignment, line: &[u8], user: Option<&RunAs>) -> io::Result<()> {
+    fn hand_over(&mut self, attempt: Assignment, line: &[u8]) -> io::Result<()> {
         loop {
-            let idle = self.take_idle(user);
+            let idle = self.idle.pop();
             let is_new = idle.is_none();
-            if is_new {
-                self.end_one_of_others();
-            }
-            let name = idle.map_or_else(|| self.hire(user), Ok)?;
+            let name = idle.map_or_else(|| self.hire(), Ok)?;
             let Some(worker) = self.workers.get_mut(&name) else { continue };
             worker.pid_file.note(Some(attempt));
             worker.unsaid.extend_from_slice(line);
@@ -307,41 +279,6 @@ impl Processes {
                 }
             }
         }
-    }
-}
-
-impl Processes {
-    /// An idle worker of a user: the one that was at work last.
-    fn take_idle(&mut self, user: Option<&RunAs>) -> Option<u64> {
-        let is_theirs =
-            |name: &u64| self.workers.get(name).is_some_and(|worker| worker.user.as_ref() == user);
-        let at = self.idle.iter().rposition(is_theirs)?;
-        Some(self.idle.remove(at))
-    }
-
-    /// Where a worker is started although some are idle, which are those of others, the one ends that is idle for the longest
-    /// time, so that there are never more than were at work at a time.
-    fn end_one_of_others(&mut self) {
-        if self.idle.is_empty() {
-            return;
-        }
-        let name = self.idle.remove(0);
-        let until = self.clock.elapsed() + PATIENCE;
-        if let Some(worker) = self.workers.get_mut(&name) {
-            worker.stdin = None;
-            worker.deadline.get_or_insert(until);
-        }
-    }
-
-    fn begin(&mut self, attempt: Assignment, spec: &Spec, user: Option<&RunAs>) -> io::Result<()> {
-        let told = self.spec(attempt.number, spec, user)?;
-        let mut line = serde_json::to_vec(&told).expect("invariant: an attempt can be written as JSON");
-        line.push(b'\n');
-        let begun = self.hand_over(attempt, &line, user);
-        if begun.is_err() {
-            self.groups.as_mut().and_then(|groups| groups.end(attempt.number));
-        }
-        begun
     }
 }
 
@@ -417,11 +354,14 @@ impl Fleet for Processes {
     }
 
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        self.begin(attempt, spec, None)
-    }
-
-    fn start_as(&mut self, user: &RunAs, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        self.begin(attempt, spec, Some(user))
+        let told = self.spec(attempt.number, spec)?;
+        let mut line = serde_json::to_vec(&told).expect("invariant: an attempt can be written as JSON");
+        line.push(b'\n');
+        let begun = self.hand_over(attempt, &line);
+        if begun.is_err() {
+            self.groups.as_mut().and_then(|groups| groups.end(attempt.number));
+        }
+        begun
     }
 
     fn stop(&mut self, attempt: u64) {

@@ -15,7 +15,6 @@ use super::stock::Stock;
 use crate::backend::Seat;
 use crate::fleet::{Assignment, Beside, Capacity, Fleet, NewMachine, Prospect, Told, Waker};
 use crate::journal::JoinedMachine;
-use crate::run_as::{self, RunAs};
 use crate::task::Spec;
 
 /// A fleet, and what each run has on it.
@@ -198,8 +197,6 @@ impl Hub {
 pub(super) struct Share {
     pub(super) hub: Rc<RefCell<Hub>>,
     pub(super) seat: Seat,
-    /// As whom its tasks run, if not as this process.
-    pub(super) user: Option<RunAs>,
 }
 
 impl Fleet for Share {
@@ -218,11 +215,7 @@ impl Fleet for Share {
         let machine = hub.stock.of_fleet(attempt.machine);
         let machine = machine.ok_or_else(|| io::Error::other("its machine is not there"))?;
         let (assignment, fleet) = (Assignment { number, machine, ..attempt }, &mut hub.fleet);
-        // Workers are started, and known by files, that nobody but this process may change.
-        run_as::as_this_process(|| match &self.user {
-            Some(user) => fleet.start_as(user, assignment, spec),
-            None => fleet.start(assignment, spec),
-        })?;
+        fleet.start(assignment, spec)?;
         hub.at_work.insert(number, (self.seat, attempt));
         Ok(())
     }

@@ -11,7 +11,6 @@ use super::flow::{Arrived, Source};
 use super::{Busy, EngineError, Fate, Local, RunEnd, Seat, Standing};
 use crate::elsewhere::Over;
 use crate::run::Session;
-use crate::run_as::{self, Acting, RunAs};
 
 /// A session, and what is left of its workload.
 pub(crate) struct Owned {
@@ -31,8 +30,6 @@ self_cell!(
 /// A run among others.
 pub(super) struct Seated {
     bench: Bench,
-    /// As whom its files are read and written, if not as this process.
-    user: Option<RunAs>,
     /// How much later than the service the run began.
     later: Span,
     /// Its flows that were not over when it came.
@@ -69,8 +66,7 @@ impl Seated {
             .iter_enumerated()
             .map(|(_, flow)| (flow.id.clone(), here(&flow.id)))
             .collect();
-        let user = owned.session.user().cloned();
-        Self { bench: Bench::new(owned, make), user, later, flows, is_stopped: false }
+        Self { bench: Bench::new(owned, make), later, flows, is_stopped: false }
     }
 
     /// How much later than the service the run began.
@@ -78,15 +74,8 @@ impl Seated {
         self.later
     }
 
-    /// Has this thread act as the user of the run, whatever it does with the engine.
-    fn acting(&self) -> Acting {
-        // The session was opened so.
-        run_as::act(self.user.as_ref()).expect("invariant: whoever opened the run can be acted as")
-    }
-
     /// Has the engine do something.
     pub(super) fn with<T>(&mut self, what: impl for<'a> FnOnce(&mut Local<'a>) -> T) -> T {
-        let _acting = self.acting();
         self.bench.with_dependent_mut(|_, local| what(local))
     }
 
@@ -106,13 +95,11 @@ impl Seated {
 
     /// Stops what is at work, and records it.
     pub(super) fn stop(&mut self) {
-        let _acting = self.acting();
         self.bench.with_dependent_mut(|_, local| local.end());
     }
 
     /// The engine goes on by itself.
     pub(super) fn idle(&mut self) {
-        let _acting = self.acting();
         self.bench.with_dependent_mut(|_, local| local.idle());
     }
 
@@ -184,7 +171,6 @@ impl Seated {
 
     /// Ends it: what is recorded is on disk, and the session knows how it went.
     pub(super) fn close(mut self, is_interrupted: bool) -> (Result<RunEnd, EngineError>, Session) {
-        let _acting = self.acting();
         if is_interrupted {
             self.bench.with_dependent(|_, local| local.interrupt_here());
         }

@@ -28,7 +28,6 @@ use crate::output_lock::{OutputLocks, TEMPORARY, staged};
 use crate::preflight::{Obstacle, preflight};
 use crate::resolve::{self, Resolved};
 use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
-use crate::run_as;
 use crate::task_id::TaskId;
 
 /// Where and when a run is opened, and what is asked of it.
@@ -326,7 +325,6 @@ impl New<'_> {
             verdicts,
             lost: self.lost,
             memory: Memory::default(),
-            user: run_as::current(),
         }
     }
 
@@ -386,7 +384,6 @@ impl New<'_> {
             verdicts,
             lost: self.lost,
             memory: Memory::default(),
-            user: run_as::current(),
         };
         kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
         session.recover(&resumed)?;

@@ -6,7 +6,7 @@ use super::{Desk, Entry, Out, Told};
 use crate::api::{self, Accepted, Change, Overlap, State};
 use crate::record::{Changed, Record, Wanted};
 use crate::unopened::Unopened;
-use crate::who::{Role, RunsAs, Who};
+use crate::who::{Role, Who};
 use crate::{Moment, SECOND, timestamp};
 
 /// What is asked.
@@ -253,10 +253,6 @@ impl Desk {
                 ),
             );
         }
-        if let RunsAs::Nobody(why) = &who.runs_as {
-            return refused(RefusalKind::Forbidden, why.clone());
-        }
-        let name = who.runs_as.own_name(&name);
         if let Some(key) = &submit.key {
             if key.is_empty() || key.len() > 200 {
                 let found = key.len();
@@ -289,8 +285,8 @@ impl Desk {
             );
         }
         self.rates.entry(who.name.clone()).or_default().push_back(now);
-        let (user, due, run_as) = (who.name.clone(), checked.due, who.runs_as.uid());
-        let wanted = Wanted { submit, name, user, since: now, recurrence: None, run_as, due };
+        let (user, due) = (who.name.clone(), checked.due);
+        let wanted = Wanted { submit, name, user, since: now, recurrence: None, due };
         Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
     }
 

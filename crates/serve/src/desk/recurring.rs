@@ -60,9 +60,8 @@ impl Again {
         for pattern in &mut submit.when {
             *pattern = self.times.filled(pattern, at).map_err(|problem| format!("when: {problem}"))?;
         }
-        let Recurring { name, user, run_as, .. } = &self.recurring;
+        let Recurring { name, user, .. } = &self.recurring;
         Ok(Wanted {
-            run_as: *run_as,
             submit,
             name: name.clone(),
             user: user.clone(),
@@ -102,13 +101,12 @@ impl Desk {
         let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
         let recurring = Recurring {
             name: name.clone(),
-            // Whoever replaces it has it from then on: it runs what they have submitted, as them.
+            // A user who replaces it owns it from then on.
             user: who.name.clone(),
             submit,
             handled: now,
             last,
             paused: false,
-            run_as: who.runs_as.uid(),
         };
         let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
         let again = Again::new(recurring, &self.facts.zone).map_err(invalid)?;
@@ -230,12 +228,6 @@ impl Desk {
         }
     }
 
-    /// What recurs is called where somebody says a name: theirs comes before that of others.
-    fn meant(&self, who: &Who, name: &str) -> String {
-        let own = who.runs_as.own_name(name);
-        if self.recurring.contains_key(&own) { own } else { name.to_owned() }
-    }
-
     /// What recurs, if whoever asks may change it.
     fn own_recurring(&mut self, who: &Who, name: &str) -> Result<&mut Again, Refusal> {
         let names: Vec<String> = self.recurring.keys().cloned().collect();
@@ -252,10 +244,9 @@ impl Desk {
     }
 
     pub(super) fn remove(&mut self, who: &Who, name: &str, out: &mut Out) -> Result<Answer, Refusal> {
-        let name = &self.meant(who, name);
         self.own_recurring(who, name)?;
         self.recurring.remove(name);
-        out.records.push(Record::RecursNoMore(name.clone()));
+        out.records.push(Record::RecursNoMore(name.to_owned()));
         self.announce(name, out);
         Ok(Answer::Done(format!("{name} recurs no more; what was submitted of it goes on")))
     }
@@ -267,7 +258,6 @@ impl Desk {
         (name, paused): (&str, bool),
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
-        let name = &self.meant(who, name);
         let again = self.own_recurring(who, name)?;
         let went_on = again.recurring.paused && !paused;
         again.recurring.paused = paused;

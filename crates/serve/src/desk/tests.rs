@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::api::{CatchUp, Change, FlowState, IfLate, Overlap, Schedule};
-use crate::who::{Role, RunsAs, Who};
+use crate::who::{Role, Who};
 use world::{START, World, checked, minutes, submit};
 
 fn anna() -> Who {
@@ -67,47 +67,6 @@ fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it
     let bert = Who::new("bert", Role::Submit);
     let refused = world.ask(&bert, Ask::Submit(Box::new(submit("night")), world::checked("night")));
     assert_eq!(refused.unwrap_err().kind, RefusalKind::Forbidden);
-}
-
-#[test]
-fn names_of_users_who_run_as_themselves_are_apart() {
-    let mut world = World::new(Limits::default());
-    let as_themselves = |name: &str, uid| {
-        let user = RunsAs::User { uid, name: name.to_owned() };
-        Who::new(name, Role::Operate).running_as(user)
-    };
-    let (anna, bert) = (as_themselves("anna", 1_001), as_themselves("bert", 1_002));
-    let first = world.submit(&anna, submit("night"));
-    let second = world.submit(&bert, submit("night"));
-    assert_eq!(
-        [first, second].map(|number| world.state(number)),
-        [State::Opening; 2],
-        "none waits for the other"
-    );
-    assert_eq!([first, second].map(|number| world.show(number).name), ["anna/night", "bert/night"]);
-    let again = |who: &Who, name: &str, world: &mut World| {
-        let schedule = Some(Schedule { cron: "0 2 * * *".into(), zone: None, catch_up: CatchUp::All });
-        let submit = api::Submit { schedule, ..submit(name) };
-        world.ask(who, Ask::Submit(Box::new(submit), world::checked(name)))
-    };
-    for who in [&anna, &bert] {
-        again(who, "nightly", &mut world).unwrap();
-    }
-    // A name of somebody else's cannot be said, so that nobody, whatever they may, has theirs run something else.
-    assert_eq!(again(&bert, "anna/nightly", &mut world).unwrap_err().kind, RefusalKind::Invalid);
-    world.restart();
-    let recurs = |world: &mut World| world.recurrences().into_iter().map(|one| one.name).collect::<Vec<_>>();
-    assert_eq!(recurs(&mut world), ["anna/nightly", "bert/nightly"]);
-    world.ask(&bert, Ask::Remove("nightly".into())).unwrap();
-    assert_eq!(recurs(&mut world), ["anna/nightly"]);
-    let run_as = world.records.iter().rev().find_map(|record| match record {
-        Record::Submitted { number, wanted, .. } if *number == second => Some(wanted.run_as),
-        _ => None,
-    });
-    assert_eq!(run_as, Some(Some(1_002)));
-    let nobody = Who::new("token", Role::Submit).running_as(RunsAs::Nobody("no user".into()));
-    let refused = world.ask(&nobody, Ask::Submit(Box::new(submit("x")), world::checked("x"))).unwrap_err();
-    assert_eq!((refused.kind, refused.message.as_str()), (RefusalKind::Forbidden, "no user"));
 }
 
 #[test]

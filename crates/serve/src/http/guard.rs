@@ -11,8 +11,7 @@ use super::House;
 use super::answer::{Answered, Refused, Said};
 use super::listen::Peer;
 use crate::audit::Line;
-use crate::tokens::Token;
-use crate::who::{LOOPBACK, Role, RunsAs, Who};
+use crate::who::{LOOPBACK, Role, Who};
 
 /// Who asks, if they are known.
 #[derive(Clone, Debug)]
@@ -76,11 +75,6 @@ pub(super) async fn door(State(house): State<House>, mut request: Request, next:
         house.audit.tell(Line {
             at: crate::timestamp(house.front.now()),
             role: known.as_ref().map(|who| who.role.name().to_owned()),
-            runs_as: known.as_ref().and_then(|who| match &who.runs_as {
-                RunsAs::User { name, .. } => Some(name.clone()),
-                RunsAs::Root => Some("root".to_owned()),
-                RunsAs::Service | RunsAs::Nobody(_) => None,
-            }),
             who: known.map(|who| who.name),
             from: peer.to_string(),
             method: method.as_str().chars().take(20).collect(),
@@ -122,41 +116,23 @@ fn let_in(house: &House, peer: Peer, headers: &HeaderMap) -> Answered<Option<Who
         Peer::Unix(Some(uid)) => {
             // Root may become this user anyway.
             let role = if uid == house.own || uid == 0 { Some(Role::Operate) } else { house.others };
-            let Some(role) = role else { return Ok(None) };
-            let rights = house.front.rights();
-            // Theirs is told apart by their name where flows run as them.
-            let name = if rights.are_of_root() {
-                house.users.known_name(uid).map_err(|problem| unavailable(&problem))?
-            } else {
-                house.users.name(uid)
-            };
-            let runs_as = rights.of_user(uid, &name);
-            Some(Who::new(name, role).running_as(runs_as))
+            role.map(|role| Who::new(house.users.name(uid), role))
         }
-        Peer::Tcp { is_own: true, .. } => house
-            .loopback
-            .map(|role| Who::new(LOOPBACK, role).running_as(house.front.rights().of_other(None))),
+        Peer::Tcp { is_own: true, .. } => house.loopback.map(|role| Who::new(LOOPBACK, role)),
         Peer::Unix(None) | Peer::Tcp { .. } => None,
     })
 }
 
-/// Who comes with a token.
-fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
-    let token = known_token(house, said)?;
-    let runs_as = house.front.rights().of_other(token.run_as.as_deref());
-    Ok(Who::new(token.name, token.role).running_as(runs_as))
-}
-
-/// What is known of a token, as it is sent.
+/// The user of a token.
 ///
 /// # Errors
-/// It is none, or not known, or tokens cannot be read now.
-fn known_token(house: &House, said: &HeaderValue) -> Answered<Token> {
+/// The header has no token, the token is unknown, or the tokens cannot be read.
+fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
     let wrong = |message: &str| Refused::new(StatusCode::UNAUTHORIZED, message);
     let token =
         token_in(said).ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
-    match house.tokens.known(token) {
-        Ok(Some(token)) => Ok(token),
+    match house.tokens.who(token) {
+        Ok(Some(who)) => Ok(who),
         Ok(None) => Err(wrong("authorization: found a token that is not known")),
         Err(error) => {
             (house.say)(&error.to_string());
@@ -167,7 +143,7 @@ fn known_token(house: &House, said: &HeaderValue) -> Answered<Token> {
 
 /// Whether a token that was known is not any more. Where tokens cannot be read now it is not said that it is gone.
 pub(super) fn is_unknown(house: &House, said: &HeaderValue) -> bool {
-    token_in(said).is_none_or(|token| matches!(house.tokens.known(token), Ok(None)))
+    token_in(said).is_none_or(|token| matches!(house.tokens.who(token), Ok(None)))
 }
 
 /// The token of a header `authorization`.
