@@ -22,6 +22,7 @@ use slackline_trace::{
 
 use crate::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
 use crate::log::{Kind, Log, LogError, is_one};
+use crate::theirs;
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
 pub const LATEST: usize = 10;
@@ -244,7 +245,7 @@ impl HistoryStore {
     fn lock(&self) -> Result<File, LogError> {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".lock");
-        let lock = File::options().write(true).create(true).truncate(false).open(&beside);
+        let lock = theirs::open_to_append(Path::new(&beside));
         let lock = lock.and_then(|lock| lock.lock().map(|()| lock));
         lock.map_err(|problem| LogError::File {
             name: format!("history {}", beside.to_string_lossy()),

@@ -3,8 +3,9 @@
 //!
 //! Names below `/proc` that are no paths (`/proc/self/fd/N`) are not followed, and neither is a link in the place of the file.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
@@ -16,6 +17,9 @@ use rustix::io::Errno;
 /// The largest file that is read into memory, bytes.
 pub(crate) const LARGEST: u64 = 512 << 20;
 
+/// Flags of a file that is appended to, and made if it is not there.
+const APPEND: OFlags = OFlags::RDWR.union(OFlags::APPEND).union(OFlags::CREATE).union(OFlags::NOFOLLOW);
+
 /// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -25,6 +29,8 @@ enum How {
     Read,
     /// To be read and appended to; it is made if it is not there.
     Append,
+    /// To be locked; it is made for its user alone if it is not there.
+    Lock,
 }
 
 /// Opens a file to read it.
@@ -49,6 +55,17 @@ pub(crate) fn open_through(path: &Path) -> io::Result<File> {
 /// As [`open`].
 pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
     opened(path, How::Append)
+}
+
+/// Opens a file to lock it; it is made if it is not there. No other user can open it from then on: a user who can open a file can
+/// hold its lock.
+///
+/// # Errors
+/// As [`open`], and of a file of another user.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let file = opened(path, How::Lock)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Reads a file of at most so many bytes.
@@ -108,14 +125,12 @@ fn no_file(found: &str) -> io::Error {
 fn guarded(path: &Path, how: How) -> io::Result<File> {
     let always = OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let (flags, mode) = match how {
-        How::Through => (always | OFlags::RDONLY, Mode::empty()),
-        How::Read => (always | OFlags::RDONLY | OFlags::NOFOLLOW, Mode::empty()),
-        How::Append => (
-            always | OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW,
-            Mode::from_raw_mode(0o666),
-        ),
+        How::Through => (OFlags::RDONLY, 0),
+        How::Read => (OFlags::RDONLY | OFlags::NOFOLLOW, 0),
+        How::Append => (APPEND, 0o666),
+        How::Lock => (APPEND, 0o600),
     };
-    match opened_at(path, flags, mode) {
+    match opened_at(path, always | flags, Mode::from_raw_mode(mode)) {
         Ok(file) => Ok(file.into()),
         Err(Errno::LOOP) => Err(no_file("a link")),
         Err(Errno::NXIO | Errno::ISDIR) => Err(no_file("something else")),
@@ -153,6 +168,7 @@ mod tests {
             for error in [
                 open(&path).unwrap_err(),
                 open_to_append(&path).unwrap_err(),
+                open_lock(&path).unwrap_err(),
                 read(&path, 10).unwrap_err(),
                 read_end(&path, 10).unwrap_err(),
             ] {

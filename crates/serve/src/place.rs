@@ -10,10 +10,12 @@
 //! audit.log         who asked for what
 //! ```
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use slackline_local::theirs;
 
 use crate::users::{Users, group, own};
 
@@ -79,9 +81,7 @@ impl Place {
             made => made.map_err(|error| named(&self.0, error))?,
         }
         for lock in ["tokens.lock", "past.history.lock"].map(|name| self.0.join(name)) {
-            let file = File::options().append(true).create(true).mode(0o600).open(&lock);
-            let private = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)));
-            private.map_err(|error| named(&lock, error))?;
+            theirs::open_lock(&lock).map_err(|error| named(&lock, error))?;
         }
         Ok(())
     }
@@ -151,6 +151,9 @@ fn is_own_group(gid: u32, uid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -4,9 +4,8 @@
 //! A token is 256 random bits, so that nobody can try them all, whatever the hash: the file has SHA-256 of each, which a slow hash for
 //! passwords that people think of would not make any safer. Hashes are compared in constant time, all of them each time.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -17,6 +16,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use slackline::atomic_file;
+use slackline_local::theirs;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 
@@ -199,9 +199,7 @@ impl Tokens {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
-        // A user who can open the file can hold the lock.
-        let beside = self.path.with_extension("lock");
-        let lock = File::options().create(true).append(true).mode(0o600).open(&beside).map_err(broken)?;
+        let lock = theirs::open_lock(&self.path.with_extension("lock")).map_err(broken)?;
         lock.lock().map_err(broken)?;
         let mut tokens = self.tokens()?;
         how(&mut tokens)?;
