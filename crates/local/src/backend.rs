@@ -281,6 +281,11 @@ pub trait Prepared {
     /// The workload with all phases, task by task.
     fn workload(&self) -> &Draft;
 
+    /// What its user should know, such as a file that a job reads twice.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
     /// What would become of each job; nothing is written.
     ///
     /// # Errors

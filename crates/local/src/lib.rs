@@ -49,6 +49,7 @@ pub mod preflight;
 mod process;
 mod publish;
 pub mod remaining;
+mod repeated;
 mod resident;
 pub mod resolve;
 pub mod reuse;

@@ -216,6 +216,10 @@ impl<S: Site> Prepared for PreparedThere<S> {
         &self.resolved.draft
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.resolved.warnings
+    }
+
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
         run::preview(opening, &self.resolved)
     }

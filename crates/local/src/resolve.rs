@@ -15,7 +15,8 @@ use crate::definition::Surroundings;
 use crate::estimate;
 use crate::job_cost::JobHistory;
 use crate::job_plan::{Inputs, JobPlan, JobRef, Source, job_of};
-use crate::task::{self, Job, PARTS_MAX, Split, TaskError};
+use crate::repeated;
+use crate::task::{self, InputList, Job, PARTS_MAX, Pattern, Split, TaskError};
 
 /// The most flows of a workload, and maps of a job: longer lists are surely a mistake.
 const MANY: usize = 100_000;
@@ -35,6 +36,8 @@ pub struct Resolved {
     pub mirror: Option<PathBuf>,
     /// Whether its tasks are at work on several machines, and what these share.
     pub spread: Option<Spread>,
+    /// What its user should know, such as a file that a job reads twice.
+    pub warnings: Vec<String>,
 }
 
 /// What the machines of a run share.
@@ -114,14 +117,9 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
     let places = (0..plans.len()).flat_map(places);
     let places = places.map(|(f, at)| format!("flows[{}].jobs[{at}].run", origins[f])).collect();
     let reads = read_jobs(&draft.flows);
-    Ok(Resolved {
-        draft,
-        jobs: plans.into_iter().flatten().collect(),
-        places,
-        reads,
-        mirror: None,
-        spread: None,
-    })
+    let jobs: Vec<JobPlan> = plans.into_iter().flatten().collect();
+    let warnings = repeated::warnings(&jobs);
+    Ok(Resolved { draft, jobs, places, reads, mirror: None, spread: None, warnings })
 }
 
 /// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
@@ -234,11 +232,9 @@ impl Outputs {
 
     /// The first output that a pattern matches, or a directory that it lies in.
     fn matched(&self, path: &Path) -> Option<(&PathBuf, &String)> {
-        let text = path.to_str().filter(|text| text.contains(['*', '?', '[']))?;
-        let pattern = glob::Pattern::new(text).ok()?;
-        let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::default() };
-        let is_matched =
-            |output: &Path| output.ancestors().any(|path| pattern.matches_path_with(path, options));
+        let text = path.to_str().filter(|text| task::is_pattern(text))?;
+        let pattern = Pattern::new(text).ok()?;
+        let is_matched = |output: &Path| output.ancestors().any(|path| pattern.matches(path));
         self.0.iter().find(|(output, _)| is_matched(output))
     }
 }
@@ -343,6 +339,7 @@ impl Earlier<'_> {
             reducers,
             split_bytes: reads_files(run).then_some(self.rules.split_bytes),
         };
+        check_size(run, &maps).map_err(|e| e.to_string())?;
         let inputs = Inputs { sources: self.sources(&maps), maps };
         JobPlan::new(name, run, inputs, around).map_err(|e| e.to_string())
     }
@@ -435,6 +432,24 @@ fn check_text(run: &RunDraft) -> Result<(), String> {
     match texts.into_iter().find(|(_, text)| text.trim().is_empty() || text.contains('\0')) {
         Some((name, text)) => Err(format!("{name}: found {text:?}, expected a text")),
         None => Ok(()),
+    }
+}
+
+/// Refuses commands that cannot be started, or cannot be given the list of their inputs.
+fn check_size(run: &RunDraft, maps: &[Vec<Split>]) -> Result<(), TaskError> {
+    let setting = &run.setting;
+    match &run.work {
+        RunWork::Command { command } => {
+            let files = maps.iter().flatten().map(|split| split.path.as_path());
+            let list = InputList::new(command, files, setting.cwd.is_some())?;
+            task::check_size(&[command], &setting.env, list.variable().len())
+        }
+        RunWork::Commands { mapper, reducer, combiner } => {
+            let others = reducer.iter().chain(combiner).map(String::as_str);
+            let commands: Vec<&str> = others.chain([mapper.as_str()]).collect();
+            task::check_size(&commands, &setting.env, 0)
+        }
+        RunWork::Program { .. } | RunWork::Jar { .. } => Ok(()),
     }
 }
 

@@ -248,6 +248,10 @@ impl Prepared for PreparedHere {
         &self.resolved.draft
     }
 
+    fn warnings(&self) -> &[String] {
+        &self.resolved.warnings
+    }
+
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
         run::preview(opening, &self.resolved)
     }

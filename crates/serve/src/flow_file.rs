@@ -202,11 +202,7 @@ pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
 
 /// The first pattern that matches nothing.
 pub fn missing(patterns: &[String]) -> Option<&String> {
-    let matches = |pattern: &String| {
-        Path::new(pattern).exists()
-            || glob::glob(pattern).is_ok_and(|mut found| found.any(|entry| entry.is_ok()))
-    };
-    patterns.iter().find(|pattern| !matches(pattern))
+    patterns.iter().find(|pattern| !slackline_local::task::is_input_there(pattern))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use slackline::run::variable;
 use slackline_local::clock;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -118,11 +119,11 @@ fn run(command: &str, alert: &Alert, text: &str, patience: &mut Patience<'_>) ->
         .args(["-c", command])
         .env("SLACKLINE_ALERT", alert.kind.name())
         .env("SLACKLINE_NUMBER", alert.number.to_string())
-        .env("SLACKLINE_NAME", &alert.name)
-        .env("SLACKLINE_FLOW", &alert.flow)
+        .env("SLACKLINE_NAME", variable(&alert.name))
+        .env("SLACKLINE_FLOW", variable(&alert.flow))
         .env("SLACKLINE_USER", &alert.user)
         // In one line, as the subject of a mail is.
-        .env("SLACKLINE_MESSAGE", alert.message.replace('\n', " "))
+        .env("SLACKLINE_MESSAGE", variable(&alert.message).replace('\n', " "))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -55,7 +55,7 @@ pub use error::{DeadlineError, RunError};
 pub use events::Events;
 pub use figures::{JobFigures, PhaseFigures};
 pub use forecast::{Forecast, Prospect};
-pub use hooks::{HookCommands, Hooks};
+pub use hooks::{HookCommands, Hooks, variable};
 pub use machines::MachineState;
 pub use outcome::{Outcome, Prediction, PredictionError};
 pub use outlook::{Ahead, Checked, Completions, Followed, Kept, Outlook};
@@ -380,6 +380,7 @@ impl Opener<'_> {
             if is_away { RunError::Away(error) } else { error.into() }
         };
         let prepared = self.backend.prepare(&draft, &past, &request.state).map_err(placed)?;
+        prepared.warnings().iter().for_each(|warning| sink.note(&Note::Warning(warning)));
         let workload = prepared.workload();
         if workload.flows.is_empty() {
             return Err(RunError::NoFlows { name: request.name.clone() });

@@ -6,6 +6,7 @@
 //! is its task's end: background processes that it leaves are not waited for (see [`super::pipe`]), and are
 //! killed by the worker when the attempt is over.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -246,6 +247,62 @@ impl Streaming {
     fn unreadable(&self, source: io::Error) -> TaskError {
         TaskError::Said { role: self.role, command: self.command.clone(), source }
     }
+}
+
+/// The longest argument or variable that Linux passes to a program, bytes, with the zero that ends it.
+const STRING_MAX: usize = 128 << 10;
+/// Linux passes arguments and variables of at least and at most so many bytes in all; in between, a quarter of the stack.
+const ALL: (u64, u64) = (128 << 10, 6 << 20);
+
+/// Refuses commands, each with its variables, that the system would not start. `list` is the length of the list of inputs.
+///
+/// # Errors
+/// The text that is too long, or how long all texts are together.
+pub(crate) fn check_size(
+    commands: &[&str],
+    env: &BTreeMap<String, String>,
+    list: usize,
+) -> Result<(), TaskError> {
+    let too_long = |what: String| Err(TaskError::Job(format!("{what}; expected a file in its place")));
+    if let Some(command) = commands.iter().find(|command| command.len() >= STRING_MAX) {
+        let found = command.len();
+        return too_long(format!(
+            "found a command of {found} bytes, and the system takes less than {STRING_MAX}"
+        ));
+    }
+    let length = |(name, value): (&String, &String)| name.len() + "=".len() + value.len();
+    if let Some(variable) = env.iter().find(|variable| length(*variable) >= STRING_MAX) {
+        let (name, found) = (variable.0, length(variable));
+        return too_long(format!(
+            "env: found {found} bytes in {name}, and the system takes less than {STRING_MAX}"
+        ));
+    }
+    let own =
+        std::env::vars_os().filter(|(name, _)| name.to_str().is_none_or(|name| !env.contains_key(name)));
+    let own: usize = own
+        .map(|(name, value)| name.len() + "=".len() + value.len())
+        .chain(env.iter().map(length))
+        .map(cost)
+        .sum();
+    let longest = commands.iter().map(|command| cost(command.len())).max().unwrap_or_default();
+    let (all, most) = ((own + longest + cost(list)) as u64, argument_space());
+    if all > most {
+        return too_long(format!(
+            "found a command and an environment of {all} bytes, and the system takes at most {most} (a quarter of ulimit -s)"
+        ));
+    }
+    Ok(())
+}
+
+/// What an argument or variable of so many bytes takes: its zero and a pointer to it.
+fn cost(bytes: usize) -> usize {
+    bytes + 1 + size_of::<usize>()
+}
+
+/// How many bytes of arguments and variables the system passes to a program.
+fn argument_space() -> u64 {
+    let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    stack.map_or(ALL.1, |stack| (stack / 4).clamp(ALL.0, ALL.1))
 }
 
 #[cfg(test)]

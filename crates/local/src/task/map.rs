@@ -9,6 +9,7 @@ use super::emit::{Emit, Sink};
 use super::error::at;
 use super::index;
 use super::input::{Format, Records, display, record_limit, watch};
+use super::input_list::{InputList, shown};
 use super::keys::Keys;
 use super::log::Log;
 use super::part::Part;
@@ -26,9 +27,6 @@ pub(crate) fn is_there(directory: &Path, partitions: u32, is_ranged: bool) -> bo
     let path = directory.join(MAP_OUTPUT);
     if is_ranged { path.is_file() } else { index::is_whole(&path, partitions) }
 }
-
-/// The paths of a plain command's inputs may take no more than this in its environment, bytes: systems refuse more.
-const INPUTS_MAX: usize = 100 << 10;
 
 /// An attempt: the fields of [`Task::Map`], and the rest of what it was told.
 struct Map<'a> {
@@ -141,8 +139,9 @@ impl Map<'_> {
         }
         let watched = self.splits.iter().map(opened).collect::<Result<Vec<_>, _>>()?;
         let log = Log::of(self.spec);
-        let inputs = ("SLACKLINE_INPUTS", self.inputs()?);
-        let command = self.streaming("command", command, &log, vec![inputs])?;
+        let files = self.splits.iter().map(Split::file);
+        let list = InputList::new(command, files, self.spec.setting.cwd.is_some())?;
+        let command = self.streaming("command", command, &log, list.variables(&self.spec.directory)?)?;
         let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;
         command.run(|_| Ok(()), |mut stdout| part.copy(&mut stdout))?;
         for (split, watched) in self.splits.iter().zip(watched) {
@@ -156,30 +155,6 @@ impl Map<'_> {
         Ok(outcome)
     }
 
-    /// The paths of a plain command's inputs, one a line.
-    fn inputs(&self) -> Result<String, TaskError> {
-        let paths: Vec<String> = self.splits.iter().map(|split| self.path(split.file())).collect();
-        if let Some(path) = paths.iter().find(|path| path.contains('\n')) {
-            return Err(TaskError::Job(format!(
-                "found the input {path:?}, expected a name without newlines"
-            )));
-        }
-        let inputs = paths.join("\n");
-        if inputs.len() > INPUTS_MAX {
-            let (files, found) = (paths.len(), inputs.len());
-            return Err(TaskError::Job(format!(
-                "found {files} inputs for one plain command, whose paths take {found} bytes of its environment, expected at most {INPUTS_MAX}: name their directory in the command"
-            )));
-        }
-        Ok(inputs)
-    }
-
-    /// The path of an input as a command finds the file, wherever it runs.
-    fn path(&self, path: &Path) -> String {
-        let absolute = self.spec.setting.cwd.as_ref().and_then(|_| std::path::absolute(path).ok());
-        display(absolute.as_deref().unwrap_or(path))
-    }
-
     fn streaming(
         &self,
         role: &'static str,
@@ -189,7 +164,7 @@ impl Map<'_> {
     ) -> Result<Streaming, TaskError> {
         for (name, value) in &mut environment {
             if *name == INPUT_FILE {
-                *value = self.path(Path::new(value));
+                *value = shown(Path::new(value), self.spec.setting.cwd.is_some());
             }
         }
         environment.extend([
@@ -295,7 +270,7 @@ fn run_mapper(
         records.close()
     };
     mapper.run(feed, |mut stdout| match sink {
-        Sink::Part(part) => part.copy(&mut stdout),
+        Sink::Part(part) => part.copy_lines(&mut stdout),
         Sink::Shuffle(collector) => mapper.each_pair(stdout, &mut |line| collector.push_line(&line)),
         Sink::Sample(_) => Ok(()),
     })

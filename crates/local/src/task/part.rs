@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::codec::Packer;
+use super::encoding::Kind;
 use super::error::at;
 use super::source::Source;
 use super::{Codec, Outcome, TaskError};
@@ -13,6 +14,8 @@ use super::{Codec, Outcome, TaskError};
 pub const PARTS_MAX: u32 = 100_000;
 /// How much is written at once, bytes.
 const BLOCK: usize = 1 << 18;
+/// First bytes of a command's output that tell whether it is compressed.
+const HEAD: usize = 16;
 
 /// The name of the part file of a reduce's partition or a map-only task, where it is not compressed.
 pub fn part_name(number: u32) -> String {
@@ -106,10 +109,22 @@ impl Part {
         Ok(())
     }
 
-    /// Writes all that a command says and counts its lines.
+    /// Writes the output of a mapper or reducer: lines. A last line without its newline gets it, so that no other line is
+    /// glued to it. Compressed output has no lines and stays as it is.
+    pub(super) fn copy_lines(&mut self, source: &mut impl Read) -> Result<(), TaskError> {
+        let (head, is_open) = self.copied(source)?;
+        if is_open && Kind::of_magic(&head) == Kind::Plain { self.raw(b"\n", 0) } else { Ok(()) }
+    }
+
+    /// Writes all output of a command as it is, and counts its lines.
     pub(super) fn copy(&mut self, source: &mut impl Read) -> Result<(), TaskError> {
+        self.copied(source).map(|_| ())
+    }
+
+    /// Copies output. Gives its first bytes, and whether its last line lacks a newline.
+    fn copied(&mut self, source: &mut impl Read) -> Result<(Vec<u8>, bool), TaskError> {
         let mut block = vec![0; 1 << 16];
-        let mut open = false;
+        let (mut head, mut open) = (Vec::with_capacity(HEAD), false);
         loop {
             let read = match source.read(&mut block) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -117,9 +132,10 @@ impl Part {
             };
             if read == 0 {
                 self.records += u64::from(open);
-                return Ok(());
+                return Ok((head, open));
             }
             let bytes = &block[..read];
+            head.extend_from_slice(&bytes[..read.min(HEAD - head.len())]);
             open = bytes.last() != Some(&b'\n');
             self.raw(bytes, memchr::memchr_iter(b'\n', bytes).count() as u64)?;
         }

@@ -120,7 +120,7 @@ impl Reduce<'_> {
         };
         reducer.run(
             |feed| reducer.feed_pairs(feed, pairs, &mut 0).map(|_| ()),
-            |mut stdout| self.part.copy(&mut stdout),
+            |mut stdout| self.part.copy_lines(&mut stdout),
         )?;
         let reported = log.reported();
         (outcome.counters, outcome.status) = (reported.counters, reported.status);

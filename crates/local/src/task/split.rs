@@ -1,11 +1,11 @@
 //! Inputs to splits: files, directories and patterns, cut by size; small files share a map.
 
-use std::fs;
-use std::io;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::error::at;
 use super::input::can_be_cut;
+use super::pattern::{Pattern, descend, descend_matched, is_directory, is_pattern};
 use super::{Job, Shape, Source, Split, TaskError, describe};
 
 /// A map takes no more than this many files, however small they are.
@@ -63,8 +63,8 @@ pub fn check_count(shape: &Shape, inputs: usize) -> Result<(), TaskError> {
 /// inputs and of names. Small neighbours of one input share a map; compressed files, known by their first
 /// bytes, are not cut. Each split knows what its file is now, so that its map can tell whether it still is.
 ///
-/// An input is a file, a directory (with all below it) or a pattern (`dir/*.txt`). Files and
-/// directories whose names begin with `_` or `.` are left out of directories and patterns.
+/// An input is a file, a directory (with all below it) or a [`Pattern`] (`dir/*.txt`). Files and directories whose names
+/// begin with `_` or `.` are left out of directories; a pattern matches them where it has that character itself.
 ///
 /// # Errors
 ///
@@ -136,89 +136,49 @@ fn of_file(path: &Path, source: Source, input: u32, split_bytes: u64) -> Result<
     Ok(splits)
 }
 
-/// The files an input stands for, in the order of their names.
-fn files(pattern: &str) -> Result<Vec<PathBuf>, TaskError> {
+/// The files that an input stands for, in the order of their names, each once.
+fn files(input: &str) -> Result<Vec<PathBuf>, TaskError> {
     let missing =
-        |problem: &str| TaskError::Missing { pattern: pattern.to_owned(), problem: problem.to_owned() };
-    let path = Path::new(pattern);
-    let mut found = Vec::new();
-    if path.is_dir() {
-        below(path, &mut found)?;
+        |problem: &str| TaskError::Missing { pattern: input.to_owned(), problem: problem.to_owned() };
+    let (path, mut found) = (Path::new(input), BTreeSet::new());
+    let mut add = |path, is_directory: bool| found.extend((!is_directory).then_some(path));
+    let pattern = match Pattern::new(input) {
+        // A name such as `a[` is no pattern, and may be there.
+        Err(error) if !path.exists() => return Err(error),
+        pattern => pattern.ok().filter(|_| is_pattern(input)),
+    };
+    if let Some(pattern) = pattern {
+        for path in pattern.paths()? {
+            if is_directory(&path)? {
+                descend_matched(&path, &mut add)?;
+            } else {
+                add(path, false);
+            }
+        }
+        if found.is_empty() {
+            return Err(missing("no file matches"));
+        }
+    } else if path.is_dir() {
+        descend(path, &mut add)?;
         if found.is_empty() {
             return Err(missing("the directory holds no input files"));
         }
     } else if path.exists() {
-        found.push(path.to_owned());
-    } else if pattern.contains(['*', '?', '[']) {
-        matching(pattern, &mut found)?;
-        if found.is_empty() {
-            return Err(missing("no file matches"));
-        }
+        add(path.to_owned(), false);
     } else {
         return Err(missing("no such file or directory"));
     }
-    // What an attempt is told is JSON, which knows no other names.
+    // An attempt gets its paths as JSON, which has no other names.
     match found.iter().find(|path| path.to_str().is_none()) {
         Some(path) => Err(missing(&format!("found the file name {}, expected one in UTF-8", path.display()))),
-        None => Ok(found),
+        None => Ok(found.into_iter().collect()),
     }
-}
-
-/// Adds the files that match a pattern, and those below directories that do.
-fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> Result<(), TaskError> {
-    let wrong = |problem: String| TaskError::Missing { pattern: pattern.to_owned(), problem };
-    let paths = glob::glob(pattern).map_err(|e| wrong(format!("not a pattern: {e}")))?;
-    for path in paths {
-        let path = path.map_err(|e| wrong(e.to_string()))?;
-        if is_hidden(&path) {
-            continue;
-        }
-        if path.is_dir() {
-            below(&path, found)?;
-        } else {
-            found.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Adds all files below a directory.
-fn below(directory: &Path, found: &mut Vec<PathBuf>) -> Result<(), TaskError> {
-    let wrong = || at("cannot list", directory);
-    let mut entries = fs::read_dir(directory)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(wrong())?
-        .into_iter()
-        .map(|entry| entry.path())
-        .collect::<Vec<_>>();
-    entries.sort();
-    for path in entries.into_iter().filter(|path| !is_hidden(path)) {
-        if leads_up(&path, directory) {
-            let problem = format!("{} leads back to a directory that it is in", path.display());
-            return Err(wrong()(io::Error::other(problem)));
-        }
-        if path.is_dir() {
-            below(&path, found)?;
-        } else {
-            found.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// Whether an entry of a directory is a link up, which would be followed without end.
-fn leads_up(path: &Path, directory: &Path) -> bool {
-    let real = || Some((directory.canonicalize().ok()?, path.canonicalize().ok()?));
-    path.is_symlink() && real().is_some_and(|(directory, target)| directory.starts_with(target))
-}
-
-/// Whether a name says that a file is no input (`_SUCCESS`, `.crc`), as in Hadoop.
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'_' | b'.')))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -31,6 +31,17 @@ pub struct HookCommands {
     pub on_late: Option<String>,
 }
 
+/// The longest text that a variable of a command holds, bytes: Linux starts no command with variables above 128 KiB.
+const VARIABLE_MAX: usize = 64 << 10;
+
+/// A text as a variable of a command holds it: without zeros, at which it would end, and cut where it is too long.
+pub fn variable(text: &str) -> String {
+    let most = VARIABLE_MAX.min(text.len());
+    let end = (0..=most).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let cut = if end < text.len() { "…" } else { "" };
+    format!("{}{cut}", text[..end].replace('\0', " "))
+}
+
 /// Runs commands.
 pub struct Hooks<F: FnMut(&str)> {
     commands: HookCommands,
@@ -58,8 +69,6 @@ impl<F: FnMut(&str)> Hooks<F> {
             _ => &self.commands.on_late,
         };
         let Some(line) = line else { return };
-        // A variable ends at the first byte 0.
-        let whole = |text: &str| text.replace('\0', " ");
         let log = cause.and_then(|cause| cause.log.as_deref());
         // The command may go elsewhere.
         let log = log.map(|log| std::path::absolute(log).unwrap_or_else(|_| log.to_owned()));
@@ -67,11 +76,11 @@ impl<F: FnMut(&str)> Hooks<F> {
         command
             .args(["-c", line])
             .env("SLACKLINE_EVENT", event)
-            .env("SLACKLINE_FLOW", flow)
+            .env("SLACKLINE_FLOW", variable(flow))
             .env("SLACKLINE_STATE", &self.state)
-            .env("SLACKLINE_MESSAGE", whole(message))
-            .env("SLACKLINE_JOB", cause.map_or_else(String::new, |cause| whole(&cause.job)))
-            .env("SLACKLINE_CAUSE", cause.map_or_else(String::new, |cause| whole(&cause.message)))
+            .env("SLACKLINE_MESSAGE", variable(message))
+            .env("SLACKLINE_JOB", cause.map_or_else(String::new, |cause| variable(&cause.job)))
+            .env("SLACKLINE_CAUSE", cause.map_or_else(String::new, |cause| variable(&cause.message)))
             .env("SLACKLINE_LOG", log.unwrap_or_default())
             .stdin(Stdio::null())
             // Standard output is the result of the run alone.
@@ -175,5 +184,18 @@ impl<F: FnMut(&str)> Sink for Hooks<F> {
                 "--on-{event}: its command has not ended after {waited} s, and goes on alone"
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_never_too_long_for_the_system() {
+        assert_eq!(variable("a\0b"), "a b");
+        let long = variable(&"é".repeat(VARIABLE_MAX));
+        assert_eq!(long.len(), VARIABLE_MAX + "…".len());
+        assert!(long.ends_with("é…"));
     }
 }

@@ -107,6 +107,8 @@ impl Sink for Silent {}
 pub enum Note<'a> {
     /// What the importer of the flow file has to say.
     Diagnostic(&'a Diagnostic),
+    /// What the user should know of the flow file's inputs, such as a file that a job reads twice.
+    Warning(&'a str),
     /// The environment names a time zone that there is not, so that clock times without a zone are taken for UTC.
     UnknownZone(&'a str),
     /// The flow file has a cluster, which is left out.

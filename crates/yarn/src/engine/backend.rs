@@ -312,6 +312,7 @@ impl Backend for Yarn {
         let mut resolved =
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
         resolved.mirror = Some(remote.mirror.root().to_owned());
+        resolved.warnings.iter_mut().for_each(|warning| *warning = remote.mirror.words(warning));
         let faults = self.site.unfit_there(&resolved, &remote.mirror);
         if !faults.is_empty() {
             return Err(faults);
@@ -416,6 +417,10 @@ struct PreparedThere {
 impl Prepared for PreparedThere {
     fn workload(&self) -> &Draft {
         &self.resolved.draft
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.resolved.warnings
     }
 
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {

@@ -126,12 +126,16 @@ impl Mirror {
     /// Mirrors an input, and gives its name here.
     fn input(&self, input: &str, before: &Path) -> io::Result<String> {
         let Some(uri) = self.whole(input)? else { return Ok(local(input).into_owned()) };
+        let is_pattern = uri.contains(['*', '?', '[']);
         if let Some(entry) = self.files.stat(&uri)? {
             self.mirror(&entry, before)?;
-            return Ok(self.place(&entry.path).display().to_string());
+            // What has the pattern for its name must be the only match: see `slackline_local::task::Pattern`.
+            if !is_pattern {
+                return Ok(self.place(&entry.path).display().to_string());
+            }
         }
         let here = self.place(&uri);
-        if !uri.contains(['*', '?', '[']) {
+        if !is_pattern {
             return Ok(here.display().to_string());
         }
         if uri.contains("**") || uri.contains("[!") {

@@ -238,6 +238,7 @@ impl Sink for Live {
         }
         match note {
             Note::Diagnostic(diagnostic) => out::talk(format_args!("{}: {diagnostic}", self.name)),
+            Note::Warning(what) => out::warn(what),
             Note::UnknownZone(zone) => out::warn(format_args!(
                 "TZ: found {zone:?}, expected the name of a time zone such as Europe/Berlin; clock times without a zone \
                  are taken for UTC"

@@ -1,6 +1,7 @@
 //! Fields of records: of lines, of CSV and of JSON lines; the arguments `format`, `separator` and `header`.
 //!
-//! A record is a line in each of them: a quoted field of CSV that goes on in the next line is a field that is missing.
+//! A record is a line in each of them. A quoted field of CSV that continues on the next line is refused, and so is JSON over
+//! several lines: each of their lines would be taken for a record.
 
 use slackline_model::names::unknown;
 
@@ -38,6 +39,8 @@ pub(super) struct Column {
     has_header: bool,
     /// Whether the next record is a header.
     at_header: bool,
+    /// What is read, and how many records of it were read.
+    place: Option<(Split, u64)>,
     /// The number of the field, from 1; 0 is the record. Of a name it is known once a header was seen.
     number: usize,
     /// Room for a field that is not in the record as it is.
@@ -95,6 +98,7 @@ impl Column {
             wanted,
             has_header,
             at_header: false,
+            place: None,
             number,
             scratch: Vec::new(),
         })
@@ -108,6 +112,7 @@ impl Column {
     /// To be called before the records of a split. A split that does not begin its file looks there for the names.
     pub(super) fn open(&mut self, split: &Split) -> Result<(), TaskError> {
         self.at_header = self.has_header && split.offset == 0;
+        self.place = Some((split.clone(), 0));
         if split.offset == 0 || matches!(self.wanted, Wanted::Number) || self.layout == Layout::Json {
             return Ok(());
         }
@@ -120,9 +125,18 @@ impl Column {
         self.look_up(&header)
     }
 
-    /// Whether a record is a header, which is then taken note of.
+    /// To be called with each record before its fields are asked for. Whether it is a header, whose names are then known.
+    ///
+    /// # Errors
+    /// A record that continues on the next line; a header without the field.
     #[inline]
     pub(super) fn is_header(&mut self, record: &[u8]) -> Result<bool, TaskError> {
+        if let Some((_, records)) = &mut self.place {
+            *records += 1;
+        }
+        if let Some(found) = self.layout.unfinished(record) {
+            return Err(self.unfinished(found));
+        }
         if !self.at_header {
             return Ok(false);
         }
@@ -175,6 +189,20 @@ impl Column {
         }
     }
 
+    /// Refuses the last record that was read.
+    #[cold]
+    fn unfinished(&self, found: &str) -> TaskError {
+        let line = self.place.as_ref().map(|(split, records)| {
+            let path = split.path.display();
+            match lines_before(split) {
+                Ok(before) => format!("{path}, line {}: ", before + records),
+                Err(_) => format!("{path}, line {records} behind byte {}: ", split.offset),
+            }
+        });
+        let place = line.unwrap_or_default();
+        TaskError::Job(format!("{place}found {found}, expected each record on one line"))
+    }
+
     /// Finds the number of the field that is wanted by name.
     fn look_up(&mut self, header: &[u8]) -> Result<(), TaskError> {
         let Wanted::Name(wanted) = &self.wanted else { return Ok(()) };
@@ -196,6 +224,42 @@ impl Column {
         self.number = at + 1;
         Ok(())
     }
+}
+
+impl Layout {
+    /// What shows that a record continues on the next line, if it does.
+    #[inline]
+    fn unfinished(self, record: &[u8]) -> Option<&'static str> {
+        match self {
+            Self::Separated(_) | Self::Spaces => None,
+            Self::Csv(separator) => {
+                let is_open = memchr::memchr(b'"', record).is_some() && is_open(record, separator);
+                is_open.then_some("a quoted field that is not closed")
+            }
+            Self::Json => {
+                let record = record.trim_ascii();
+                let is_open = matches!(record, b"{" | b"[") || record.starts_with(b"[{");
+                is_open.then_some("a JSON document that is not one object")
+            }
+        }
+    }
+}
+
+/// How many lines of a file begin before those of a split.
+fn lines_before(split: &Split) -> Result<u64, TaskError> {
+    if split.offset == 0 {
+        return Ok(0);
+    }
+    if split.is_excerpt() {
+        return Err(needs_all(&split.path, "the number of a line"));
+    }
+    let before = Split { offset: 0, length: Some(split.offset), source: None, ..split.clone() };
+    let mut records = Records::open(&before, Format::Lines, HEADER_MAX)?;
+    let mut lines = 0;
+    while let Some(block) = records.lines()? {
+        lines += memchr::memchr_iter(b'\n', block).count() as u64;
+    }
+    Ok(lines)
 }
 
 fn layout(arguments: &Arguments<'_>) -> Result<Layout, TaskError> {
@@ -263,6 +327,22 @@ impl<'a> Iterator for Csv<'a> {
         };
         self.rest = rest.get(end + 1..);
         Some(&rest[..end])
+    }
+}
+
+/// Whether a line of CSV ends within a quoted field.
+fn is_open(record: &[u8], separator: u8) -> bool {
+    let mut rest = record;
+    loop {
+        let end = if rest.first() == Some(&b'"') {
+            let Some(end) = closing(rest) else { return true };
+            end
+        } else {
+            0
+        };
+        // What stands behind the quotes belongs to the field, with quotes of its own.
+        let Some(next) = memchr::memchr(separator, &rest[end..]) else { return false };
+        rest = &rest[end + next + 1..];
     }
 }
 
@@ -378,6 +458,8 @@ fn text_of<'a>(value: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use serde_json::json;
 
     use super::super::super::Args;
@@ -410,14 +492,49 @@ mod tests {
         let fields: Vec<Option<String>> = (1..=6).map(|field| csv(field, record)).collect();
         let expected = [Some("a"), Some("b, \"c\""), Some(""), Some(""), Some("e"), None];
         assert_eq!(fields, expected.map(|field| field.map(str::to_owned)));
-        // Not closed, and going on behind the quotes.
-        assert_eq!((csv(1, "\"a,b"), csv(2, "\"a\"x,b"), csv(1, "\"")), (None, None, None));
+        // Going on behind the quotes.
+        assert_eq!(csv(2, "\"a\"x,b"), None);
         assert_eq!(csv(1, "").as_deref(), Some(""));
         let mut out = Vec::new();
         column(json!({ "format": "csv", "field": 2 }))
             .unwrap()
             .put_others(b"a,\"b,c\",\"d,e\",f\r", &mut out);
         assert_eq!(out, b"a,\"d,e\",f");
+    }
+
+    #[test]
+    fn a_record_that_continues_on_the_next_line_is_refused_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.csv");
+        std::fs::write(&path, "id,text\n1,a\n2,b\n3,\"c\nd\",4\n").unwrap();
+        let refused = |args: serde_json::Value, offset, copy: Option<PathBuf>, records: &[&str]| {
+            let mut column = column(args).unwrap();
+            let length = copy.is_some().then_some(10);
+            column.open(&Split { path: path.clone(), offset, length, input: 0, source: None, copy }).unwrap();
+            let all = records.iter().try_for_each(|record| column.is_header(record.as_bytes()).map(|_| ()));
+            all.err().map(|error| (error.is_final(), error.to_string().replace(path.to_str().unwrap(), "x")))
+        };
+        let csv = |offset, copy, records: &[&str]| refused(json!({ "format": "csv" }), offset, copy, records);
+        let found = "found a quoted field that is not closed, expected each record on one line";
+        let expected = |place: &str| Some((true, format!("{place}: {found}")));
+        assert_eq!(csv(0, None, &["id,text", "1,a", "2,b", "3,\"c"]), expected("x, line 4"));
+        // The line that begins at byte 8 is of the split before.
+        assert_eq!(csv(8, None, &["2,b", "3,\"c"]), expected("x, line 4"));
+        assert_eq!(csv(8, Some("copy".into()), &["2,b", "3,\"c"]), expected("x, line 2 behind byte 8"));
+        for open in ["\"", "\"a", "a,\"b\r", "\"a\"\"", "\"a,b", ",\"x\",\"", "\"a\"x,\"b"] {
+            assert!(csv(0, None, &[open]).is_some(), "{open}");
+        }
+        for closed in
+            ["", "\"\"", "a\"b", "5\",6", "\"a\"\"\"", "\"a,b\",c\r", "\"a\"x\"y,b", "a \"b", "\"a\" \"b"]
+        {
+            assert_eq!(csv(0, None, &[closed]), None, "{closed}");
+        }
+        let json = |records: &[&str]| refused(json!({ "format": "json", "field": "a" }), 0, None, records);
+        for open in ["{", " [ ", "[{\"a\": 1},"] {
+            assert!(json(&[r#"{"a": 1}"#, open]).unwrap().1.starts_with("x, line 2: found a JSON"), "{open}");
+        }
+        assert_eq!(json(&["", "no JSON", "[1]", "[12:00] started", "{\"a\": \"cut", "{}"]), None);
+        assert_eq!(refused(json!({ "separator": "," }), 0, None, &["3,\"c", "{"]), None);
     }
 
     #[test]
