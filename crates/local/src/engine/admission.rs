@@ -95,7 +95,7 @@ impl Local<'_> {
             }
             Err(error) => {
                 self.rows.remove(&running.number);
-                self.fail(row, &running, &Problem::of(error.to_string()));
+                self.fail(row, &running, &Problem::of_start(&error));
             }
         }
     }

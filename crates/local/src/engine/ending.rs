@@ -5,6 +5,7 @@
 //! removed first, so that one that has filled the disk makes room for the record of its failure.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::journal::{Attempt, Ended};
 use crate::layout::Layout;
 use crate::limits::Limits;
 use crate::log::LogError;
-use crate::task::Outcome;
+use crate::task::{Outcome, TaskError};
 use crate::task_id::TaskId;
 use crate::worker::{Report as Said, too_long};
 
@@ -43,6 +44,12 @@ impl Problem {
     /// One that may not be there the next time.
     pub(super) fn of(message: String) -> Self {
         Self { message, is_final: false }
+    }
+
+    /// Why an attempt could not start.
+    pub(super) fn of_start(error: &io::Error) -> Self {
+        let task = error.get_ref().and_then(|inner| inner.downcast_ref::<TaskError>());
+        Self { message: error.to_string(), is_final: task.is_some_and(TaskError::is_final) }
     }
 
     /// What went wrong with an attempt; none if it ended well.

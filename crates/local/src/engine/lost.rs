@@ -164,7 +164,7 @@ impl Local<'_> {
                     self.lost.maps.insert(map, Some(running.number));
                     self.lost.attempts.insert(running.number, running);
                 }
-                Err(error) => self.not_made_again(&running, &Problem::of(error.to_string())),
+                Err(error) => self.not_made_again(&running, &Problem::of_start(&error)),
             }
         }
     }

@@ -104,13 +104,13 @@ impl Pattern {
         let mut found = BTreeSet::from([PathBuf::new()]);
         for part in &self.parts {
             found = match part {
-                Part::Name(name) => present(found.iter().map(|path| path.join(name)))?,
+                Part::Name(name) => present(only_directories(found)?.iter().map(|path| path.join(name)))?,
                 Part::Wild(text, _) => self.expand(part, text, &found)?,
                 Part::Directories => {
                     let mut all = BTreeSet::new();
                     for directory in only_directories(found)? {
                         descend(&directory, &mut |path, is_directory| {
-                            all.extend(is_directory.then_some(path))
+                            all.extend(is_directory.then_some(path));
                         })?;
                         all.insert(directory);
                     }
@@ -279,4 +279,53 @@ fn look(path: &Path) -> Result<Option<fs::Metadata>, TaskError> {
 /// The directory of the process is the empty path.
 fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_matches_by_its_name_as_the_files_that_are_found_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["a/b", "a/.b", "a/_c/b", "_t/b", "c/d/b", "c/[x]", "x", ".h/b"];
+        for name in names {
+            fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
+            fs::write(dir.path().join(name), "x\n").unwrap();
+        }
+        for (text, expected) in [
+            ("*/b", &["a/b"][..]),
+            ("**/b", &["a/b", "c/d/b"]),
+            ("**/[!c]", &["a", "a/b", "c/d", "c/d/b", "x"]),
+            ("_*/b", &["_t/b"]),
+            (".*/**/b", &[".h/b"]),
+            ("**/_c/b", &["a/_c/b"]),
+            ("[_.]?/b", &[]),
+            ("?", &["a", "c", "x"]),
+            ("c/[x]", &["c/[x]"]),
+            ("*/", &["a", "c"]),
+            ("c/**", &["c"]),
+        ] {
+            let pattern = Pattern::new(&format!("{}/{text}", dir.path().display())).unwrap();
+            let found = pattern.paths().unwrap();
+            let relative: Vec<_> = found.iter().map(|path| path.strip_prefix(dir.path()).unwrap()).collect();
+            assert_eq!(relative, expected.iter().map(Path::new).collect::<Vec<_>>(), "{text}");
+            assert!(found.iter().all(|path| pattern.matches(path)), "{text}");
+            let is_found = |name: &&str| found.contains(&dir.path().join(name));
+            let is_matched = |name: &&str| pattern.matches(&dir.path().join(name));
+            assert!(names.iter().all(|name| !is_matched(name) || is_found(name)), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_input_that_cannot_be_looked_at_is_left_to_its_reader() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_there = |name: &str| super::is_there(&format!("{}/{name}", dir.path().display()));
+        assert!(!is_there("*/b") && !is_there("b") && !is_there("[b"));
+        fs::create_dir(dir.path().join("_t")).unwrap();
+        fs::write(dir.path().join("_t/b"), "").unwrap();
+        assert!(!is_there("*/b") && is_there("_t/b") && is_there("_*/b") && is_there(""));
+        std::os::unix::fs::symlink("nowhere", dir.path().join("link")).unwrap();
+        assert!(is_there("*/b") && !is_there("link"));
+    }
 }
