@@ -254,7 +254,9 @@ impl HistoryStore {
     }
 
     fn content(&self) -> Result<Content, LogError> {
-        let bytes = fs::read(&self.path).map_err(|e| self.refused(e))?;
+        let read =
+            theirs::open_through(&self.path).and_then(|mut file| theirs::rest(&mut file, theirs::LARGEST));
+        let bytes = read.map_err(|e| self.refused(e))?;
         if Self::is_log(&bytes) {
             return Ok(Content { history: History::new(), runs: self.logged()? });
         }

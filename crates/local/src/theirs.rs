@@ -29,8 +29,8 @@ enum How {
     Read,
     /// To be read and appended to; it is made if it is not there.
     Append,
-    /// To be locked; it is made for its user alone if it is not there.
-    Lock,
+    /// The same; it is made for its user alone.
+    Private,
 }
 
 /// Opens a file to read it.
@@ -45,7 +45,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn open_through(path: &Path) -> io::Result<File> {
+pub fn open_through(path: &Path) -> io::Result<File> {
     opened(path, How::Through)
 }
 
@@ -57,13 +57,13 @@ pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
     opened(path, How::Append)
 }
 
-/// Opens a file to lock it; it is made if it is not there. No other user can open it from then on: a user who can open a file can
-/// hold its lock.
+/// Opens a file to append to it or to lock it; it is made if it is not there. No other user can open it from then on: a user who can
+/// open a file can hold its lock.
 ///
 /// # Errors
 /// As [`open`], and of a file of another user.
-pub fn open_lock(path: &Path) -> io::Result<File> {
-    let file = opened(path, How::Lock)?;
+pub fn open_private(path: &Path) -> io::Result<File> {
+    let file = opened(path, How::Private)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }
@@ -128,7 +128,7 @@ fn guarded(path: &Path, how: How) -> io::Result<File> {
         How::Through => (OFlags::RDONLY, 0),
         How::Read => (OFlags::RDONLY | OFlags::NOFOLLOW, 0),
         How::Append => (APPEND, 0o666),
-        How::Lock => (APPEND, 0o600),
+        How::Private => (APPEND, 0o600),
     };
     match opened_at(path, always | flags, Mode::from_raw_mode(mode)) {
         Ok(file) => Ok(file.into()),
@@ -168,7 +168,7 @@ mod tests {
             for error in [
                 open(&path).unwrap_err(),
                 open_to_append(&path).unwrap_err(),
-                open_lock(&path).unwrap_err(),
+                open_private(&path).unwrap_err(),
                 read(&path, 10).unwrap_err(),
                 read_end(&path, 10).unwrap_err(),
             ] {

@@ -1,9 +1,8 @@
 //! The audit log: who asked for what, and what became of it, a line of JSON each. A file that has grown is moved aside, and the oldest
 //! of those goes.
 
-use std::fs::{File, OpenOptions, rename};
+use std::fs::{File, rename};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
@@ -11,6 +10,7 @@ use std::thread::JoinHandle;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use slackline_local::theirs;
 
 /// A file that is larger is moved aside, bytes.
 const LARGE: u64 = 16 << 20;
@@ -119,7 +119,8 @@ struct Rotated {
 
 impl Rotated {
     fn open(path: &Path, large: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let file = theirs::open_private(path).map_err(named)?;
         let bytes = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, bytes, large })
     }

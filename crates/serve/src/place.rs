@@ -77,11 +77,11 @@ impl Place {
             fs::create_dir_all(parent).map_err(|error| named(parent, error))?;
         }
         match DirBuilder::new().mode(0o700).create(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.0.is_dir() => {}
             made => made.map_err(|error| named(&self.0, error))?,
         }
         for lock in ["tokens.lock", "past.history.lock"].map(|name| self.0.join(name)) {
-            theirs::open_lock(&lock).map_err(|error| named(&lock, error))?;
+            theirs::open_private(&lock).map_err(|error| named(&lock, error))?;
         }
         Ok(())
     }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((mode(place.root()), locks.map(|lock| mode(&lock))), (0o755, [0o600; 2]));
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(Place::new(&file).prepare().unwrap_err().to_string().contains("file/tokens.lock"));
+        assert!(Place::new(&file).prepare().unwrap_err().to_string().contains("file: "));
     }
 
     #[test]

@@ -28,6 +28,9 @@ const PREFIX: &str = "slackline_";
 /// Random bytes of a token.
 const BYTES: usize = 32;
 
+/// The largest file of tokens, bytes.
+const LARGEST: u64 = 16 << 20;
+
 /// Why tokens cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
@@ -183,8 +186,9 @@ impl Tokens {
     }
 
     fn tokens(&self) -> Result<Vec<Token>, TokenError> {
-        let text = match std::fs::read_to_string(&self.path) {
-            Ok(text) => text,
+        let read = theirs::open_through(&self.path).and_then(|mut file| theirs::rest(&mut file, LARGEST));
+        let text = match read {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(problem) => return Err(self.broken(problem)),
         };
@@ -199,7 +203,7 @@ impl Tokens {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
-        let lock = theirs::open_lock(&self.path.with_extension("lock")).map_err(broken)?;
+        let lock = theirs::open_private(&self.path.with_extension("lock")).map_err(broken)?;
         lock.lock().map_err(broken)?;
         let mut tokens = self.tokens()?;
         how(&mut tokens)?;

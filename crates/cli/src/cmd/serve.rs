@@ -188,7 +188,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
         );
     }
     let state = args.state.clone().unwrap_or_else(|| defaults.state().join(STATE));
-    Place::new(&state).prepare().context("the state directory cannot be made")?;
+    Place::new(&state).prepare().context("the state directory cannot be used")?;
     let place = Place::new(std::fs::canonicalize(&state).with_context(|| state.display().to_string())?);
     let setup = args.setup(place.clone())?;
     let stop = Arc::new(AtomicBool::new(false));
