@@ -10,6 +10,7 @@
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `segments`: runs that are resumed with other settings;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
+//! - `globs`: what patterns match, inputs given twice, ends of files, CSV over several lines, long lists;
 //! - `fleet`: flows on several machines, over what stands for ssh and for Slurm;
 //! - `cluster`: flows on a Hadoop cluster that is played write what they write here;
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
@@ -54,6 +55,7 @@ mod explain;
 mod exports;
 mod files;
 mod fleet;
+mod globs;
 mod hadoop_logs;
 mod help;
 mod history;
