@@ -76,11 +76,14 @@ fn lines_without_a_tab_are_keys_and_a_reducer_is_optional() {
 }
 
 #[test]
-fn map_only_output_is_what_the_mapper_says() {
+fn map_only_output_is_the_lines_of_the_mapper() {
     let trial = Trial::of(json!({ "mapper": "tr a-z A-Z; printf end" })).with(0, 8, 100);
     let file = trial.write("in", "one\ntwo\nthree\nfour\n");
     let output = trial.run(&[file]).unwrap();
-    assert_eq!(output.parts, [b"ONE\nTWO\nTHREE\nend".to_vec(), b"FOUR\nend".to_vec(), b"end".to_vec()]);
+    assert_eq!(
+        output.parts,
+        [b"ONE\nTWO\nTHREE\nend\n".to_vec(), b"FOUR\nend\n".to_vec(), b"end\n".to_vec()]
+    );
     assert_eq!(output.maps[0].records_out, 4);
 }
 
