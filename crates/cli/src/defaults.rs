@@ -7,13 +7,14 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use slackline_trace::{Document, Format};
 
+use crate::args::path;
 use crate::tables::Tables;
 
 /// The variable of the environment that names another file.
@@ -71,6 +72,10 @@ impl Defaults {
     /// A file that cannot be read; names that it cannot have; an engine or a policy that there is not.
     pub(crate) fn read(file: Option<PathBuf>, tables: &Tables) -> anyhow::Result<Self> {
         let Some(path) = &file else { return Ok(Self::default()) };
+        if std::env::var_os(VARIABLE).is_some() {
+            path::text(&path.to_string_lossy())
+                .map_err(|expected| anyhow!("{VARIABLE}: found {}, {expected}", path.display()))?;
+        }
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound && std::env::var_os(VARIABLE).is_none() => {
@@ -89,8 +94,11 @@ impl Defaults {
         if let Some(Err(wrong)) = said.policy.as_deref().map(|policy| tables.policies.parse(policy)) {
             return Err(document.error("policy", wrong.to_string()).into());
         }
-        for path in [&mut said.state, &mut said.history].into_iter().flatten() {
+        for (key, path) in [("state", &mut said.state), ("history", &mut said.history)] {
+            let Some(path) = path else { continue };
             *path = at_home(path);
+            path::text(path)
+                .map_err(|expected| document.error(key, format!("found {path:?}, {expected}")))?;
         }
         Ok(Self { file, said })
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline::import::Source;
 use slackline_model::names::unknown;
+use slackline_model::shell;
 use slackline_trace::{Document, Format, sha256};
 
 use crate::error::{ReproError, SpecError};
@@ -127,6 +128,7 @@ impl Figure {
     /// What cannot be read, in words.
     pub(crate) fn beside(&self, file: &str) -> Result<Source, String> {
         let origin = self.origin.as_ref().expect("invariant: figures come from a specification");
+        shell::check_path(file).map_err(|expected| format!("found {file:?}, expected {expected}"))?;
         let path = origin.folder.join(file);
         if file.is_empty() || !path.exists() {
             return Err(format!(

@@ -254,7 +254,8 @@ fn write_document<S: serde::Serializer>(workload: &Draft, to: S) -> Result<S::Ok
 
 fn read_document<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Draft, D::Error> {
     let text = serde_json::Value::deserialize(from)?.to_string();
-    let read = read_workload("journal", text.as_bytes(), Some("json"), &ImportOptions::default());
+    let options = ImportOptions::default().trusting_texts();
+    let read = read_workload("journal", text.as_bytes(), Some("json"), &options);
     Ok(read.map_err(serde::de::Error::custom)?.draft)
 }
 

@@ -40,7 +40,7 @@ pub(crate) use sight::Sight;
 pub(crate) const SHARED: Param = Param::new(
     "shared",
     "state",
-    Values::Text("DIR"),
+    Values::Path("DIR"),
     "directory for map output that every machine sees; state: the state directory",
 )
 .or_word("state");
@@ -49,7 +49,7 @@ pub(crate) const SHARED: Param = Param::new(
 pub(crate) const PROGRAM: Param = Param::new(
     "program",
     "same",
-    Values::Text("FILE"),
+    Values::Path("FILE"),
     "slackline on the machines; same: where this one is on this machine",
 )
 .or_word("same");

@@ -9,6 +9,7 @@ use crate::cluster::Slots;
 use crate::cost::{Metric, Objective};
 use crate::id::PhaseKind;
 use crate::schedule::Outcome;
+use crate::shell;
 
 /// A workload document before it is checked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -283,6 +284,55 @@ impl RunDraft {
     /// after the last slash names the job.
     pub fn foreign_inputs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.inputs.iter().filter_map(|input| input.strip_prefix('@')?.rsplit_once('/'))
+    }
+
+    /// Refuses a path that a shell would expand, and a command whose lines end with carriage returns.
+    ///
+    /// # Errors
+    /// The key of the first such text, and what is wrong with it.
+    pub fn check_texts(&self) -> Result<(), (String, String)> {
+        for (key, path) in self.paths().filter(|(_, path)| !path.starts_with('@')) {
+            shell::check_path(path).map_err(|expected| {
+                let parameter = "; what changes may be a parameter, as in out/{night}";
+                let parameter = if expected.contains('$') { parameter } else { "" };
+                (key, format!("found {path:?}, expected {expected}{parameter}"))
+            })?;
+        }
+        for (key, command) in self.commands() {
+            shell::check_command(command).map_err(|problem| (key.to_owned(), problem))?;
+        }
+        Ok(())
+    }
+
+    /// The paths it names, each with its key; an input such as `@job` is one of them.
+    fn paths(&self) -> impl Iterator<Item = (String, &str)> {
+        fn items<'a>(key: &'a str, list: &'a [String]) -> impl Iterator<Item = (String, &'a str)> {
+            list.iter().enumerate().map(move |(k, path)| (format!("{key}[{k}]"), path.as_str()))
+        }
+        let jar = if let RunWork::Jar { jar, .. } = &self.work { Some(jar.as_str()) } else { None };
+        let RunSetting { cwd, shell, files, .. } = &self.setting;
+        let program = shell.as_deref().and_then(|shell| shell.split_whitespace().next());
+        let single = [
+            ("output", Some(self.output.as_str())),
+            ("cwd", cwd.as_deref()),
+            ("jar", jar),
+            ("shell", program),
+        ];
+        let single = single.into_iter().filter_map(|(key, path)| Some((key.to_owned(), path?)));
+        items("inputs", &self.inputs).chain(items("files", files)).chain(single)
+    }
+
+    /// The commands that a shell reads, each with its key.
+    fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let work = match &self.work {
+            RunWork::Commands { mapper, reducer, combiner } => {
+                [("mapper", Some(mapper)), ("reducer", reducer.as_ref()), ("combiner", combiner.as_ref())]
+            }
+            RunWork::Command { command } => [("command", Some(command)), ("", None), ("", None)],
+            RunWork::Program { .. } | RunWork::Jar { .. } => [("", None); 3],
+        };
+        let all = work.into_iter().chain([("shell", self.setting.shell.as_ref())]);
+        all.filter_map(|(key, text)| Some((key, text?.as_str())))
     }
 }
 

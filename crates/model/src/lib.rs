@@ -20,6 +20,7 @@
 //! - [`random`]: seeded random numbers, equal on every machine;
 //! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
 //! - [`names`]: names that were mistyped;
+//! - [`shell`]: paths and commands that a shell would read differently;
 //! - [`key`]: seconds and costs as keys of ordered collections;
 //! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
 #![deny(clippy::unwrap_used)]
@@ -42,6 +43,7 @@ pub mod profile;
 pub mod random;
 pub mod schedule;
 pub mod seed;
+pub mod shell;
 pub mod table;
 pub mod tasks;
 pub mod time;

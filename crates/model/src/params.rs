@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::names::{did_you_mean, one_of};
-use crate::{bytes, duration};
+use crate::{bytes, duration, shell};
 
 /// A parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub enum Values {
     Choice(&'static [&'static str]),
     /// Any text, checked where it is used. The word is what help shows for it.
     Text(&'static str),
+    /// The path of a file, a directory or a program. The word is what help shows for it.
+    Path(&'static str),
     /// The text of a file: on a command line the parameter names the file.
     TextOfFile,
 }
@@ -69,7 +71,7 @@ impl fmt::Display for Values {
             }
             Self::Bytes => f.write_str("a size such as 128MiB, at least 1 byte"),
             Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
-            Self::Text(what) => f.write_str(what),
+            Self::Text(what) | Self::Path(what) => f.write_str(what),
             Self::TextOfFile => f.write_str("a file"),
         }
     }
@@ -191,6 +193,12 @@ impl Param {
             }
             Values::Bytes => bytes::parse(text).map(|n| Value::Counts(n, n)),
             Values::Choice(words) => words.iter().copied().find(|w| *w == text).map(Value::Choice),
+            Values::Path(_) => match shell::check_path(text) {
+                Ok(()) => Some(Value::Text(text.to_owned())),
+                Err(expected) => {
+                    return Err(ParamError::Value { name: self.name, found: text.to_owned(), expected });
+                }
+            },
             Values::Text(_) | Values::TextOfFile => Some(Value::Text(text.to_owned())),
         };
         value.ok_or_else(|| ParamError::Value {
@@ -370,6 +378,7 @@ mod tests {
         Param::new("spread", "1..5", Values::Reals(0.0, 9.0), "a range"),
         Param::new("by", "job", Values::Choice(&["job", "flow"]), "who queues"),
         Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go"),
+        Param::new("hosts", "none", Values::Path("FILE"), "the machines").or_word("none"),
     ];
 
     fn error(name: &str, value: &str) -> String {
@@ -399,7 +408,7 @@ mod tests {
     fn errors_say_what_is_valid() {
         assert_eq!(
             error("job", "1"),
-            r#"found parameter "job", expected one of jobs, split, most, epoch, wait, gap, spread, by, cases; did you mean "jobs"?"#
+            r#"found parameter "job", expected one of jobs, split, most, epoch, wait, gap, spread, by, cases, hosts; did you mean "jobs"?"#
         );
         assert_eq!(error("by", "user"), "found by=user, expected one of job, flow");
         assert_eq!(error("by", "Flow"), r#"found by=Flow, expected one of job, flow; did you mean "flow"?"#);
@@ -414,6 +423,7 @@ mod tests {
             assert!(error("jobs", value).contains("a range such as 5..20, from 1 to 99"), "{value}");
         }
         assert!(error("split", "5 miles").contains("a size such as 128MiB"));
+        assert!(error("hosts", "~/hosts").starts_with("found hosts=~/hosts, expected the path written out"));
         let twice = Settings::parse(TABLE, [("by", "job"), ("by", "flow")]).unwrap_err().to_string();
         assert_eq!(twice, "found parameter by a second time, expected each at most once");
         assert!(Settings::parse(&[], [("by", "job")]).unwrap_err().to_string().ends_with("no parameter"));

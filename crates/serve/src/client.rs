@@ -11,6 +11,7 @@ use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use slackline_model::shell;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
@@ -79,6 +80,9 @@ impl Server {
             Some((scheme, rest)) => address(name, scheme, rest)?,
             None if name.is_empty() => return Err(wrong(name)),
             None => {
+                shell::check_path(name).map_err(|expected| {
+                    ClientError::Server(format!("server: found {name:?}, expected {expected}"))
+                })?;
                 let path = Path::new(name);
                 if is_bare_address(name) && !path.exists() {
                     return Err(ClientError::Server(format!(

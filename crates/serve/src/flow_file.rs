@@ -11,7 +11,7 @@ use slackline::trace::{
 use slackline_local::clock;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
-use slackline_model::{Draft, Instance};
+use slackline_model::{Draft, Instance, shell};
 
 use crate::api::Submit;
 use crate::desk::Checked;
@@ -120,6 +120,10 @@ pub fn check(submit: &Submit, now: Moment) -> Result<Checked, String> {
     if submit.directory.as_deref().is_some_and(|directory| !Path::new(directory).is_absolute()) {
         let found = submit.directory.as_deref().unwrap_or_default();
         return Err(format!("directory: found {found}, expected an absolute path"));
+    }
+    for pattern in &submit.when {
+        shell::check_path(pattern)
+            .map_err(|expected| format!("when: found {pattern:?}, expected {expected}"))?;
     }
     let waits_for_files = submit.when_inputs || !submit.when.is_empty();
     Ok(Checked { name: usual_name(submit), waits_for_files, due: first(&draft, now), passed })

@@ -25,7 +25,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use slackline_algo::registry::{Capabilities, Flows, PolicyEntry, Speeds, Typed};
-use slackline_model::{Cluster, Objective};
+use slackline_model::{Cluster, Objective, shell};
 use slackline_policy::Policy;
 
 use policy::CommandPolicy;
@@ -78,6 +78,8 @@ impl Program {
         if words.first().is_none_or(String::is_empty) {
             return Err(format!("found no program, expected {NAME}:PROGRAM ARGUMENTS"));
         }
+        shell::check_path(&words[0])
+            .map_err(|expected| format!("found {}, expected {expected}", shown(&words[0], 200)))?;
         Ok(Self { words, timeout: TIMEOUT })
     }
 

@@ -1,6 +1,7 @@
 //! Workloads in, from any format: [`read_workload`].
 
 use slackline_model::Draft;
+use slackline_model::draft::RunDraft;
 use slackline_model::names::{one_of, unknown};
 
 use crate::diagnostic::Diagnostic;
@@ -62,8 +63,26 @@ pub fn read_workload(
         })
     });
     let Output { draft, mut diagnostics, source } = output?;
+    let faults = if options.trusts_texts() { Vec::new() } else { texts_of_a_shell(&draft) };
+    if !faults.is_empty() {
+        return Err(source.error(faults));
+    }
     diagnostics.extend(options.without_effect(&importer));
     Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
+}
+
+/// Each job with a path or a command that a shell would read differently, with its place in the document.
+fn texts_of_a_shell(draft: &Draft) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    for (f, flow) in draft.flows.iter().enumerate() {
+        for (k, job) in flow.jobs.iter().enumerate() {
+            if let Some(Err((key, what))) = job.run.as_ref().map(RunDraft::check_texts) {
+                let what = format!("flow {}, job {}: {what}", flow.id, job.id);
+                faults.push((format!("flows[{f}].jobs[{k}].run.{key}"), what));
+            }
+        }
+    }
+    faults
 }
 
 /// Reads a folder whose files are one workload; see [`read_workload`]. The hash is that of its files' names and hashes.

@@ -21,6 +21,7 @@ pub struct ImportOptions {
     values: BTreeMap<String, String>,
     now: Option<Start>,
     parameters: Parameters,
+    trusts_texts: bool,
 }
 
 /// An import option that does not exist or cannot have that value.
@@ -68,6 +69,16 @@ impl ImportOptions {
     #[must_use]
     pub fn with_parameters(self, parameters: Parameters) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// The same for a document that this program wrote: its paths and commands were checked when a user wrote them.
+    #[must_use]
+    pub fn trusting_texts(self) -> Self {
+        Self { trusts_texts: true, ..self }
+    }
+
+    pub(crate) fn trusts_texts(&self) -> bool {
+        self.trusts_texts
     }
 
     /// Values of the parameters that a document declares.

@@ -32,7 +32,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         Param::new(
             FILE,
             "none",
-            Values::TextOfFile,
+            Values::Path("a file"),
             "capacity-scheduler.xml; without it, one queue takes everything",
         )
         .or_word("none"),

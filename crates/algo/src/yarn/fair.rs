@@ -19,7 +19,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
         Param::new(
             FILE,
             "none",
-            Values::TextOfFile,
+            Values::Path("a file"),
             "fair-scheduler.xml; without it, a queue for each pool or user",
         )
         .or_word("none"),

@@ -108,6 +108,7 @@ fn value_name(param: &Param) -> &'static str {
         Values::Seconds(..) | Values::SecondsRange(..) => "DURATION",
         Values::Choice(_) => "WORD",
         Values::Text(_) => "TEXT",
+        Values::Path(form) => form,
         Values::TextOfFile => "FILE",
         _ => "N",
     }

@@ -7,6 +7,7 @@
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`policy`]: policies, read by a registry;
 //! - [`parameters`]: values of the parameters that a document declares;
+//! - [`path`]: paths and commands that a shell would read differently;
 //! - [`plan`]: how a plan is searched for;
 //! - [`listed`]: values that a table has by name;
 //! - [`state`]: which run is meant;
@@ -22,6 +23,7 @@ pub(crate) mod import;
 pub(crate) mod listed;
 pub(crate) mod output;
 pub(crate) mod parameters;
+pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod report;

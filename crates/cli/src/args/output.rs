@@ -13,6 +13,7 @@ use slackline_trace::format::ending;
 use slackline_trace::{Format, write_workload, write_workload_lines};
 
 use super::listed::Listed;
+use super::path::WrittenFile;
 use crate::out;
 
 /// The forms that a verb writes.
@@ -275,12 +276,12 @@ pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
 }
 
 /// Reads the name of a file that a JSON document is written to.
-pub(crate) fn json_file(text: &str) -> Result<PathBuf, String> {
+pub(crate) fn json_file(text: &str) -> Result<WrittenFile, String> {
     match ending(text) {
         Some(ending) if ending != "json" => {
             Err(format!("found the ending .{ending}, expected .json (.gz or .zst may follow)"))
         }
-        _ => in_a_directory(Path::new(text)).map(|()| PathBuf::from(text)),
+        _ => WrittenFile::parse(text),
     }
 }
 

@@ -1,13 +1,13 @@
 //! `--report`: the page that a verb writes beside its result.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use slackline::import::RecordedOptions;
 use slackline::report::page::{About, Page};
 use slackline_trace::format::ending;
 
-use super::output::in_a_directory;
+use super::path::WrittenFile;
 use crate::out;
 
 /// `--report`.
@@ -18,21 +18,20 @@ pub(crate) struct ReportArgs {
     /// One file that needs no network: the timeline of slots, flows with their deadlines and why they waited, load, backlog and
     /// distributions over time, policy by policy. Written as a whole or not at all. docs/reports.md says how to read it.
     #[arg(long, value_name = "FILE.html", value_parser = page_file, help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) report: Option<WrittenFile>,
 }
 
 /// Reads the name of a file that a page is written to: what cannot be written is better known before the work than after
 /// it.
-fn page_file(text: &str) -> Result<PathBuf, String> {
-    let path = Path::new(text);
+fn page_file(text: &str) -> Result<WrittenFile, String> {
     match ending(text).as_deref() {
         Some("html" | "htm") => {}
         _ => return Err(format!("found {text}, expected a name that ends in .html")),
     }
-    if path.is_dir() {
+    if Path::new(text).is_dir() {
         return Err(format!("found {text}, which is a directory, expected a file"));
     }
-    in_a_directory(path).map(|()| path.to_owned())
+    WrittenFile::parse(text)
 }
 
 impl ReportArgs {

@@ -6,6 +6,8 @@ use anyhow::bail;
 use clap::Args;
 use slackline_serve::client::{Client, Server};
 
+use super::path;
+
 /// The variables that say what the flags do not.
 const SERVER: &str = "SLACKLINE_SERVER";
 const TOKEN: &str = "SLACKLINE_TOKEN";
@@ -24,7 +26,7 @@ pub(crate) struct ServerFlags {
     /// As in /run/slackline/socket, .slackline/serve, http://localhost:7070 or https://flows.example.org:7070; SLACKLINE_SERVER says
     /// it where no flag does. By default it is the service of `slackline serve` in this directory, else that of this machine. Over a
     /// network SLACKLINE_TOKEN has the token of whoever asks.
-    #[arg(long, value_name = "SERVER", help_heading = "Service")]
+    #[arg(long, value_name = "SERVER", value_parser = path::text, help_heading = "Service")]
     server: Option<String>,
     /// Certificates (PEM) by which the service is known, instead of those that this machine trusts
     #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Service")]

@@ -196,6 +196,7 @@ pub(crate) fn weights() -> Listed<Weights> {
 
 /// The text of a file, compressed or not.
 pub(crate) fn text_of(path: &str) -> Result<String, String> {
+    super::path::text(path)?;
     let bytes = std::fs::read(path).map_err(|error| match machines(path) {
         Ok(_) => format!("expected a file, which cannot be read ({error}); how many machines there are is --machines {path}"),
         Err(_) => format!("cannot be read: {error}"),

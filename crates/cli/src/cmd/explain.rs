@@ -19,6 +19,7 @@ use slackline_trace::Meta;
 
 use super::Answer;
 use crate::args::output::Form;
+use crate::args::path;
 use crate::args::server::submission;
 use crate::args::state::{Named, all_states, flow_file_state, is_state, look_at};
 use crate::args::{OutputArgs, ServerFlags};
@@ -55,7 +56,7 @@ pub(crate) struct Explain {
     /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default: that of a run]
     ///
     /// A state directory or a flow file in its place names a run, as --state does.
-    #[arg(value_name = "SCHEDULE")]
+    #[arg(value_name = "SCHEDULE", value_parser = path::text_or_name)]
     first: String,
     /// Flow to explain
     #[arg(value_name = "FLOW")]

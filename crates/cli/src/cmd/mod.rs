@@ -37,7 +37,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::args::{engine, import as import_args, policy};
+use crate::args::{engine, import as import_args, path, policy};
 use crate::defaults::Defaults;
 use crate::help;
 use crate::tables::Tables;
@@ -168,6 +168,7 @@ pub(crate) fn command(tables: &Tables) -> clap::Command {
         let verb = policy::with_policies(verb, &tables.policies);
         let verb = engine::with_engines(verb, &tables.engines);
         let verb = import_args::with_importers(verb, &tables.importers);
+        let verb = path::with_paths(verb);
         // What is no number is refused with the reason, and is not taken for a flag.
         verb.mut_args(|arg| if takes_value(&arg) { arg.allow_negative_numbers(true) } else { arg })
     })

@@ -28,7 +28,7 @@ use slackline_model::{Combine, Metric, Time};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::state::state_name;
-use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, policy, value};
+use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, path, policy, value};
 use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::tables::Tables;
@@ -118,16 +118,16 @@ pub(crate) struct Run {
     ///
     /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW, SLACKLINE_STATE and
     /// SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10 seconds; that it fails is a warning.
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
     on_end: Option<String>,
     /// Command to run when a flow has failed, once for each
     ///
     /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with what its
     /// commands said) in its environment.
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
     on_failure: Option<String>,
     /// Command to run when a flow is expected to miss its deadline, once for each
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", help_heading = "Hooks")]
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
     on_late: Option<String>,
     #[command(flatten)]
     output: OutputArgs,

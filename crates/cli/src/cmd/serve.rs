@@ -24,7 +24,7 @@ use slackline_serve::who::Role;
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::server::STATE;
-use crate::args::{EngineFlags, PolicyTimeout, policy, value};
+use crate::args::{EngineFlags, PolicyTimeout, path, policy, value};
 use crate::defaults::Defaults;
 use crate::{input, out};
 
@@ -118,7 +118,7 @@ pub(crate) struct Serve {
     ///
     /// `sh -c` runs it, once for each cause, with SLACKLINE_ALERT (likely_late, late, failed or estimates_off), SLACKLINE_NUMBER,
     /// SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE in its environment and the alert as JSON on standard input.
-    #[arg(long, value_name = "COMMAND", help_heading = "Alerts")]
+    #[arg(long, value_name = "COMMAND", value_parser = path::command, help_heading = "Alerts")]
     on_alert: Option<String>,
     /// Address that alerts are sent to as JSON (POST)
     #[arg(long, value_name = "URL", value_parser = hooks::address, help_heading = "Alerts")]

@@ -20,7 +20,7 @@ use slackline_serve::client::{Client, ClientError, query};
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::output::Form;
-use crate::args::{OutputArgs, ServerFlags, value};
+use crate::args::{OutputArgs, ServerFlags, path, value};
 use crate::clock::Stopwatches;
 use crate::defaults::Defaults;
 use crate::{out, service};
@@ -93,7 +93,7 @@ pub(crate) struct Submit {
     /// Begin when a file matches; may be given several times
     ///
     /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a percent sign.
-    #[arg(long, value_name = "PATTERN", help_heading = "When")]
+    #[arg(long, value_name = "PATTERN", value_parser = path::text, help_heading = "When")]
     when: Vec<String>,
     /// Begin when all of its inputs are there
     #[arg(long, help_heading = "When")]

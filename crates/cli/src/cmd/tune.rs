@@ -21,6 +21,7 @@ use super::Answer;
 use super::capacity::{self, Capacity};
 use crate::args::listed::Listed;
 use crate::args::output::{Form, json_file};
+use crate::args::path::WrittenFile;
 use crate::args::report::about;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::input::{self, Source, tell};
@@ -83,7 +84,7 @@ pub(crate) struct Tune {
     front: bool,
     /// Write the schedule of the best split to FILE
     #[arg(long, value_name = "FILE", value_parser = json_file, help_heading = "Tuning")]
-    schedule: Option<PathBuf>,
+    schedule: Option<WrittenFile>,
 
     /// Find the fewest machines with METRIC at most N
     ///

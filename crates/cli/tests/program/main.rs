@@ -20,6 +20,7 @@
 //! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits each file;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
+//! - `paths`: texts that a shell would read differently, paths and commands;
 //! - `profiles`: clusters that do not do everything at once;
 //! - `processes`: processes that tests start, find and kill;
 //! - `edges`: workloads with nothing to do, phases without length;
@@ -63,6 +64,7 @@ mod lines;
 mod names;
 mod nightly_run;
 mod parameters;
+mod paths;
 mod plans;
 mod processes;
 mod profiles;

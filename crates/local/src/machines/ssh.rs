@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{self, Param, ParamError, Values};
+use slackline_model::shell;
 
 use super::hosts::{self, Host};
 use super::{Common, MachinesEngine, Opened, PROGRAM, SHARED, Site, program};
@@ -25,7 +26,7 @@ pub const ENTRY: EngineEntry =
 const NONE: &str = "none";
 
 const HOSTS: Param =
-    Param::new("hosts", NONE, Values::Text("FILE"), "the machines: a line for each, such as node-a slots=4")
+    Param::new("hosts", NONE, Values::Path("FILE"), "the machines: a line for each, such as node-a slots=4")
         .or_word(NONE);
 
 const SSH: Param = Param::new("ssh", "ssh", Values::Text("COMMAND"), "how ssh is called, with its options");
@@ -57,6 +58,11 @@ fn words(settings: &params::Settings) -> Result<Vec<String>, ParamError> {
         name: SSH.name,
         found: given.to_owned(),
         expected: "a command as a shell reads it, such as ssh -p 2222".to_owned(),
+    })?;
+    shell::check_path(&words[0]).map_err(|expected| ParamError::Value {
+        name: SSH.name,
+        found: given.to_owned(),
+        expected,
     })?;
     // What is called otherwise takes what it takes.
     if Path::new(&words[0]).file_name().is_some_and(|name| name == "ssh") {

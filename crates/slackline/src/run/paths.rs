@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use slackline_model::draft::{RunDraft, RunWork};
+use slackline_model::shell;
 
 /// What a job reads and writes, and where its commands run, from a directory on.
 pub(super) fn start_from(run: &mut RunDraft, directory: &Path) {
-    let plain = directory.display().to_string();
+    let plain = shell::as_it_is(&directory.display().to_string());
+    let directory = Path::new(&plain);
     for input in run.inputs.iter_mut().filter(|input| !input.starts_with('@') && !input.starts_with('/')) {
         // Where it is a pattern, the directory is none.
         let is_pattern = input.contains(['*', '?', '[']);

@@ -23,7 +23,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
 use slackline_model::profile::HADOOP;
-use slackline_model::{Draft, Instance, Profile};
+use slackline_model::{Draft, Instance, Profile, shell};
 
 use super::cluster::{Cluster, Submits};
 use super::fit;
@@ -56,7 +56,7 @@ pub(super) const AM_SHARE: Param = Param::new(
 pub(super) const TABLE: Param = Param::new(
     "table",
     "cluster",
-    Values::Text("FILE"),
+    Values::Path("FILE"),
     "the plug-in's table; cluster: that of its yarn-site.xml, none: by priorities alone",
 );
 
@@ -75,25 +75,25 @@ const PARAMS: &[Param] = &[
     Param::new(
         "conf",
         ENVIRONMENT,
-        Values::Text("DIR"),
+        Values::Path("DIR"),
         "configuration of Hadoop; environment: HADOOP_CONF_DIR",
     ),
     Param::new(
         "classpath",
         ENVIRONMENT,
-        Values::Text("PATH"),
+        Values::Path("PATH"),
         "jars of Hadoop; environment: HADOOP_CLASSPATH",
     ),
     Param::new(
         "submitter",
         ENVIRONMENT,
-        Values::Text("JAR"),
+        Values::Path("JAR"),
         "slackline-hadoop.jar; environment: SLACKLINE_HADOOP_JAR",
     ),
     Param::new(
         "java",
         ENVIRONMENT,
-        Values::Text("PROGRAM"),
+        Values::Path("PROGRAM"),
         "Java; environment: that of JAVA_HOME, else java",
     ),
     Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
@@ -258,13 +258,19 @@ fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
     };
     let jars = value("classpath", "HADOOP_CLASSPATH")?;
     let ours = [value("conf", "HADOOP_CONF_DIR")?, value("submitter", "SLACKLINE_HADOOP_JAR")?];
-    for path in &ours {
-        if !Path::new(path).exists() {
-            let problem = format!("{}: found no such file or directory", Path::new(path).display());
+    let paths: Vec<PathBuf> = ours.iter().map(PathBuf::from).chain(std::env::split_paths(&jars)).collect();
+    for path in &paths {
+        shell::check_path(&path.to_string_lossy()).map_err(|expected| {
+            EngineError::other(format!("found {}, expected {expected}", path.display()))
+        })?;
+    }
+    for path in &paths[..ours.len()] {
+        if !path.exists() {
+            let problem = format!("{}: found no such file or directory", path.display());
             return Err(EngineError::other(problem));
         }
     }
-    Ok(ours.into_iter().map(PathBuf::from).chain(std::env::split_paths(&jars)).collect())
+    Ok(paths)
 }
 
 impl Backend for Yarn {
