@@ -261,6 +261,8 @@ jobs = [
         assert!(passed.starts_with("deadlines: f: found 1970-01-01T00:00:00Z, which has passed"), "{passed}");
         let relative = Submit { directory: Some("x".into()), ..submit() };
         assert!(wrong(relative).contains("expected an absolute path"));
+        let expanded = Submit { when: vec!["in/*".into(), "~/ready".into()], ..submit() };
+        assert!(wrong(expanded).starts_with("when: found \"~/ready\", expected the path written out"));
         let parameters = BTreeMap::from([("nigth".to_owned(), "1".to_owned())]);
         assert!(wrong(Submit { parameters, ..submit() }).contains("nigth"));
     }

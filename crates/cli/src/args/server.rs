@@ -44,7 +44,9 @@ impl ServerFlags {
             Some(server) => server,
             None => there_is(states)?.display().to_string(),
         };
-        let server = Server::parse(&server)?.with_token(said(TOKEN)).trusting(self.trust.clone());
+        // Read from a file of Windows, it ends with a carriage return.
+        let token = said(TOKEN).map(|token| token.trim_end().to_owned());
+        let server = Server::parse(&server)?.with_token(token).trusting(self.trust.clone());
         Ok(Client::new(server)?)
     }
 

@@ -7,7 +7,7 @@
 //! killed by the worker when the attempt is over.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -22,6 +22,9 @@ use super::pipe::{CommandInput, Running, Said};
 use super::{Setting, Spec, TaskError};
 use crate::fleet::groups::PROCESSES;
 use crate::worker;
+
+/// How much of a script is read to find the end of its first line, bytes.
+const FIRST_LINE_MOST: u64 = 1024;
 
 /// A command and what it needs to run.
 #[derive(Clone, Debug)]
@@ -234,14 +237,27 @@ impl Streaming {
     }
 
     fn failed(&self, status: ExitStatus) -> TaskError {
+        let exit = status.code().and_then(|code| u8::try_from(code).ok());
+        let hint = self.script_of_windows(exit).map_or_else(String::new, |script| {
+            format!("; the first line of {script} ends with a carriage return: save it with LF line ends")
+        });
         TaskError::Command {
             role: self.role,
             command: self.command.clone(),
-            status: status.to_string(),
+            status: format!("{status}{hint}"),
             stderr: log::last_lines(&self.directory),
-            exit: status.code().and_then(|code| u8::try_from(code).ok()),
+            exit,
             limit: if let Memory::Limited(bytes) = self.memory { Some(bytes) } else { None },
         }
+    }
+
+    /// A script of the command whose interpreter a shell did not find, as a carriage return follows its name.
+    fn script_of_windows(&self, exit: Option<u8>) -> Option<&str> {
+        // 126: bash finds no such interpreter; 127: other shells do not.
+        exit.filter(|exit| matches!(exit, 126 | 127))?;
+        let directory = self.setting.cwd.as_deref().unwrap_or(Path::new("."));
+        let mut words = self.command.split(|c: char| c.is_whitespace() || "|;&()<>\"'`".contains(c));
+        words.find(|word| first_line_ends_with_carriage_return(&directory.join(word)).unwrap_or(false))
     }
 
     fn unreadable(&self, source: io::Error) -> TaskError {
@@ -303,6 +319,17 @@ fn cost(bytes: usize) -> usize {
 fn argument_space() -> u64 {
     let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
     stack.map_or(ALL.1, |stack| (stack / 4).clamp(ALL.0, ALL.1))
+}
+
+/// Whether the first line of a script names an interpreter and ends with a carriage return.
+fn first_line_ends_with_carriage_return(script: &Path) -> io::Result<bool> {
+    if !fs::metadata(script)?.is_file() {
+        return Ok(false);
+    }
+    let mut head = Vec::new();
+    File::open(script)?.take(FIRST_LINE_MOST).read_to_end(&mut head)?;
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    Ok(line.starts_with(b"#!") && line.ends_with(b"\r"))
 }
 
 #[cfg(test)]

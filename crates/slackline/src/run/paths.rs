@@ -60,6 +60,15 @@ mod tests {
         assert_eq!(run.output, "/home/a [1]/out/a");
     }
 
+    #[test]
+    fn a_directory_whose_name_a_shell_would_expand_is_taken_as_it_is() {
+        let mut run = RunDraft::new(RunWork::Command { command: "true".into() }, "out");
+        run.inputs = vec!["in/*".into()];
+        start_from(&mut run, Path::new("/home/$x"));
+        assert_eq!((run.output.as_str(), run.inputs[0].as_str()), ("/home/./$x/out", "/home/./$x/in/*"));
+        assert_eq!(run.check_texts(), Ok(()));
+    }
+
     /// A document with a `cwd` there would be refused when the run is resumed.
     #[test]
     fn only_commands_run_somewhere() {
