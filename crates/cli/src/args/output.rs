@@ -277,11 +277,12 @@ pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
 
 /// Reads the name of a file that a JSON document is written to.
 pub(crate) fn json_file(text: &str) -> Result<WrittenFile, String> {
+    let file = WrittenFile::parse(text)?;
     match ending(text) {
         Some(ending) if ending != "json" => {
             Err(format!("found the ending .{ending}, expected .json (.gz or .zst may follow)"))
         }
-        _ => WrittenFile::parse(text),
+        _ => Ok(file),
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) struct ReportArgs {
 /// Reads the name of a file that a page is written to: what cannot be written is better known before the work than after
 /// it.
 fn page_file(text: &str) -> Result<WrittenFile, String> {
+    let file = WrittenFile::parse(text)?;
     match ending(text).as_deref() {
         Some("html" | "htm") => {}
         _ => return Err(format!("found {text}, expected a name that ends in .html")),
@@ -31,7 +32,7 @@ fn page_file(text: &str) -> Result<WrittenFile, String> {
     if Path::new(text).is_dir() {
         return Err(format!("found {text}, which is a directory, expected a file"));
     }
-    WrittenFile::parse(text)
+    Ok(file)
 }
 
 impl ReportArgs {

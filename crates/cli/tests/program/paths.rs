@@ -303,7 +303,11 @@ fn a_hook_with_carriage_returns_is_refused() {
 fn a_script_whose_first_line_ends_with_a_carriage_return_is_named_where_it_fails() {
     let dir = with_input("paths_script");
     fs::create_dir(dir.join("bin")).unwrap();
-    for (script, text) in [("s.sh", "#!/bin/sh\r\ncat\r\n"), ("bin/e.sh", "#!/usr/bin/env sh\r\ncat\r\n"), ("good.sh", "#!/bin/sh\ncat\n")] {
+    for (script, text) in [
+        ("s.sh", "#!/bin/sh\r\ncat\r\n"),
+        ("bin/e.sh", "#!/usr/bin/env sh\r\ncat\r\n"),
+        ("good.sh", "#!/bin/sh\ncat\n"),
+    ] {
         fs::write(dir.join(script), text).unwrap();
         fs::set_permissions(dir.join(script), fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -318,7 +322,9 @@ fn a_script_whose_first_line_ends_with_a_carriage_return_is_named_where_it_fails
         fs::write(dir.join("f.toml"), flow(&format!("{work}, inputs = ['in.txt'], output = 'out'"))).unwrap();
         let ran = slackline(&dir, &["run", "f.toml", "--again", "--attempts", "1"]);
         assert_eq!(ran.code, Some(1), "{work}: {}", ran.err);
-        let hint = |script| format!("; the first line of {script} ends with a carriage return: save it with LF line ends");
+        let hint = |script| {
+            format!("; the first line of {script} ends with a carriage return: save it with LF line ends")
+        };
         match script {
             Some(script) => assert!(ran.err.contains(&hint(script)), "{work}: {}", ran.err),
             None => assert!(!ran.err.contains("carriage return"), "{work}: {}", ran.err),
