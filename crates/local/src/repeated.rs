@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::job_plan::JobPlan;
 
-/// What tells files apart, whatever their names are: device and inode, or the path of a file that is not there yet.
+/// What tells files apart under all of their names: device and inode, or the path of a file that is not there yet.
 type Identity = Result<(u64, u64), PathBuf>;
 
 /// A warning for each set of files that a job reads more than once. Jobs with the same files have one warning. O(files).

@@ -360,7 +360,7 @@ fn a_long_list_of_inputs_is_in_a_file() {
     let ran = job(&dir, &read("cat $SLACKLINE_INPUTS_FILE"), &[]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(output(&dir), "719400 1200\n");
-    // Whoever reads the variable all the same fails.
+    // A command that reads the variable fails.
     let ran = job(&dir, "command = ': SLACKLINE_INPUTS_FILE; cat $SLACKLINE_INPUTS', inputs = ['in']", &[]);
     assert!(ran.code == Some(1) && ran.err.contains("read-SLACKLINE_INPUTS_FILE"), "{}", ran.err);
     // A short list is in both, and the file is found from everywhere.

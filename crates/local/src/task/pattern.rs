@@ -265,8 +265,8 @@ pub(super) fn is_directory(path: &Path) -> Result<bool, TaskError> {
     Ok(look(path)?.is_some_and(|meta| meta.is_dir()))
 }
 
-/// What is at a path, links followed; none if nothing is. A link to nothing is an error: its files are missing, and
-/// nobody would notice.
+/// What is at a path, links followed; none if nothing is. A link to nothing is an error: the run would leave out its
+/// files without a message.
 fn look(path: &Path) -> Result<Option<fs::Metadata>, TaskError> {
     use io::ErrorKind::{NotADirectory, NotFound};
     match fs::metadata(or_here(path)) {
