@@ -12,7 +12,7 @@
 //! - `tolerance`: when two instants or amounts are the same;
 //! - `ledger`: task rows by start and by phase; `coverage`: every task done once;
 //! - `slots`: no slot twice, no phase above its cap (`occupancy` finds the first excess);
-//! - `segments`: the settings of a run that changed, and which slots were there when;
+//! - `segments`: settings of a run that changed, and which slots were available when;
 //! - `barrier`, `order`: maps before reduces, lost map output, precedence, release;
 //! - `durations`: seconds / speed;
 //! - `masters`, `startups`: what the profile of a simulated cluster says of jobs and of the starts of tasks;

@@ -129,7 +129,7 @@ pub(crate) fn facts(instance: &Instance, flows: &[FlowRow], summary: &Summary) -
     facts
 }
 
-/// Metrics of all flows of a schedule. Utilisation is over the slots that were there when.
+/// Metrics of all flows of a schedule. Utilisation is over the slots that were available.
 pub(crate) fn of_whole(
     instance: &Instance,
     schedule: &Schedule,

@@ -1,7 +1,7 @@
 //! Segments of a run: parts of its time under settings of their own.
 //!
 //! A rule about the start of an attempt is that of the segment in which the attempt started: how many maps had to be
-//! done before a reduce could take a slot, and which slots were there.
+//! done before a reduce could take a slot, and which slots were available.
 
 use slackline_model::schedule::{Schedule, Segment, TaskRow};
 use slackline_model::{Cluster, Instance, SlotKind, SlotRange, Time};
@@ -34,7 +34,7 @@ impl<'a> Timeline<'a> {
         self.segments.partition_point(|segment| segment.start <= t).saturating_sub(1)
     }
 
-    /// How many slots of a kind are there in a segment.
+    /// How many slots of a kind are available in a segment.
     pub(crate) fn slots(&self, cluster: &Cluster, segment: usize, slot_kind: SlotKind) -> u32 {
         let there = self.segments.get(segment).and_then(|segment| segment.slots.as_ref());
         there.map_or_else(|| cluster.slots(slot_kind), |slots| count(&slots[slot_kind.index()]))
@@ -82,7 +82,7 @@ fn check_slots(cluster: &Cluster, segment: &Segment) -> Result<(), SegmentProble
     Ok(())
 }
 
-/// Offers the first attempt that starts on a slot that is not there. O(attempts · ranges of slots).
+/// Offers the first attempt that starts on a slot that is not available. O(attempts · ranges of slots).
 pub(crate) fn check_presence(ledger: &Ledger<'_>, timeline: &Timeline<'_>, first: &mut First) {
     if timeline.segments.is_empty() {
         return;
@@ -101,11 +101,11 @@ pub(crate) fn check_presence(ledger: &Ledger<'_>, timeline: &Timeline<'_>, first
     }
 }
 
-/// The first slot of `places` that is not among those that are `there`, and the number of its task in the row.
-fn absent(places: &[SlotRange], there: &[SlotRange]) -> Option<(u32, u32)> {
+/// The first slot of `places` outside `available`, and the number of its task in the row.
+fn absent(places: &[SlotRange], available: &[SlotRange]) -> Option<(u32, u32)> {
     let slots = places.iter().flat_map(|place| place.first..place.end());
-    let is_there = |slot: u32| there.iter().any(|range| (range.first..range.end()).contains(&slot));
-    (0..).zip(slots).find(|&(_, slot)| !is_there(slot))
+    let is_available = |slot: u32| available.iter().any(|range| (range.first..range.end()).contains(&slot));
+    (0..).zip(slots).find(|&(_, slot)| !is_available(slot))
 }
 
 fn absence(instance: &Instance, row: &TaskRow, (nth, slot): (u32, u32), segment: usize) -> Violation {
@@ -117,7 +117,7 @@ fn absence(instance: &Instance, row: &TaskRow, (nth, slot): (u32, u32), segment:
     }
 }
 
-/// Slot-seconds that are there from 0 to `last`, in seconds.
+/// Slot-seconds that are available from 0 to `last`, in seconds.
 pub(crate) fn slot_seconds(schedule: &Schedule, cluster: &Cluster, last: f64) -> f64 {
     let timeline = Timeline::new(schedule);
     let all = |segment| {

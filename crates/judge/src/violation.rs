@@ -375,8 +375,8 @@ pub enum Violation {
         /// Slots there are.
         slots: u32,
     },
-    /// An attempt that starts on a slot that is not there.
-    #[error("at {at} s: {task} starts on {place}, expected a slot that is there in segment {segment}")]
+    /// An attempt that starts on a slot that is not available.
+    #[error("at {at} s: {task} starts on {place}, expected a slot that is available in segment {segment}")]
     SlotAbsent {
         /// When it starts.
         at: f64,

@@ -328,8 +328,8 @@ pub trait Session: Send {
         &[]
     }
 
-    /// The segments of the run: the settings that it had, and has. None where the engine keeps no record of them: then all
-    /// attempts have slots of the workload's machines.
+    /// The segments of the run, in order. Empty for an engine that does not record them: then all attempts have slots of the
+    /// workload's machines.
     fn segments(&self) -> &[Segment] {
         &[]
     }

@@ -212,7 +212,7 @@ impl<'o> Elsewhere<'o> {
         let later = member.later;
         let work = &member.held.there().work;
         let now = WholeCluster::of(work.segments.last());
-        // Of a machine that is not there any more nobody needs the slots.
+        // The slots of a machine that has left are of no use.
         work.attempts.iter().filter_map(move |attempt| {
             let slot = now.slot(work.segments, attempt)?;
             Some((slot, (Time(attempt.start) + later, Time(attempt.end) + later)))

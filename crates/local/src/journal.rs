@@ -73,6 +73,7 @@ impl Attempt {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -112,8 +113,7 @@ pub struct Segment {
     pub start: u64,
     /// The policy and other options.
     pub options: BTreeMap<String, String>,
-    /// Whether the flow file says something else than in the segment before of when jobs may start, or jobs began anew, or
-    /// output of earlier segments was lost.
+    /// Whether the flow file has another order of jobs than in the segment before, jobs started over, or output was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
     /// The machines that it has.
@@ -141,7 +141,7 @@ impl Segment {
         slots.sum()
     }
 
-    /// Whether another segment has the same settings, whatever the speeds of its machines.
+    /// Whether another segment has the same settings; speeds of machines may differ.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let slots = |machine: &MachineDraft| (machine.name.clone(), machine.count, machine.slots);
         self.options == other.options && self.machines.iter().map(slots).eq(other.machines.iter().map(slots))

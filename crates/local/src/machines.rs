@@ -33,7 +33,7 @@ use crate::run::{
     new_owner,
 };
 use crate::speeds::Speeds;
-use crate::this_machine::{Rules, SessionHere, jars, said};
+use crate::this_machine::{Rules, SessionHere, jars, recorded_options};
 pub(crate) use sight::Sight;
 
 /// The directory that all machines see.
@@ -124,7 +124,7 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
     fn options(&self) -> BTreeMap<String, String> {
         let mut options = self.site.options();
         let Rules { split_bytes, hash, settings } = &self.common.rules;
-        options.extend(said(*split_bytes, *hash, settings));
+        options.extend(recorded_options(*split_bytes, *hash, settings));
         options
     }
 

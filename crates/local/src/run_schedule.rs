@@ -132,11 +132,8 @@ pub fn policies(segments: &[Segment]) -> String {
     names.dedup();
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
-    let mut text = names.join(", then ");
-    if more > 0 {
-        text.push_str(&format!(", then {more} more"));
-    }
-    text
+    let text = names.join(", then ");
+    if more > 0 { format!("{text}, then {more} more") } else { text }
 }
 
 /// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep their estimates.

@@ -101,15 +101,19 @@ impl Rules {
 }
 
 /// How inputs are cut and attempts are run, to be recorded with a run.
-pub(crate) fn said(split_bytes: u64, hash: bool, settings: &Settings) -> BTreeMap<String, String> {
-    let mut said = BTreeMap::from([
+pub(crate) fn recorded_options(
+    split_bytes: u64,
+    hash: bool,
+    settings: &Settings,
+) -> BTreeMap<String, String> {
+    let mut options = BTreeMap::from([
         (SPLIT.name, split_bytes.to_string()),
         (TASK_MEMORY.name, settings.memory_bytes.to_string()),
     ]);
-    said.extend(settings.timeout.map(|timeout| (TIMEOUT.name, timeout.seconds().to_string())));
+    options.extend(settings.timeout.map(|timeout| (TIMEOUT.name, timeout.seconds().to_string())));
     let switches = [(HASH.name, hash), (SPECULATE.name, settings.speculate)];
-    said.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| (name, "on".to_owned())));
-    said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    options.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| (name, "on".to_owned())));
+    options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
@@ -177,7 +181,7 @@ impl LocalEngine {
 
 impl Backend for LocalEngine {
     fn options(&self) -> BTreeMap<String, String> {
-        let mut options = said(self.split_bytes, self.hash, &self.settings);
+        let mut options = recorded_options(self.split_bytes, self.hash, &self.settings);
         options.insert("engine".to_owned(), ENTRY.name.to_owned());
         options.insert("slots".to_owned(), format!("{:?}", self.slots));
         options

@@ -25,7 +25,7 @@ pub struct Schedule {
     /// How the simulated cluster behaved, if not plainly; the judge then holds the rows to it.
     pub profile: Option<Profile>,
     /// The parts of a run whose settings changed, in order. Empty if `policy` and `slowstart` hold for the whole
-    /// schedule and all slots were there from its beginning to its end.
+    /// schedule and all slots were always available.
     pub segments: Vec<Segment>,
     /// What was to be small.
     pub objective: Objective,
@@ -71,7 +71,7 @@ pub struct Segment {
     pub policy: String,
     /// The fraction of maps after which reduces could take slots; 1 for none early.
     pub slowstart: f64,
-    /// The slots that were there, by [`SlotKind::index`](crate::SlotKind::index); `None` if all slots were there.
+    /// The slots that were available, by [`SlotKind::index`](crate::SlotKind::index); `None` for all slots.
     pub slots: Option<[Vec<SlotRange>; 2]>,
 }
 

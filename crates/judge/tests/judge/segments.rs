@@ -51,7 +51,7 @@ fn a_reduce_is_held_to_the_slow_start_of_its_segment() {
 }
 
 #[test]
-fn early_reduces_leave_one_of_the_slots_that_are_there() {
+fn early_reduces_leave_one_of_the_available_slots() {
     let instance = one();
     let runs = [
         run("f/f/map", 0, (0, 2), (0.0, 10.0)),
@@ -81,7 +81,7 @@ fn early_reduces_leave_one_of_the_slots_that_are_there() {
 }
 
 #[test]
-fn nothing_starts_on_a_slot_that_is_not_there() {
+fn nothing_starts_on_a_slot_that_is_not_available() {
     let instance = one();
     let with = |first, second| {
         schedule(&instance, vec![segment(0.0, 0.5, first), segment(20.0, 1.0, second)], &stopped())
@@ -90,7 +90,7 @@ fn nothing_starts_on_a_slot_that_is_not_there() {
     let message = refuses(&instance, &with(1, 2), "slot-absent");
     assert_eq!(
         message,
-        "at 0 s: flow f, job f, map task 1 starts on node slot 1, expected a slot that is there in segment 0"
+        "at 0 s: flow f, job f, map task 1 starts on node slot 1, expected a slot that is available in segment 0"
     );
     refuses(&instance, &with(4, 1), "slot-absent");
     let mut typed = with(2, 2);
@@ -119,7 +119,7 @@ fn segments_are_in_order_and_name_slots_of_the_cluster() {
 }
 
 #[test]
-fn slots_are_busy_over_those_that_were_there() {
+fn utilisation_is_over_the_available_slots() {
     let instance = one();
     let metrics = |segments| slackline_judge::metrics(&instance, &schedule(&instance, segments, &stopped()));
     // Four slots for 20 s, two for 15 s; four tasks of 10 s and two of 5 s, and no reduce that waits.

@@ -46,7 +46,7 @@ pub enum RunError {
     )]
     Infeasible {
         /// What is wrong with it.
-        violation: Violation,
+        violation: Box<Violation>,
         /// The state directory.
         state: String,
     },

@@ -84,6 +84,7 @@ impl Run {
         write(&workload_file, |out| out.write_all(document.as_bytes()))?;
         write(&schedule_file, |out| write_schedule(out, &instance, &schedule, &meta))?;
         if let Err(violation) = judged {
+            let violation = Box::new(violation);
             return Err(RunError::Infeasible { violation, state: request.state.display().to_string() });
         }
         Ok(Outcome { instance, schedule, metrics, meta, schedule_file, workload_file })

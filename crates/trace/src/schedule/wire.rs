@@ -118,7 +118,7 @@ pub(crate) struct Segment {
     /// Fraction of maps after which reduces could take slots; 1 for none early.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
-    /// The slots that were there: `machine/slot` or `machine/first-last`. Without it all slots of the cluster were there.
+    /// The slots that were available: `machine/slot` or `machine/first-last`. Without it: all slots of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) places: Option<Vec<String>>,
 }
