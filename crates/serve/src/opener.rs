@@ -173,9 +173,8 @@ pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Re
 /// Whether it may be different the next time, without anybody doing something about the flow file.
 fn is_passing(error: &RunError) -> bool {
     match error {
-        RunError::Away(_) | RunError::File { .. } => true,
-        // A service that is started with that engine again resumes it.
-        RunError::Engine(EngineError::OtherEngine { .. }) => true,
+        // A service that is started with the engine that began the run resumes it.
+        RunError::Away(_) | RunError::File { .. } | RunError::Engine(EngineError::OtherEngine { .. }) => true,
         // What its user may not do is for somebody to mend.
         RunError::Engine(EngineError::File { problem, .. }) => {
             !matches!(problem.kind(), ErrorKind::PermissionDenied | ErrorKind::NotADirectory)
