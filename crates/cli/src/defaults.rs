@@ -42,6 +42,8 @@ struct Said {
 pub(crate) struct Defaults {
     /// The file, whether it is there or not.
     file: Option<PathBuf>,
+    /// Why the file is left out, if it is.
+    warning: Option<String>,
     said: Said,
 }
 
@@ -66,24 +68,32 @@ pub(crate) fn file() -> Option<PathBuf> {
 }
 
 impl Defaults {
-    /// Reads the file; one that is not there says nothing, unless the environment names it.
+    /// Reads the file. A file that cannot be read is left out with a warning, and a missing one without; both are errors if
+    /// the environment names the file.
     ///
     /// # Errors
-    /// A file that cannot be read; names that it cannot have; an engine or a policy that there is not.
+    /// A named file that cannot be read; unknown names; an engine or a policy that does not exist.
     pub(crate) fn read(file: Option<PathBuf>, tables: &Tables) -> anyhow::Result<Self> {
         let Some(path) = &file else { return Ok(Self::default()) };
-        if std::env::var_os(VARIABLE).is_some() {
+        let is_named = std::env::var_os(VARIABLE).is_some();
+        if is_named {
             path::text(&path.to_string_lossy())
                 .map_err(|expected| anyhow!("{VARIABLE}: found {}, {expected}", path.display()))?;
         }
-        let text = match std::fs::read_to_string(path) {
+        let text = match text(path, is_named) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound && std::env::var_os(VARIABLE).is_none() => {
-                return Ok(Self { file, said: Said::default() });
-            }
-            Err(error) => {
+            Err(error) if is_named || error.kind() == ErrorKind::InvalidData => {
                 return Err(error)
                     .with_context(|| format!("defaults file {}: cannot be read", path.display()));
+            }
+            Err(error) => {
+                let warning = (error.kind() != ErrorKind::NotFound).then(|| {
+                    format!(
+                        "defaults file {}: cannot be read: {error}; set {VARIABLE}= (empty) to use none",
+                        path.display()
+                    )
+                });
+                return Ok(Self { file, warning, said: Said::default() });
             }
         };
         let document = Document::new(path.display().to_string(), text, Format::Toml);
@@ -100,12 +110,17 @@ impl Defaults {
             path::text(path)
                 .map_err(|expected| document.error(key, format!("found {path:?}, {expected}")))?;
         }
-        Ok(Self { file, said })
+        Ok(Self { file, warning: None, said })
     }
 
     /// The file, whether it is there or not.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// Why the file is left out, if it is.
+    pub(crate) fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// The directory in which each run has its state directory.
@@ -167,6 +182,15 @@ impl Defaults {
         let taken: Vec<String> = taken.map(|(_, flag, value)| format!("--{flag} {value}")).collect();
         let file = self.file()?.display();
         (!taken.is_empty()).then(|| format!("from {file}: {}", taken.join(" ")))
+    }
+}
+
+/// Reads a file. A pipe, which could block, is read only if the user has named it.
+fn text(path: &Path, is_named: bool) -> std::io::Result<String> {
+    if is_named || std::fs::metadata(path)?.is_file() {
+        std::fs::read_to_string(path)
+    } else {
+        Err(std::io::Error::other("found something else, expected a file"))
     }
 }
 

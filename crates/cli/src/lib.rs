@@ -78,6 +78,7 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
             return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
         }
     };
+    out::warn_if(defaults.warning());
     if let Some(remark) = remark {
         out::talk(remark);
     }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use slackline::atomic_file;
 use slackline::report::View;
+use slackline_local::surroundings::with_remedy;
 use slackline_trace::Compression;
 
 /// Writes data to a file, compressed if its name says so, or to standard output if none is named.
@@ -144,7 +145,7 @@ pub(crate) fn warn_if(line: Option<impl Display>) {
 
 /// Says why there is no result: every line of the message after the word that editors look for.
 pub(crate) fn error(error: &anyhow::Error) {
-    for line in format!("{error:#}").lines() {
+    for line in with_remedy(format!("{error:#}")).lines() {
         talk(format_args!("error: {line}"));
     }
 }

@@ -25,6 +25,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event as Input};
 use slackline::run::StateOfRun;
 use slackline_local::clock;
+use slackline_local::surroundings::on_stop_signal;
 
 use crate::clock::Stopwatches;
 use crate::out;
@@ -104,15 +105,19 @@ pub(crate) struct Watch {
 impl Watch {
     /// Opens a view. What is said on standard error meanwhile is shown among the events and said when it is left.
     /// `stop` is called when the person at the terminal wants the run to stop.
-    pub(crate) fn open(stream: Stream, seat: Seat, look: Look, stop: impl Fn() + Send + 'static) -> Self {
-        let shared = Arc::new(Shared::default());
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(crate) fn open(
+        stream: Stream,
+        seat: Seat,
+        look: Look,
+        stop: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
+        let mut watch = Self { stream, shared: Arc::default(), threads: Vec::new() };
         out::hold();
-        let looking = std::thread::spawn({
-            let shared = Arc::clone(&shared);
-            move || look_on(&shared, look)
-        });
-        let drawing = std::thread::spawn({
-            let shared = Arc::clone(&shared);
+        watch.start({
+            let shared = Arc::clone(&watch.shared);
             move || {
                 let left = show(&shared, stream, seat, &stop);
                 // Where no view can be drawn there are lines.
@@ -123,24 +128,37 @@ impl Watch {
                 *locked(&shared.left) = left;
                 out::let_out();
             }
-        });
-        Self { stream, shared, threads: vec![drawing, looking] }
+        })?;
+        let shared = Arc::clone(&watch.shared);
+        watch.start(move || look_on(&shared, look))?;
+        Ok(watch)
+    }
+
+    /// Starts one of its threads.
+    fn start(&mut self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name("view".to_owned()).spawn(work);
+        let thread =
+            thread.map_err(|e| io::Error::new(e.kind(), format!("the view cannot be opened: {e}")))?;
+        self.threads.push(thread);
+        Ok(())
     }
 
     /// Looks on at something that others do, until the view is left or a signal ends it. Signals end the view first, or the terminal
     /// would stay as it is.
-    pub(crate) fn look_on(look: Look) -> Left {
-        let watch = Self::open(Stream::Out, Seat::Onlooker, look, || {});
+    ///
+    /// # Errors
+    /// The system has no more threads or descriptors.
+    pub(crate) fn look_on(look: Look) -> io::Result<Left> {
+        let watch = Self::open(Stream::Out, Seat::Onlooker, look, || {})?;
         let (end, was_signalled) = (watch.ender(), Arc::new(AtomicBool::new(false)));
         let signalled = Arc::clone(&was_signalled);
-        // Without a handler a signal ends the program at once.
-        let _ = ctrlc::set_handler(move || {
+        on_stop_signal(move || {
             signalled.store(true, Ordering::SeqCst);
             end();
-        });
+        })?;
         let left = watch.wait();
         out::let_out();
-        if was_signalled.load(Ordering::SeqCst) { Left::ByInterrupt } else { left }
+        Ok(if was_signalled.load(Ordering::SeqCst) { Left::ByInterrupt } else { left })
     }
 
     /// How it ended, if it has.

@@ -27,6 +27,7 @@ use crate::fleet::{Assignment, Capacity, Fleet, PidFile, Processes, Told, Waker,
 use crate::limits::Demand;
 use crate::neighbours;
 use crate::process::WorkerCommand;
+use crate::surroundings::lock_refused;
 use crate::task::{SEEN, Spec, Task};
 use crate::task_id::TaskId;
 
@@ -42,17 +43,18 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Runs the agent to its end, and gives its exit code.
 pub fn main() -> u8 {
-    let (heard, waking) = listen();
     let mut speaker = Speaker { since: Stopwatch::start(), beaten: Duration::ZERO };
-    match Agent::begin(&heard, &mut speaker) {
-        Ok(agent) => agent.serve(&heard, &waking, &mut speaker),
-        Err(Some(why)) => {
-            // Nobody may be there to read it.
-            let _ = speaker.say(&[FromAgent::Refused(Refused { v: VERSION, why })]);
-            2
-        }
-        Err(None) => 0,
-    }
+    let refused = match listen() {
+        Err(error) => Some(format!("its process cannot start a thread: {error}")),
+        Ok((heard, waking)) => match Agent::begin(&heard, &mut speaker) {
+            Ok(agent) => return agent.serve(&heard, &waking, &mut speaker),
+            Err(why) => why,
+        },
+    };
+    let Some(why) = refused else { return 0 };
+    // The reader may be gone.
+    let _ = speaker.say(&[FromAgent::Refused(Refused { v: VERSION, why })]);
+    2
 }
 
 /// What is heard of the run.
@@ -64,10 +66,13 @@ enum Heard {
 }
 
 /// Hears what the run says, on a thread of its own. The other end takes what is to be woken by it.
-fn listen() -> (Receiver<Heard>, Sender<Waker>) {
+///
+/// # Errors
+/// The system has no more threads.
+fn listen() -> io::Result<(Receiver<Heard>, Sender<Waker>)> {
     let (said, heard) = channel();
     let (waking, wakers) = channel::<Waker>();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut waker: Option<Waker> = None;
         let mut tell = |what: Heard| {
             let _ = said.send(what);
@@ -85,8 +90,8 @@ fn listen() -> (Receiver<Heard>, Sender<Waker>) {
         // Whoever has not ended by then cannot.
         clock::pause(END);
         std::process::exit(1);
-    });
-    (heard, waking)
+    })?;
+    Ok((heard, waking))
 }
 
 /// The next bytes of standard input; none if it has ended, or nothing came for too long.
@@ -352,7 +357,7 @@ impl Home {
         let directory = neighbours::place()?.join("agents").join(&sha256(name.as_bytes())[..16]);
         fs::create_dir_all(&directory)?;
         let lock = File::create(directory.join("lock"))?;
-        lock.lock()?;
+        lock.lock().map_err(lock_refused)?;
         end_process(&directory.join("agent"))?;
         fence(&directory.join("pids"))?;
         let own = PidFile::create(directory.join("agent"), u64::from(std::process::id()))?;

@@ -137,6 +137,31 @@ pub(crate) fn remove_busy(path: &Path) -> io::Result<()> {
     remove(path)
 }
 
+/// What names begin with that were given to files that cannot be removed.
+const ASIDE: &str = "cannot-be-removed";
+
+/// Removes a file or a directory whose place is needed. If it cannot be removed, it gets another name.
+///
+/// # Errors
+/// It can neither be removed nor renamed.
+pub(crate) fn clear_away(path: &Path) -> io::Result<()> {
+    let Err(error) = remove(path) else { return Ok(()) };
+    let is_aside = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
+    if is_aside {
+        return Ok(());
+    }
+    let free =
+        (0..=u16::MAX).map(|k| path.with_file_name(format!("{ASIDE}-{k}"))).find(|free| !free.exists());
+    free.and_then(|free| fs::rename(path, free).ok()).ok_or(error)
+}
+
+/// What was given another name in a directory because it could not be removed.
+pub(crate) fn set_aside(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(ASIDE));
+    named.map(|entry| entry.path()).collect()
+}
+
 /// Removes directories with very many files while other things are done. When it is dropped everything is removed, unless it
 /// was told to leave it.
 #[derive(Debug, Default)]
@@ -148,12 +173,19 @@ pub(crate) struct Remover {
 impl Remover {
     /// Takes a directory that nobody needs. What cannot be removed stays.
     pub(crate) fn take(&mut self, directory: PathBuf) {
-        let (queue, _) = self.at_work.get_or_insert_with(|| {
+        if self.at_work.is_none() {
             let (queue, taken) = channel::<PathBuf>();
             let is_left = self.is_left.clone();
-            (queue, thread::spawn(move || taken.iter().for_each(|path| remove_unless(&path, &is_left))))
-        });
-        queue.send(directory).expect("invariant: the other end is there as long as this one");
+            let work = move || taken.iter().for_each(|path| remove_unless(&path, &is_left));
+            self.at_work = thread::Builder::new().spawn(work).ok().map(|thread| (queue, thread));
+        }
+        match &self.at_work {
+            Some((queue, _)) => {
+                queue.send(directory).expect("invariant: the other end is there as long as this one");
+            }
+            // Without another thread it takes the time of this one.
+            None => remove_unless(&directory, &self.is_left),
+        }
     }
 
     /// Leaves what is not removed yet where it is.

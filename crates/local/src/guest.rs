@@ -71,7 +71,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
     };
     let (attempt, report) = match &arguments.phase {
         Phase::Map { pieces, copies } => {
-            worker::end_with(io::stdin());
+            worker::end_with(io::stdin()).map_err(no_thread)?;
             let task = job.map(arguments.task, pieces::read(pieces, arguments.task)?, copies, &place)?;
             let attempt = job.attempt(task, &place);
             place.enter(&job)?;
@@ -79,7 +79,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
             (attempt, report)
         }
         Phase::Reduce => {
-            worker::end_with(io::stdout());
+            worker::end_with(io::stdout()).map_err(no_thread)?;
             let partition = job.check_reduce(arguments.task)?;
             let Received { maps, stored } =
                 receive(&mut io::stdin().lock(), &place.attempt, job.maps, partition)?;
@@ -96,6 +96,10 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
         send_output(&mut out, &attempt)?;
     }
     send_report(&mut out, &report)
+}
+
+fn no_thread(error: io::Error) -> TaskError {
+    TaskError::Job(format!("its process cannot start a thread: {error}"))
 }
 
 fn send_report(out: &mut impl Write, report: &Report) -> Result<(), TaskError> {

@@ -22,6 +22,7 @@ use slackline_trace::{
 
 use crate::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
 use crate::log::{Kind, Log, LogError, is_one};
+use crate::surroundings::lock_refused;
 use crate::theirs;
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
@@ -246,7 +247,7 @@ impl HistoryStore {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".lock");
         let lock = theirs::open_to_append(Path::new(&beside));
-        let lock = lock.and_then(|lock| lock.lock().map(|()| lock));
+        let lock = lock.and_then(|lock| lock.lock().map(|()| lock).map_err(lock_refused));
         lock.map_err(|problem| LogError::File {
             name: format!("history {}", beside.to_string_lossy()),
             problem,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use slackline_trace::{atomic_file, sha256};
 
 use crate::clock;
-use crate::files::{remove, remove_busy};
+use crate::files::{clear_away, remove, remove_busy, set_aside};
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, KeptJob};
 use crate::made::{self, MadeJobs};
@@ -288,7 +288,8 @@ impl Layout {
             self.journal(),
         ];
         let prepared = self.all_prepared().map_err(|error| (self.data.clone(), error))?;
-        for path in large.into_iter().chain(prepared) {
+        let aside = [&self.root, &self.data].into_iter().flat_map(|directory| set_aside(directory));
+        for path in large.into_iter().chain(prepared).chain(aside) {
             remove(&path).map_err(|error| (path, error))?;
         }
         self.remove_data()?;
@@ -322,13 +323,17 @@ impl Layout {
         Ok(Some(path))
     }
 
-    /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the attempt.
+    /// Moves an attempt's output to its place, if it is not there yet, and removes what is left of the attempt. What cannot be
+    /// removed stays until the job is done.
     ///
     /// # Errors
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if it is in neither place.
     pub(crate) fn commit(&self, job: &JobPlan, id: TaskId, number: u64) -> io::Result<()> {
         self.put(job, id, number)?;
-        if job.is_final(id) { remove(&self.attempt(job, id, number)) } else { Ok(()) }
+        if job.is_final(id) {
+            let _ = remove(&self.attempt(job, id, number));
+        }
+        Ok(())
     }
 
     /// Moves an attempt's output to its place, if it is not there yet. The directory of one that writes a part file
@@ -393,7 +398,10 @@ impl Layout {
     pub(crate) fn remove_prepared(&self, kept: impl Fn(u32) -> bool) -> io::Result<()> {
         let known: BTreeSet<PathBuf> =
             (0..self.names.len() as u32).filter(|&job| kept(job)).map(|job| self.prepared(job)).collect();
-        self.all_prepared()?.iter().filter(|path| !known.contains(*path)).try_for_each(|path| remove(path))
+        self.all_prepared()?
+            .iter()
+            .filter(|path| !known.contains(*path))
+            .try_for_each(|path| clear_away(path))
     }
 
     /// Removes the logs of attempts but for these. Their numbers do not tell them apart: each run counts from 0.
@@ -458,18 +466,32 @@ impl Layout {
         Some(aside)
     }
 
-    /// Clears what was only needed to make the output of a job.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> io::Result<()> {
-        for path in temporaries(&job.output)? {
-            remove_busy(&path)?;
-        }
-        remove(&self.maps(index))?;
-        remove(&self.elsewhere(index))?;
-        remove(&self.prepared(index))
+    /// Removes everything that was only needed to make the output of a job. Gives a warning about the first file that cannot
+    /// be removed: the output is complete without that.
+    pub(crate) fn clear_up(&self, job: &JobPlan, index: u32) -> Option<String> {
+        let in_output = temporaries(&job.output).unwrap_or_default();
+        let in_state = [self.maps(index), self.elsewhere(index), self.prepared(index)];
+        let removed = in_output.into_iter().map(|path| (remove_busy(&path), path));
+        let removed: Vec<_> = removed.chain(in_state.map(|path| (remove(&path), path))).collect();
+        let (error, path) = removed.into_iter().find_map(|(removed, path)| Some((removed.err()?, path)))?;
+        Some(format!(
+            "{}/{} is done, but {} cannot be removed: {error}; no run needs it: remove {} when it is free",
+            job.flow,
+            job.job,
+            first_below(&path).display(),
+            path.display()
+        ))
     }
+}
+
+/// The first file on the way down from a path that is no directory, or is an empty one.
+fn first_below(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    while path.is_dir() && !path.is_symlink() {
+        let Some(Ok(entry)) = fs::read_dir(&path).ok().and_then(|mut entries| entries.next()) else { break };
+        path = entry.path();
+    }
+    path
 }
 
 /// The name of this machine; empty if it does not say.

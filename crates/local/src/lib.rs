@@ -20,6 +20,7 @@
 //! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`theirs`]: opening files that other processes may replace;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
+//! - [`surroundings`]: signals, descriptors and limits that a process inherits;
 //! - [`places`]: which machine a slot is of; [`speeds`]: how fast machines are;
 //! - [`run_schedule`]: what was run, as documents.
 
@@ -56,6 +57,7 @@ pub mod reuse;
 pub mod run;
 pub mod run_schedule;
 pub mod speeds;
+pub mod surroundings;
 pub mod task;
 pub mod task_id;
 pub mod theirs;

@@ -14,6 +14,7 @@ use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::surroundings::lock_refused;
 use crate::{clock, theirs};
 
 /// Bytes before each text.
@@ -228,7 +229,7 @@ impl Log {
         let is_busy = match log.file.try_lock_shared() {
             Ok(()) => false,
             Err(TryLockError::WouldBlock) => true,
-            Err(TryLockError::Error(problem)) => return Err(log.refused(problem)),
+            Err(TryLockError::Error(problem)) => return Err(log.refused(lock_refused(problem))),
         };
         if !is_busy {
             log.file.unlock().map_err(|e| log.refused(e))?;
@@ -251,7 +252,7 @@ impl Log {
                 Ok(()) if is_at(&file, path).map_err(refused)? => {
                     return Ok(Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) });
                 }
-                Err(TryLockError::Error(problem)) => return Err(refused(problem)),
+                Err(TryLockError::Error(problem)) => return Err(refused(lock_refused(problem))),
                 // It may be about to close it, or killed and not quite gone.
                 Err(TryLockError::WouldBlock) if left > 0 => clock::pause(PAUSE),
                 Ok(()) | Err(TryLockError::WouldBlock) => {}

@@ -2,11 +2,11 @@
 //! complete or the run releases it. Two runs never write to one directory, and none removes what another has made.
 //! Parts lie in `_temporary` too until the output is whole: what an earlier run made there stays to be read until then.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::files::remove;
+use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
 use crate::layout::SUCCESS;
 use crate::made::MadeJobs;
@@ -55,7 +55,7 @@ impl OutputLocks {
             remove(&beside)?;
         }
         match moved {
-            Err(_) if temporary(job).is_dir() => return Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) if temporary(job).is_dir() => self.adopt(job)?,
             other => other?,
         }
         if self.foreign(job, made)?.is_some() {
@@ -65,6 +65,21 @@ impl OutputLocks {
         Ok(())
     }
 
+    /// Takes over a `_temporary` without an owner: an earlier run has left files in it that cannot be removed.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if it has an owner; whatever the file system says.
+    fn adopt(&self, job: &JobPlan) -> io::Result<()> {
+        let left = temporary(job);
+        if has_owner(&job.output) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        // The run that has left it may still be clearing up.
+        let _ = remove_busy(&left);
+        fs::create_dir_all(staged(&job.output))?;
+        File::create_new(left.join(OWNER))?.write_all(self.owner.as_bytes())
+    }
+
     /// The first name in the output directory of a job that no run of this state directory has made, or that was changed
     /// since.
     ///
@@ -72,9 +87,9 @@ impl OutputLocks {
     /// It cannot be read.
     pub(crate) fn foreign(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<Option<String>> {
         let directory = job.definition.output();
-        let is_staging = self.owns(&job.output) && staged(&job.output).exists();
+        let is_staging = self.owns(&job.output) && is_staging(&job.output);
         let is_ours = |name: &String| match name.as_str() {
-            TEMPORARY => self.owns(&job.output),
+            TEMPORARY => self.owns(&job.output) || !has_owner(&job.output),
             name if name.starts_with(TEMPORARY) => true,
             // While parts are moved to their places, some are there already.
             name => made.owns(&directory, name) || is_staging && is_output(name),
@@ -135,6 +150,17 @@ impl OutputLocks {
 /// Where the finished parts of an output wait until it is whole.
 pub(crate) fn staged(output: &Path) -> PathBuf {
     output.join(TEMPORARY).join(STAGED)
+}
+
+/// Whether a run has an output directory, or has parts in it that wait for the others.
+fn has_owner(output: &Path) -> bool {
+    output.join(TEMPORARY).join(OWNER).exists()
+}
+
+/// Whether finished parts of an output wait until it is whole. A directory that could not be removed afterwards does not
+/// count.
+pub(crate) fn is_staging(output: &Path) -> bool {
+    staged(output).exists() && has_owner(output)
 }
 
 /// Whether it is a name of an output.

@@ -143,7 +143,16 @@ fn look_at(path: &Path, then: Option<&Source>, is_read_here: bool) -> Result<(),
 /// Whether files can be made in a directory, or it can be made itself: tried, and undone.
 fn unwritable(output: &Path) -> Option<String> {
     let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
-    let there = whole.ancestors().find(|path| path.exists())?;
+    let there = whole.ancestors().find(|path| path.exists() || path.is_symlink())?;
+    if !there.exists() {
+        let to = fs::read_link(there).unwrap_or_default();
+        return Some(format!(
+            "output {}: cannot be made: {} is a link to {}, which does not exist: make that directory, or mount its disk",
+            output.display(),
+            there.display(),
+            to.display()
+        ));
+    }
     let tried = if there.is_dir() {
         // Several runs may be opened at a time, by one process too.
         let k = PROBES.fetch_add(1, Ordering::Relaxed);

@@ -69,11 +69,11 @@ impl<'a> Publisher<'a> {
     }
 
     /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
-    /// short.
+    /// short. Gives the finished job, and a warning if a temporary file cannot be removed.
     ///
     /// # Errors
     /// Whatever the file system says; something in the output that no run of the state directory has made.
-    pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<Made> {
+    pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(Made, Option<String>)> {
         let job = &self.jobs[index as usize];
         Layout::publish(job, self.made)?;
         let made = Made {
@@ -95,8 +95,7 @@ impl<'a> Publisher<'a> {
         {
             self.remover.borrow_mut().take(aside);
         }
-        self.layout.clear_up(job, index)?;
-        Ok(made)
+        Ok((made, self.layout.clear_up(job, index)))
     }
 
     /// A part of another job as it was when it was put in its place; none if no run of the state directory made it.

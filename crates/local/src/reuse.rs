@@ -363,7 +363,7 @@ impl Decider<'_> {
         let found = Match { index, inputs };
         if other.is_complete(index, &unfinished.done) {
             // One whose output could not be put in its place is done again.
-            let is_published = !output_lock::staged(&plan.output).exists();
+            let is_published = !output_lock::is_staging(&plan.output);
             return is_published.then_some((found, true));
         }
         let has_begun =

@@ -28,7 +28,7 @@ pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfin
 use crate::clock::{RunClock, unix_micros};
 use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
-use crate::files::remove;
+use crate::files::clear_away;
 use crate::fleet::groups::{Groups, Linux};
 use crate::fleet::{Fleet, Processes};
 use crate::job_cost::JobHistory;
@@ -132,12 +132,8 @@ pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>)
 }
 
 /// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn hold_memory_of_all(kept: &Path) -> Result<Option<Groups>, EngineError> {
-    let memory = memory::hold(true, kept, (Path::new("/"), Linux)).map_err(file(kept))?;
-    Ok(memory.groups)
+pub(crate) fn hold_memory_of_all(kept: &Path) -> Option<Groups> {
+    memory::hold(true, kept, (Path::new("/"), Linux)).groups
 }
 
 /// A run on disk that is ready to be driven.
@@ -219,15 +215,9 @@ impl Session {
 
     /// Settles what holds the memory of commands that have a limit: control groups where they can be made, resource limits
     /// elsewhere and where this is not called.
-    ///
-    /// # Errors
-    /// The state directory cannot be written.
-    pub fn hold_memory(&mut self) -> Result<(), EngineError> {
-        let kept = self.layout.memory();
-        let here = (Path::new("/"), Linux);
+    pub fn hold_memory(&mut self) {
         let is_limited = self.jobs.iter().any(memory::is_limited);
-        self.memory = memory::hold(is_limited, &kept, here).map_err(file(&kept))?;
-        Ok(())
+        self.memory = memory::hold(is_limited, &self.layout.memory(), (Path::new("/"), Linux));
     }
 
     /// The flows that cannot be run.
@@ -295,7 +285,7 @@ impl Session {
         self.recovered.paused = last.map_or(Span::ZERO, |last| Span(now.saturating_sub(last)));
         let done = self.done();
         self.recovered.done = done.len();
-        remove(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
+        clear_away(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
         self.remove_unrecorded(&done)?;
         self.remove_elsewhere(&done, resumed)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
@@ -305,7 +295,8 @@ impl Session {
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
             if job.is_complete(index, &done) {
-                self.layout.clear_up(job, index).map_err(file(&job.output))?;
+                // The run that finished the job has warned of files that cannot be removed.
+                let _ = self.layout.clear_up(job, index);
             } else {
                 let is_done = |name: &str| parts(job, index, &done).any(|part| job.part(part) == name);
                 // Where even that cannot be done, nothing can be written, and that is an obstacle.
@@ -326,12 +317,12 @@ impl Session {
         }
         for directory in entries(&all)? {
             let Some(known) = known.get(&directory) else {
-                remove(&directory).map_err(file(&directory))?;
+                clear_away(&directory).map_err(file(&directory))?;
                 continue;
             };
             for path in entries(&directory)? {
                 if !path.file_name().is_some_and(|name| known.contains(&*name.to_string_lossy())) {
-                    remove(&path).map_err(file(&path))?;
+                    clear_away(&path).map_err(file(&path))?;
                 }
             }
         }
@@ -349,7 +340,7 @@ impl Session {
         entries
             .iter()
             .filter(|path| !open.contains(*path))
-            .try_for_each(|path| remove(path).map_err(file(path)))
+            .try_for_each(|path| clear_away(path).map_err(file(path)))
     }
 
     /// Gives up the outputs of an earlier run of the state directory that are none of this one.

@@ -219,7 +219,7 @@ impl Backend for LocalEngine {
         std::fs::create_dir_all(files).map_err(file(files))?;
         // What a killed one has left of its workers goes.
         fleet::fence(&pids).map_err(file(&pids))?;
-        let groups = run::hold_memory_of_all(&files.join("memory"))?;
+        let groups = run::hold_memory_of_all(&files.join("memory"));
         let settings = self.settings.clone();
         let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
         let stock = Stock::fixed(self.machines());
@@ -269,7 +269,7 @@ impl Prepared for PreparedHere {
         let beside_others = opening.beside_others;
         let mut session = run::open(opening, &resolved)?;
         if !beside_others {
-            session.hold_memory()?;
+            session.hold_memory();
         }
         Ok(Box::new(SessionHere { session, settings }))
     }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use slackline_model::Span;
 
 use crate::guest;
+use crate::surroundings;
 use crate::task::{self, Outcome, Spec, TaskError};
 
 /// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
@@ -69,9 +70,11 @@ impl Report {
 /// The only argument of a program that is started as a worker of itself.
 pub const ARGUMENT: &str = "worker";
 
-/// Runs the worker to its end if this program was started as one, also as a [`guest`]. A program that runs flows on this machine begins
-/// with it, and ends with what it gives.
+/// Runs the worker to its end if this program was started as one, also as a [`guest`]. A program that runs flows on this
+/// machine begins with this call, and ends with the exit code that it returns. It also [prepares](surroundings::prepare) the
+/// process.
 pub fn main_if_asked() -> Option<ExitCode> {
+    surroundings::prepare();
     std::env::args_os().skip(1).eq([ARGUMENT]).then(main).or_else(guest::main_if_asked)
 }
 
@@ -95,7 +98,12 @@ pub(crate) fn starting() -> MutexGuard<'static, ()> {
 
 /// Runs the worker to its end.
 pub fn main() -> ExitCode {
-    end_with(io::stdin());
+    if let Err(error) = end_with(io::stdin()) {
+        // The report answers the first attempt.
+        let _ = io::stdin().lock().read_line(&mut String::new());
+        let _ = say(&Report::failed(no_thread(&error)));
+        return ExitCode::FAILURE;
+    }
     let (mut input, mut line, mut is_first) = (io::stdin().lock(), String::new(), true);
     loop {
         line.clear();
@@ -144,7 +152,7 @@ pub(crate) fn attempt_within(
 ) -> Report {
     let Some(limit) = limit else { return attempt(spec) };
     let (is_over, waits) = mpsc::channel::<()>();
-    thread::spawn(move || {
+    let watching = thread::Builder::new().spawn(move || {
         let is_late = waits.recv_timeout(Duration::from_micros(limit.0)) == Err(RecvTimeoutError::Timeout);
         let may_end =
             || DOING.compare_exchange(AN_ATTEMPT, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
@@ -154,6 +162,9 @@ pub(crate) fn attempt_within(
             std::process::exit(0);
         }
     });
+    if let Err(error) = watching {
+        return Report::failed(no_thread(&error));
+    }
     let report = attempt(spec);
     drop(is_over);
     report
@@ -185,11 +196,18 @@ fn short(message: &str) -> String {
     format!("{head} [... some of it is left out here ...] {tail}")
 }
 
-/// From now on this process ends, with everything that it started, as soon as nobody has the other end of a pipe.
-pub(crate) fn end_with(pipe: impl AsFd + Send + 'static) {
+/// From now on this process ends, with everything that it started, as soon as the other end of a pipe is closed.
+///
+/// # Errors
+/// The system has no more threads.
+pub(crate) fn end_with(pipe: impl AsFd + Send + 'static) -> io::Result<()> {
     system::prepare();
     // Its end is the process's; there is nothing to wait for.
-    thread::spawn(move || watch(pipe));
+    thread::Builder::new().spawn(move || watch(pipe)).map(drop)
+}
+
+fn no_thread(error: &io::Error) -> String {
+    format!("its process cannot start a thread: {error}")
 }
 
 /// Waits until nobody has the other end, then ends everything. Meanwhile it takes note of the end of processes that lost

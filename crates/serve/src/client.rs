@@ -11,6 +11,7 @@ use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use slackline_local::surroundings::try_threads;
 use slackline_model::shell;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -392,6 +393,8 @@ impl Client {
                 spoken(stream.map_err(|error| format!("{}: {error}", path.display()))?).await
             }
             Target::Tcp { host, port, .. } => {
+                // Names are looked up on a thread.
+                try_threads(1).map_err(words)?;
                 let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(words)?;
                 // It is only slower without.
                 let _ = stream.set_nodelay(true);

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use slackline_local::surroundings::try_threads;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -188,6 +189,7 @@ impl Server {
             stopped,
             say: setup.say.clone(),
         }));
+        try_threads(THREADS + READERS)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .max_blocking_threads(READERS)

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use slackline::atomic_file;
+use slackline_local::surroundings::lock_refused;
 use slackline_local::theirs;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
@@ -204,7 +205,7 @@ impl Tokens {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
         let lock = theirs::open_private(&self.path.with_extension("lock")).map_err(broken)?;
-        lock.lock().map_err(broken)?;
+        lock.lock().map_err(lock_refused).map_err(broken)?;
         let mut tokens = self.tokens()?;
         how(&mut tokens)?;
         let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })

@@ -4,8 +4,9 @@
 //! threads is the caller's to choose here; the pieces are whole simulations, so that one shared counter is
 //! all the scheduling they need.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 /// As many threads as there are processors.
 pub fn processors() -> usize {
@@ -42,22 +43,35 @@ pub fn map<T: Send, E: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, n.max(1)) {
-            scope.spawn(worker);
+        // This thread works too. Threads that the system refuses leave more pieces to the others.
+        for _ in 1..threads.clamp(1, n.max(1)) {
+            if Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
         }
+        worker();
     });
     results.into_iter().filter_map(|slot| slot.into_inner().expect(HELD)).collect()
 }
 
-/// Two pieces of work at the same time: the first on a thread of its own.
+/// Two pieces of work at the same time: the first on a thread of its own, or before the second if the system has no more
+/// threads.
 ///
 /// # Panics
 /// If one of them does.
 pub fn both<A: Send, B>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
-    std::thread::scope(|scope| {
-        let first = scope.spawn(first);
-        let second = second();
-        (first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+    // A thread that cannot be started leaves the work to this one.
+    let first = Mutex::new(Some(first));
+    let run_first = || {
+        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.expect("invariant: it is run once")()
+    };
+    std::thread::scope(|scope| match Builder::new().spawn_scoped(scope, run_first) {
+        Ok(thread) => {
+            let second = second();
+            (thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), second)
+        }
+        Err(_) => (run_first(), second()),
     })
 }
 

@@ -166,11 +166,13 @@ impl Run {
     /// Runs what is left, and tells the history what this run took so far, however it ends.
     ///
     /// # Errors
-    /// The engine could not continue, or the history cannot be written; finished work stays finished.
+    /// The engine could not continue; finished work stays finished.
     pub fn go(&mut self, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
         let end = self.drive(sink);
-        if let Some(store) = &self.store {
-            store.remember(&self.to_remember())?;
+        if let Some(store) = &self.store
+            && let Err(error) = store.remember(&self.to_remember())
+        {
+            sink.note(&Note::HistoryUnwritten(&error.to_string()));
         }
         end
     }

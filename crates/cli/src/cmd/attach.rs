@@ -18,6 +18,7 @@ use slackline::report::table::wrapped;
 use slackline::report::{Column, Table, View};
 use slackline::run::RunError;
 use slackline_local::clock;
+use slackline_local::surroundings::on_stop_signal;
 use slackline_model::cost::is_late;
 use slackline_model::{Start, Time};
 
@@ -95,8 +96,7 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     args.announce(&cluster, &policy);
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    // Without a handler ctrl-C ends the program, and the table expires.
-    let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
+    on_stop_signal(move || flag.store(true, Ordering::SeqCst))?;
     let request = Request { policy: policy.clone(), history: args.history.clone() };
     let mut live = Live {
         policy,

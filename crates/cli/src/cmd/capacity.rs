@@ -12,6 +12,7 @@ use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, comparison, headline};
 use slackline::simulate::{Left, Options, Watch, simulate_figures};
+use slackline_local::surroundings::on_stop_signal;
 use slackline_model::Instance;
 use slackline_model::schedule::Clock;
 use slackline_trace::Importers;
@@ -204,12 +205,13 @@ fn drawn<'a>(
 fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
-    // Without a handler ctrl-C ends the program, as it does elsewhere.
-    let _ = ctrlc::set_handler(move || {
+    let interrupted = move || {
         if flag.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-    });
+    };
+    // A signal without a handler ends the program, which loses nothing but time.
+    out::warn_if(on_stop_signal(interrupted).err());
     stop
 }
 

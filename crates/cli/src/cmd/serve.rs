@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
+use slackline_local::surroundings::on_stop_signal;
 use slackline_local::{LogError, clock};
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
@@ -193,8 +194,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let setup = args.setup(place.clone())?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    // Without a handler a signal ends the program at once, which loses nothing either.
-    let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
+    on_stop_signal(move || flag.store(true, Ordering::SeqCst))?;
     out::warn_if(shared(place.root()));
     let Some(service) = args.started(&setup, &stop)? else {
         return Ok(stopped());

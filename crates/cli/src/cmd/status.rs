@@ -113,7 +113,7 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
             _ => Seen::Over,
         }
     };
-    match Watch::look_on(Box::new(look)) {
+    match Watch::look_on(Box::new(look))? {
         Left::ByInterrupt => return Ok(Answer::Stopped),
         Left::Over => show(args, &seen(directory, defaults.state(), tables)?, false)?,
         Left::Not | Left::ByKey => {}

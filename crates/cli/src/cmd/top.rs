@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 use slackline_serve::api::{Event, Service, State, Submission};
 use slackline_serve::client::{Client, ClientError};
@@ -51,12 +51,13 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     let _: Service = client.get("/api/v1/service")?;
     let events: Events = Arc::default();
     let (heard, mut listening) = (events.clone(), args.server.client(defaults.state())?);
-    std::thread::spawn(move || listen(&mut listening, &heard));
+    let thread = std::thread::Builder::new().name("events".to_owned());
+    thread.spawn(move || listen(&mut listening, &heard)).context("events cannot be listened to")?;
     let look = move || match looked(&mut client, &events) {
         Ok(shown) => Seen::Words(Box::new(shown)),
         Err(error) => Seen::Words(Box::new(Shown { headline: format!("{error:#}"), ..Shown::default() })),
     };
-    let left = Watch::look_on(Box::new(look));
+    let left = Watch::look_on(Box::new(look))?;
     Ok(if left == Left::ByInterrupt { Answer::Stopped } else { Answer::Yes })
 }
 

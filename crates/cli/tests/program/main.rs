@@ -31,6 +31,7 @@
 //! - `doc_pages`: the pages for people who begin show what the program says;
 //! - `specifications`: figures of one's own, of files;
 //! - `lines`: schedules as JSON lines say what documents say;
+//! - `surroundings`: signals, descriptors, limits and optional files that the program finds when it starts;
 //! - `streams`: workloads in lines are simulated as they are read;
 //! - `names`: what is mistyped is answered with what was meant;
 //! - `command`: policies that are programs of their own;
@@ -87,6 +88,7 @@ mod serve_asked;
 mod serve_users;
 mod specifications;
 mod streams;
+mod surroundings;
 mod tables;
 mod times;
 mod trials;

@@ -263,7 +263,12 @@ impl<'a> There<'a> {
         }
         self.work.journal.record(&attempts)?;
         let ids: BTreeSet<TaskId> = attempts.iter().map(|attempt| attempt.id).collect();
-        if let Err(problem) = put(plan, &mut || self.put(job, &attempts)) {
+        let mut warning = None;
+        let mut publish = || {
+            warning = self.put(job, &attempts)?;
+            Ok(())
+        };
+        if let Err(problem) = put(plan, &mut publish) {
             self.work.journal.lost(&ids)?;
             return Err(output(problem));
         }
@@ -272,16 +277,20 @@ impl<'a> There<'a> {
         for attempt in &attempts {
             observer.happened(now, Happening::Recorded(attempt));
         }
+        if let Some(warning) = &warning {
+            observer.happened(now, Happening::Warned(warning));
+        }
         Ok(())
     }
 
-    /// Moves recorded parts to their places, and the output of the job to its own.
-    fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<()> {
+    /// Moves recorded parts to their places, and the output of the job to its own. Gives a warning if a temporary file cannot
+    /// be removed.
+    fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<Option<String>> {
         let plan = &self.work.jobs[job as usize];
         for attempt in attempts.iter().filter(|attempt| plan.is_final(attempt.id)) {
             self.work.layout.commit(plan, attempt.id, attempt.number)?;
         }
-        self.work.publisher.publish(job, self.next_number).map(drop)
+        Ok(self.work.publisher.publish(job, self.next_number)?.1)
     }
 
     fn number(&mut self) -> u64 {

@@ -18,6 +18,7 @@ use crate::journal::{Attempt, Ended};
 use crate::layout::Layout;
 use crate::limits::Limits;
 use crate::log::LogError;
+use crate::surroundings::with_remedy;
 use crate::task::{Outcome, TaskError};
 use crate::task_id::TaskId;
 use crate::worker::{Report as Said, too_long};
@@ -227,24 +228,28 @@ impl Local<'_> {
         let job = &self.work.jobs[id.job as usize];
         let layout = &self.work.layout;
         let put = if self.settings.spread { Layout::put_when_seen } else { Layout::put };
-        let mut moved = put(layout, job, id, running.number);
-        if job.is_final(id) {
-            moved = moved.and_then(|()| self.spares.keep(id.job, layout.attempt(job, id, running.number)));
-        }
-        if let Err(error) = moved {
+        if let Err(error) = put(layout, job, id, running.number) {
             let to = layout.committed(job, id);
             let message = format!("{}: its output cannot be moved there: {error}", to.display());
             return Err(Problem::of(message));
         }
-        if !job.is_final(id) || self.open[id.job as usize] > 1 {
+        if !job.is_final(id) {
+            return Ok(());
+        }
+        self.spares.keep(id.job, layout.attempt(job, id, running.number));
+        if self.open[id.job as usize] > 1 {
             return Ok(());
         }
         self.spares.forget(id.job);
-        let published = self.work.publisher.publish(id.job, self.next_number);
-        published.map(drop).map_err(|error| Problem {
-            message: format!("output {}: cannot be completed: {error}", job.output.display()),
-            is_final: true,
-        })
+        let (_, warning) =
+            self.work.publisher.publish(id.job, self.next_number).map_err(|error| Problem {
+                message: format!("output {}: cannot be completed: {error}", job.output.display()),
+                is_final: true,
+            })?;
+        if let Some(warning) = &warning {
+            self.observer.happened(self.now, Happening::Warned(warning));
+        }
+        Ok(())
     }
 
     /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.
@@ -285,6 +290,7 @@ impl Local<'_> {
     /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of the task is
     /// at work, `is_final` if none will be.
     pub(super) fn give_up(&mut self, running: &Running, message: &str, (goes_on, is_final): (bool, bool)) {
+        let message = &with_remedy(message.to_owned());
         let log = self.record_failed(running, message);
         let (id, log) = (running.id, log.as_deref());
         self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on, is_final });

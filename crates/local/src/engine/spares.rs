@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::remove;
@@ -13,17 +12,15 @@ use crate::files::remove;
 pub(super) struct Spares(BTreeMap<u32, Vec<PathBuf>>);
 
 impl Spares {
-    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed.
-    ///
-    /// # Errors
-    /// Whatever the file system says.
-    pub(super) fn keep(&mut self, job: u32, directory: PathBuf) -> io::Result<()> {
+    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed, or stays until the
+    /// job is done.
+    pub(super) fn keep(&mut self, job: u32, directory: PathBuf) {
         let is_empty = fs::read_dir(&directory).is_ok_and(|mut left| left.next().is_none());
-        if !is_empty {
-            return remove(&directory);
+        if is_empty {
+            self.0.entry(job).or_default().push(directory);
+        } else {
+            let _ = remove(&directory);
         }
-        self.0.entry(job).or_default().push(directory);
-        Ok(())
     }
 
     /// Puts one at the place of an attempt that begins. Where there is none, or it cannot be moved, the attempt makes
@@ -53,17 +50,17 @@ mod tests {
             fs::create_dir(directory).unwrap();
         }
         fs::write(second.join("part-00002"), "left behind").unwrap();
-        spares.keep(0, first.clone()).unwrap();
-        spares.keep(0, second.clone()).unwrap();
+        spares.keep(0, first.clone());
+        spares.keep(0, second.clone());
         // What is gone already is no harm.
-        spares.keep(0, third.clone()).unwrap();
+        spares.keep(0, third.clone());
         spares.put(1, &third);
         assert!(first.exists() && !second.exists() && !third.exists());
         spares.put(0, &third);
         assert!(!first.exists() && third.exists());
         spares.put(0, &second);
         assert!(!second.exists());
-        spares.keep(0, third).unwrap();
+        spares.keep(0, third);
         spares.forget(0);
         spares.put(0, &second);
         assert!(!second.exists());

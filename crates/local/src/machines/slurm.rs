@@ -277,7 +277,7 @@ impl Asking {
             orders.retire(names, "its allocation is over".to_owned());
         }
         let (slurm, state, orders) = (self.slurm.clone(), Arc::downgrade(&self.state), orders.clone());
-        thread::spawn(move || {
+        let started = thread::Builder::new().spawn(move || {
             drop(held);
             let options = slurm.wish.as_ref().map_or(&[][..], |wish| &wish.options);
             let asked = Keeper::ask(options, &mut |line| orders.say(line.to_owned()));
@@ -292,6 +292,10 @@ impl Asking {
                 }
             };
         });
+        if let Err(error) = started {
+            let why = format!("salloc cannot be waited for: {error}");
+            *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Over(why, Stopwatch::start());
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! It is settled when a run, or a session of it, begins, and kept in the state directory.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fleet::groups::{Groups, System, look, remove_left};
@@ -28,15 +27,9 @@ pub(super) fn would_hold((root, system): (&Path, &dyn System)) -> String {
 }
 
 /// Removes the control groups that an earlier session has left. Where commands are limited in this one, makes its groups if
-/// that can be, and has the file `kept` say which of the two holds.
-///
-/// # Errors
-/// The file cannot be written.
-pub(super) fn hold<S: System + 'static>(
-    is_limited: bool,
-    kept: &Path,
-    (root, system): (&Path, S),
-) -> io::Result<Memory> {
+/// that can be, and has the file `kept` say which of the two holds. Without the file, groups are not made, and nothing else
+/// depends on it.
+pub(super) fn hold<S: System + 'static>(is_limited: bool, kept: &Path, (root, system): (&Path, S)) -> Memory {
     let left: Vec<PathBuf> = noted(kept).into_iter().filter(|all| !remove_left(all, &system)).collect();
     let write = |said: &str, groups: &[&Path]| {
         let groups = groups.iter().copied().chain(left.iter().map(PathBuf::as_path));
@@ -46,8 +39,8 @@ pub(super) fn hold<S: System + 'static>(
     };
     if !is_limited {
         // What is still there of another session is to be known to the next one.
-        let kept = if left.is_empty() { crate::files::remove(kept) } else { write("", &[]) };
-        return kept.map(|()| Memory::default());
+        let _ = if left.is_empty() { crate::files::remove(kept) } else { write("", &[]) };
+        return Memory::default();
     }
     let entered = look(root, &system)
         .and_then(|place| Groups::enter(place, Box::new(system), |all| write(GROUPS, &[all])));
@@ -55,11 +48,11 @@ pub(super) fn hold<S: System + 'static>(
         Ok(groups) => (Some(groups), GROUPS.to_owned()),
         Err(why) => {
             let said = limits(&why);
-            write(&said, &[])?;
+            let _ = write(&said, &[]);
             (None, said)
         }
     };
-    Ok(Memory { groups, said: Some(said) })
+    Memory { groups, said: Some(said) }
 }
 
 /// Removes the control groups that a session has left, as far as nothing is in them.
@@ -107,7 +100,7 @@ mod tests {
         let kept = state.path().join("memory");
         let play = Play::new(dir.path());
         let here = || (dir.path(), play.clone());
-        let first = hold(true, &kept, here()).unwrap();
+        let first = hold(true, &kept, here());
         assert_eq!(first.said.as_deref(), Some("a control group for each attempt"));
         let [said, group] = lines(&kept, &play).try_into().unwrap();
         assert_eq!(said, "a control group for each attempt");
@@ -118,7 +111,7 @@ mod tests {
         fs::write(all.join("engine/cgroup.procs"), "").unwrap();
         fs::write(play.own().join("cgroup.procs"), "1\n").unwrap();
         assert!(all.exists());
-        let second = hold(true, &kept, here()).unwrap();
+        let second = hold(true, &kept, here());
         assert!(!all.exists() && second.groups.is_none());
         let why =
             "a resource limit for each process of a command (found other processes in the control group ";
@@ -128,7 +121,7 @@ mod tests {
         assert!(noted(&kept).is_empty());
         assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{said}\n"));
         // Without limits there is nothing to say.
-        let third = hold(false, &kept, here()).unwrap();
+        let third = hold(false, &kept, here());
         assert!(third.said.is_none() && third.groups.is_none() && !kept.exists());
     }
 
@@ -137,13 +130,13 @@ mod tests {
         let (dir, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let kept = state.path().join("memory");
         let play = Play::new(dir.path());
-        let first = hold(true, &kept, (dir.path(), play.clone())).unwrap();
+        let first = hold(true, &kept, (dir.path(), play.clone()));
         let all = noted(&kept).remove(0);
         std::mem::forget(first);
         // Its processes are still there, and those of somebody else are in the group of the next session.
         fs::write(play.own().join("cgroup.procs"), "1\n").unwrap();
         for is_limited in [true, false] {
-            assert!(hold(is_limited, &kept, (dir.path(), play.clone())).unwrap().groups.is_none());
+            assert!(hold(is_limited, &kept, (dir.path(), play.clone())).groups.is_none());
             assert_eq!(noted(&kept), std::slice::from_ref(&all));
         }
         fs::write(all.join("engine/cgroup.procs"), "").unwrap();

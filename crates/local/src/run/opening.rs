@@ -24,7 +24,7 @@ use crate::journal::{Attempt, Content, Head, Journal, KeptJob, Segment, Setup, d
 use crate::layout::{Layout, SUCCESS};
 use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
-use crate::output_lock::{OutputLocks, TEMPORARY, staged};
+use crate::output_lock::{OutputLocks, TEMPORARY, is_staging};
 use crate::preflight::{Obstacle, preflight};
 use crate::resolve::{self, Resolved};
 use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
@@ -490,7 +490,7 @@ fn forgotten(last: Option<&Begun>, made: &MadeJobs) -> BTreeSet<PathBuf> {
     let is_known = |output: &PathBuf| made.get(output).is_some_and(|made| made.run.0 == run.head.started);
     let complete = (0..).zip(&run.jobs).filter(|(index, plan)| plan.is_complete(*index, &run.done));
     let outputs = complete.map(|(_, plan)| plan.definition.output());
-    outputs.filter(|output| !staged(output).exists() && !is_known(output)).collect()
+    outputs.filter(|output| !is_staging(output) && !is_known(output)).collect()
 }
 
 /// Outputs that hold what no run of this state directory has made, or that were changed since.

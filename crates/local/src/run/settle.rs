@@ -13,7 +13,7 @@ use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Ended, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
-use crate::output_lock::{OutputLocks, staged};
+use crate::output_lock::{OutputLocks, is_staging};
 use crate::publish::{Place, Publisher};
 use crate::reuse::Unfinished;
 use crate::task::Source;
@@ -48,10 +48,11 @@ pub(super) fn settle(
     };
     let next = run.attempts.last().map_or(0, |last| last.number + 1);
     for (index, job) in (0..).zip(&run.jobs) {
-        let is_open = staged(&job.output).exists() && locks.owns(&job.output);
+        let is_open = is_staging(&job.output) && locks.owns(&job.output);
         if is_open && job.is_complete(index, &run.done) {
             let finished = Publisher::new(place, made, log).publish(index, next);
-            if let Ok(finished) = finished {
+            // The run clears up again, and warns.
+            if let Ok((finished, _)) = finished {
                 made.insert(finished);
             }
         } else if job.is_complete(index, &run.done) {
@@ -73,7 +74,7 @@ fn roll_forward(run: &Unfinished, layout: &Layout) -> Result<BTreeMap<TaskId, St
     for attempt in run.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
         let (id, job) = (attempt.id, &run.jobs[attempt.id.job as usize]);
         let is_complete = job.is_complete(id.job, &run.done);
-        if is_complete && !(job.is_final(id) && staged(&job.output).exists()) {
+        if is_complete && !(job.is_final(id) && is_staging(&job.output)) {
             continue;
         }
         let mut place = layout.committed(job, id);

@@ -122,14 +122,20 @@ impl Streaming {
         let stderr = child.stderr.take().expect("invariant: it is piped");
         let command = Running::new(child);
         let unfed = || at("cannot feed a command of", &self.directory);
+        let no_thread = |error| {
+            command.kill();
+            at("cannot start a thread for a command of", &self.directory)(error)
+        };
         let consumed = thread::scope(|scope| {
-            scope.spawn(|| self.log.keep(Said::new(stderr, &command)));
-            let feeder = scope.spawn(|| {
+            let logger = thread::Builder::new();
+            logger.spawn_scoped(scope, || self.log.keep(Said::new(stderr, &command))).map_err(no_thread)?;
+            let feeder = thread::Builder::new().spawn_scoped(scope, || {
                 let told = CommandInput::new(stdin, &command).map_err(unfed())?;
                 let mut input = Feed { out: BufWriter::with_capacity(1 << 16, told) };
                 feed(&mut input)?;
                 input.close().map_err(unfed())
             });
+            let feeder = feeder.map_err(no_thread)?;
             let consumed = consume(Said::new(stdout, &command));
             if consumed.is_err() {
                 // Its output is lost already.

@@ -266,10 +266,12 @@ impl Forecast {
         let draft = self.ahead(&self.believed(now), now);
         let (seats, policy, setting) = (self.seats(), self.policy.clone(), self.setting.clone());
         let (sender, answer) = channel();
-        std::thread::spawn(move || {
+        let work = move || {
             // The answer is no longer wanted if the run has ended.
             let _ = completions(&draft, &seats, &policy, &setting, now).map(|expected| sender.send(expected));
-        });
+        };
+        // Without a thread there is no forecast: the channel is closed, and the last one stands.
+        let _ = std::thread::Builder::new().spawn(work);
         self.thinking = Some(Thinking { since: now, answer: Mutex::new(answer) });
     }
 

@@ -143,6 +143,8 @@ pub enum Note<'a> {
     Waiting(&'a str),
     /// Nothing is left to do.
     NothingLeft,
+    /// The history could not be written at the end of the run.
+    HistoryUnwritten(&'a str),
 }
 
 /// A run before its tasks start.

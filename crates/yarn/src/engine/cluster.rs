@@ -179,8 +179,9 @@ impl Cluster {
         let owner = owner.to_lowercase();
         let its_tags = vec![format!("{RUN_TAG}={owner}"), format!("{JOB_TAG}={}", ticket.name)];
         let (submitter, answers) = (self.submitter.clone(), self.answers.0.clone());
+        let refused = ticket.clone();
         // It ends with its last answer, or with the process; nobody waits for it.
-        thread::spawn(move || match request {
+        let started = thread::Builder::new().spawn(move || match request {
             Request::Job(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
                 let submitted = submitter.submit(&request);
@@ -197,13 +198,18 @@ impl Cluster {
                 }
             }
         });
+        if let Err(error) = started {
+            let why = format!("a thread for it cannot be started: {error}");
+            let _ = self.answers.0.send((refused, Err(SubmitterError::Start { why })));
+        }
     }
 
     /// Has a program killed, later.
     pub(super) fn stop(&self, process: u64) {
         let submitter = self.submitter.clone();
-        // One that the submitter does not know ended with the submitter that did.
-        thread::spawn(move || submitter.stop(process));
+        // One that the submitter does not know ended with the submitter that did. Without a thread the program goes on until
+        // the submitter ends.
+        let _ = thread::Builder::new().spawn(move || submitter.stop(process));
     }
 
     /// Submissions that were answered since the last call. Applications are looked at from then on.

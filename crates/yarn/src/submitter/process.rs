@@ -79,12 +79,16 @@ impl Process {
             .map_err(|error| failed(format!("{}: {error}", launch.program.display())))?;
         let words = Words::default();
         let (ready, is_ready) = mpsc::channel();
-        if let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) {
-            words.listen(stderr, None);
-            words.listen(stdout, Some(ready));
-        }
         let line = Arc::<Mutex<Line>>::default();
-        let connected = wait_until_ready(&is_ready, launch.start).and_then(|()| {
+        let listening = match (child.stdout.take(), child.stderr.take()) {
+            (Some(stdout), Some(stderr)) => {
+                words.listen(stderr, None).and_then(|()| words.listen(stdout, Some(ready)))
+            }
+            _ => Ok(()),
+        };
+        let listening = listening.map_err(|error| format!("its output cannot be read: {error}"));
+        let is_up = listening.and_then(|()| wait_until_ready(&is_ready, launch.start));
+        let connected = is_up.and_then(|()| {
             connect(&socket, launch.answer, &line).map_err(|error| format!("its socket: {error}"))
         });
         match connected {
@@ -198,7 +202,7 @@ fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Re
     stream.set_write_timeout(Some(patience).filter(|patience| !patience.is_zero()))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let line = Arc::clone(line);
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
         loop {
             text.clear();
@@ -215,7 +219,7 @@ fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Re
         }
         let _ = reader.get_ref().shutdown(std::net::Shutdown::Both);
         close(&line);
-    });
+    })?;
     Ok(stream)
 }
 
@@ -244,9 +248,9 @@ struct Words {
 
 impl Words {
     /// Keeps the last lines of a stream, and passes each on if somebody wants them.
-    fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) {
+    fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) -> io::Result<()> {
         let said = Arc::clone(&self.said);
-        thread::spawn(move || {
+        let read = move || {
             let mut reader = BufReader::new(stream);
             let mut bytes = Vec::new();
             while matches!(reader.by_ref().take(LAST_WORDS as u64).read_until(b'\n', &mut bytes), Ok(n) if n > 0)
@@ -266,7 +270,8 @@ impl Words {
                     let _ = wanted.send(line);
                 }
             }
-        });
+        };
+        thread::Builder::new().spawn(read).map(drop)
     }
 
     /// An end, and what was said before it.

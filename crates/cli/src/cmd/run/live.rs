@@ -3,7 +3,7 @@
 mod bars;
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +14,7 @@ use slackline::run::{
     Forecast, Happening, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason,
     Request, Sink, StateOfRun, Stop, TaskId, Verdict, look,
 };
+use slackline_local::surroundings::on_stop_signal;
 use slackline_model::cost::is_late;
 use slackline_model::{PhaseKind, Span, Start, Time};
 
@@ -112,7 +113,10 @@ impl Live {
     }
 
     /// Opens the view, which looks at the run as `status` does.
-    fn open_view(&mut self, policy: PolicySpec, stop: &Arc<Mutex<Stop>>) {
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    fn open_view(&mut self, policy: PolicySpec, stop: &Arc<Mutex<Stop>>) -> io::Result<()> {
         let (state, stop) = (self.state.clone(), Arc::clone(stop));
         let look = move || match look(&state) {
             Ok(Some(look)) => Seen::State(Box::new(StateOfRun::of(
@@ -122,7 +126,8 @@ impl Live {
             ))),
             _ => Seen::Nothing,
         };
-        self.watch = Some(Watch::open(Stream::Err, Seat::Driver, Box::new(look), move || ask(&stop)));
+        self.watch = Some(Watch::open(Stream::Err, Seat::Driver, Box::new(look), move || ask(&stop))?);
+        Ok(())
     }
 
     /// If the view was left there are lines again, and bars.
@@ -278,6 +283,11 @@ impl Sink for Live {
                 out::talk(format_args!("memory of commands is held by {by}"));
             }
             Note::Waiting(what) => out::talk(what),
+            Note::HistoryUnwritten(error) => {
+                out::warn(format_args!(
+                    "{error}; the history does not have this run, whose outputs are not affected"
+                ));
+            }
             Note::NothingLeft => out::talk("nothing is left to do; --again starts over"),
             _ => {}
         }
@@ -306,12 +316,12 @@ impl Sink for Live {
         self.slots = overview.slots;
         let stop = Arc::new(Mutex::new(stop));
         if let Some(policy) = self.viewed.take() {
-            self.open_view(policy, &stop);
+            out::warn_if(self.open_view(policy, &stop).err());
         } else if std::io::stderr().is_terminal() && self.voice != Voice::Quiet {
             self.bars = Some(Bars::new(&self.flows));
         }
-        // Without a handler ctrl-C ends the program, and the next run clears up.
-        let _ = ctrlc::set_handler(move || ask(&stop));
+        // A signal without a handler ends the program, and the next run clears up.
+        out::warn_if(on_stop_signal(move || ask(&stop)).err());
     }
 
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {

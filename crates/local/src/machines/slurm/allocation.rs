@@ -120,9 +120,11 @@ impl Keeper {
             .spawn();
         let mut child = child.map_err(|error| format!("sh: cannot be started: {error}"))?;
         let (sender, said) = channel();
-        listen(child.stdout.take(), sender.clone(), Said::Out);
-        listen(child.stderr.take(), sender, Said::Words);
+        let streams = (child.stdout.take(), child.stderr.take());
         let mut keeper = Self { stdin: child.stdin.take(), child };
+        listen(streams.0, sender.clone(), Said::Out)
+            .and_then(|()| listen(streams.1, sender, Said::Words))
+            .map_err(|error| format!("salloc cannot be listened to: {error}"))?;
         let allocation = keeper.wait(&said, says)?;
         Ok((keeper, allocation))
     }
@@ -181,12 +183,13 @@ fn listen(
     from: Option<impl Read + Send + 'static>,
     to: Sender<Said>,
     said: impl Fn(String) -> Said + Send + 'static,
-) {
-    let Some(from) = from else { return };
-    thread::spawn(move || {
+) -> io::Result<()> {
+    let Some(from) = from else { return Ok(()) };
+    let work = move || {
         let lines = BufReader::new(from).lines().map_while(io::Result::ok);
         lines.map(said).for_each(|said| drop(to.send(said)));
-    });
+    };
+    thread::Builder::new().spawn(work).map(drop)
 }
 
 #[cfg(test)]
