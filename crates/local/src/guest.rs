@@ -71,7 +71,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
     };
     let (attempt, report) = match &arguments.phase {
         Phase::Map { pieces, copies } => {
-            worker::end_with(io::stdin()).map_err(no_thread)?;
+            worker::end_with(io::stdin()).map_err(|error| no_thread(&error))?;
             let task = job.map(arguments.task, pieces::read(pieces, arguments.task)?, copies, &place)?;
             let attempt = job.attempt(task, &place);
             place.enter(&job)?;
@@ -79,7 +79,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
             (attempt, report)
         }
         Phase::Reduce => {
-            worker::end_with(io::stdout()).map_err(no_thread)?;
+            worker::end_with(io::stdout()).map_err(|error| no_thread(&error))?;
             let partition = job.check_reduce(arguments.task)?;
             let Received { maps, stored } =
                 receive(&mut io::stdin().lock(), &place.attempt, job.maps, partition)?;
@@ -98,7 +98,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
     send_report(&mut out, &report)
 }
 
-fn no_thread(error: io::Error) -> TaskError {
+fn no_thread(error: &io::Error) -> TaskError {
     TaskError::Job(format!("its process cannot start a thread: {error}"))
 }
 

@@ -92,7 +92,10 @@ fn is_in(set: u64, signal: i32) -> bool {
 /// It reads the text: a report of a worker, and most messages with a path, have no other trace of the system's error.
 pub fn with_remedy(message: String) -> String {
     let found = REMEDIES.iter().find(|(number, _)| message.contains(&format!("(os error {number})")));
-    found.map_or(message.clone(), |(_, remedy)| format!("{message}; {remedy}"))
+    match found {
+        Some((_, remedy)) => format!("{message}; {remedy}"),
+        None => message,
+    }
 }
 
 /// What to do about an error of the system, by its number.
