@@ -116,11 +116,11 @@ pub enum Happening<'a> {
         /// Whether the task is not tried again: its flow has failed.
         is_final: bool,
     },
-    /// The output of maps that were done was found gone or damaged: they are made again.
+    /// The output of tasks of one phase that were done does not count any more: they run again.
     Lost {
-        /// The maps.
-        maps: &'a [TaskId],
-        /// What was found.
+        /// The tasks.
+        tasks: &'a [TaskId],
+        /// Why, for a person.
         message: &'a str,
     },
     /// An attempt was stopped.
@@ -228,12 +228,14 @@ enum Stage {
     Held,
     /// It has its slot, and waits for a time or for what it takes of its machine.
     Waiting,
-    /// It has its slot, and waits for maps that are made again.
+    /// It has its slot, and waits for lost maps that run again.
     Starved,
     /// Its fleet has it.
     AtWork,
     /// Its machine is gone, and it with it.
     Gone,
+    /// It has finished, and the driver learns that when the lost tasks of its job have run again.
+    Finished,
 }
 
 /// An attempt that runs, or waits.
@@ -278,6 +280,11 @@ impl Running {
     fn is_at_work(&self) -> bool {
         self.stage == Stage::AtWork
     }
+
+    /// Whether it has its slot and waits for lost tasks of a job.
+    fn waits_for_lost(&self, job: u32) -> bool {
+        self.id.job == job && matches!(self.stage, Stage::Starved | Stage::Finished)
+    }
 }
 
 /// The local engine.
@@ -321,6 +328,8 @@ pub(crate) struct Local<'a> {
     /// When a task may start again that failed.
     not_before: BTreeMap<TaskId, Time>,
     lost: lost::Lost,
+    /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
+    map_sums: BTreeMap<TaskId, u64>,
     said: logs::Said,
     /// By job and phase: how many tasks are done, and the microseconds they took together.
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
@@ -373,6 +382,7 @@ impl<'a> Local<'a> {
             spares: Spares::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
             lost: lost::Lost::new(journal::losses(work.attempts)),
+            map_sums: journal::map_sums(work.attempts),
             said: logs::Said::find(&work),
             cluster: work.instance.cluster().clone(),
             ids: machines.keys().map(|&machine| (machine, machine)).collect(),
@@ -452,6 +462,15 @@ impl<'a> Local<'a> {
     fn start_task(&mut self, start: &Start<'_>, id: TaskId) {
         let slot = start.places[0].first;
         self.make_room(self.slot_kind_of(id), slot);
+        if let Some(attempt) = self.lost.hand_over(id) {
+            self.drop_attempt(&attempt);
+        }
+        if self.work.done.contains(&id) {
+            // The driver has lost its row with a machine while it waited for others.
+            let running = Running::new(self.number(), id, slot, self.now);
+            self.running.insert(start.row, Running { stage: Stage::Finished, ..running });
+            return self.release(id.job);
+        }
         let mut running = Running::new(self.number(), id, slot, self.now);
         running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
         self.tell_started(&running);
@@ -487,6 +506,8 @@ impl<'a> Local<'a> {
     fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
         let job = &self.work.jobs[id.job as usize];
         let directory = self.work.layout.attempt(job, id, number);
+        let map_sum = |map| self.map_sums.get(&TaskId::map(id.job, map)).copied();
+        let map_sums = (0..job.maps()).filter(|_| id.phase == PhaseKind::Reduce).map(map_sum);
         let task = match id.phase {
             PhaseKind::Reduce => {
                 let maps = (0..job.maps()).map(|map| self.work.layout.map_output(id.job, map)).collect();
@@ -508,6 +529,7 @@ impl<'a> Local<'a> {
             compress: job.compress,
             memory_limit: job.limits.memory,
             files: job.files.clone(),
+            map_sums: map_sums.collect::<Option<_>>().unwrap_or_default(),
             ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
         })
     }
@@ -515,7 +537,7 @@ impl<'a> Local<'a> {
     /// What the engine does by itself while nothing is to be reported.
     fn go_on(&mut self) {
         self.time_out();
-        self.make_again();
+        self.run_again();
         self.admit();
         self.speculate();
         self.observer.happened(self.now, Happening::Tick);

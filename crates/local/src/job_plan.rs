@@ -168,6 +168,11 @@ impl JobPlan {
         if self.reducers == 0 { PhaseKind::Map } else { PhaseKind::Reduce }
     }
 
+    /// The task that writes a part file; `index` is its own among the jobs of the run.
+    pub(crate) fn final_task(&self, index: u32, part: u32) -> TaskId {
+        TaskId { job: index, phase: self.last_phase(), task: part }
+    }
+
     /// Whether a task of it writes a part file.
     pub(crate) fn is_final(&self, id: TaskId) -> bool {
         id.phase == self.last_phase()
@@ -175,8 +180,7 @@ impl JobPlan {
 
     /// Whether all tasks that make its output are done; `index` is its own among the jobs of the run.
     pub(crate) fn is_complete(&self, index: u32, done: &BTreeSet<TaskId>) -> bool {
-        let phase = self.last_phase();
-        (0..self.parts()).all(|task| done.contains(&TaskId { job: index, phase, task }))
+        (0..self.parts()).all(|task| done.contains(&self.final_task(index, task)))
     }
 
     /// What a map reads, with the files as they were when the run began; `part` says how those were that other jobs made.

@@ -12,19 +12,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use slackline_model::Draft;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
+use slackline_model::{Draft, PhaseKind};
 use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
 use crate::job_plan::KnownJob;
 use crate::log::{Kind, Log, LogError};
-use crate::task::Outcome;
+use crate::task::{Digest, Outcome};
 use crate::task_id::TaskId;
 
 /// The file. The processes of a run that was killed a moment ago may still have it.
 const LOG: Kind =
-    Kind { name: "journal", line: "slackline journal 3\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
+    Kind { name: "journal", line: "slackline journal 4\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
 
 /// What can be done with a journal that is damaged, and what that costs.
 pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.log beside it has as finished stay done, the \
@@ -40,8 +40,16 @@ pub enum Ended {
     Failed(String),
     /// It was stopped, or its engine was.
     Killed,
-    /// Well, but its output was found gone or damaged later, and does not count any more.
-    Lost,
+    /// Well, but its output does not count any more: it was found gone or damaged later, or made from map output that was
+    /// lost. The checksum of the output stays known, to be compared with that of the next one.
+    Lost(Option<u64>),
+}
+
+impl Ended {
+    /// Whether its output was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
 }
 
 /// An attempt that has ended. Times are microseconds since the start of the run.
@@ -67,6 +75,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// The digest of its output, if that counts.
+    pub(crate) fn digest(&self) -> Option<&Digest> {
+        match &self.ended {
+            Ended::Done(outcome) => outcome.output.as_ref(),
+            _ => None,
+        }
+    }
+
     /// How long it was at work, microseconds.
     pub fn micros(&self) -> u64 {
         self.end.saturating_sub(self.began)
@@ -83,10 +99,21 @@ pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
     attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
 }
 
+/// The checksums of the outputs that were committed last, by map, also of those that were lost since. Reduces that are
+/// done have read these outputs.
+pub(crate) fn map_sums(attempts: &[Attempt]) -> BTreeMap<TaskId, u64> {
+    let maps = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Map);
+    let sum = |attempt: &Attempt| match &attempt.ended {
+        Ended::Lost(sum) => *sum,
+        _ => attempt.digest().map(|digest| digest.sum),
+    };
+    maps.filter_map(|attempt| Some((attempt.id, sum(attempt)?))).collect()
+}
+
 /// How often the output of each task was lost whose output ever was.
 pub(crate) fn losses(attempts: &[Attempt]) -> BTreeMap<TaskId, u16> {
     let mut losses: BTreeMap<TaskId, u16> = BTreeMap::new();
-    for attempt in attempts.iter().filter(|attempt| attempt.ended == Ended::Lost) {
+    for attempt in attempts.iter().filter(|attempt| attempt.ended.is_lost()) {
         let count = losses.entry(attempt.id).or_default();
         *count = count.saturating_add(1);
     }
@@ -405,9 +432,13 @@ impl Journal {
     /// # Errors
     /// Whatever the file system says, a full disk for example; then nothing is recorded.
     pub fn record(&self, attempts: &[Attempt]) -> Result<(), LogError> {
+        self.append(attempts.iter())
+    }
+
+    fn append<'a>(&self, attempts: impl Iterator<Item = &'a Attempt>) -> Result<(), LogError> {
         let text =
             |attempt| serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
-        let texts: Vec<Vec<u8>> = attempts.iter().map(text).collect();
+        let texts: Vec<Vec<u8>> = attempts.map(text).collect();
         self.log.append(texts.iter().map(Vec::as_slice))
     }
 
@@ -427,23 +458,29 @@ impl Journal {
     /// # Errors
     /// A journal that cannot be read; whatever the file system says, a full disk for example; then nothing is recorded.
     pub fn lost(&self, tasks: &BTreeSet<TaskId>) -> Result<(), LogError> {
-        let is_lost =
-            |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id);
-        let mut attempts = self.read()?.attempts;
-        attempts.retain(is_lost);
-        if attempts.is_empty() {
+        self.record_loss(tasks, &[])
+    }
+
+    /// Records that the output of `tasks` is lost, and `attempts` that ended, with one append. The losses come first: a
+    /// process that dies meanwhile leaves no attempt without them. O(bytes) if there are tasks.
+    ///
+    /// # Errors
+    /// As [`Self::lost`].
+    pub(crate) fn record_loss(&self, tasks: &BTreeSet<TaskId>, attempts: &[Attempt]) -> Result<(), LogError> {
+        let mut lost = if tasks.is_empty() { Vec::new() } else { self.read()?.attempts };
+        lost.retain(|attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id));
+        for attempt in &mut lost {
+            attempt.ended = Ended::Lost(attempt.digest().map(|digest| digest.sum));
+        }
+        if lost.is_empty() && attempts.is_empty() {
             return Ok(());
         }
-        for attempt in &mut attempts {
-            attempt.ended = Ended::Lost;
-        }
-        self.record(&attempts)
+        self.append(lost.iter().chain(attempts))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use slackline_model::PhaseKind;
     use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
     use super::*;

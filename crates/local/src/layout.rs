@@ -457,6 +457,28 @@ impl Layout {
         fs::write(job.output.join(SUCCESS), "")
     }
 
+    /// Takes back what a publication that was cut short has published, for a job of which some parts are lost: their tasks
+    /// run again, and until then no part is published. Lost parts are removed.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn take_back(job: &JobPlan, is_lost: impl Fn(u32) -> bool) -> io::Result<()> {
+        if job.output.join(SUCCESS).exists() {
+            // What is there is the output of an earlier run.
+            return Ok(());
+        }
+        for part in 0..job.parts() {
+            let (staged, published) =
+                (staged(&job.output).join(job.part(part)), job.output.join(job.part(part)));
+            if is_lost(part) {
+                remove(&published)?;
+            } else if !staged.exists() {
+                fs::rename(published, staged)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Moves the committed maps of a job that is done to where attempts are, which is cleared when a run goes on. Gives the
     /// directory that they are in now; none if they cannot be moved.
     pub(crate) fn set_aside(&self, job: u32) -> Option<PathBuf> {
@@ -540,7 +562,7 @@ mod tests {
         let layout = Layout::new(dir.path());
         layout.remove_logs(&BTreeSet::new()).unwrap();
         fs::create_dir_all(layout.logs()).unwrap();
-        let jobs = [kept("a", Ended::Killed), kept("b", Ended::Lost), kept("gone", Ended::Killed)];
+        let jobs = [kept("a", Ended::Killed), kept("b", Ended::Lost(None)), kept("gone", Ended::Killed)];
         let all = layout.logs_of(&jobs, (&[], &[]), |_| true);
         for path in &all {
             fs::write(path, "said").unwrap();
@@ -549,7 +571,7 @@ mod tests {
         layout.remove_logs(&left.iter().cloned().collect()).unwrap();
         assert_eq!(all.iter().map(|path| path.exists()).collect::<Vec<_>>(), [true, true, false]);
         assert_ne!(log_name("é"), log_name("ü"));
-        let lost = layout.logs_of(&jobs, (&[], &[]), |attempt| attempt.ended == Ended::Lost);
+        let lost = layout.logs_of(&jobs, (&[], &[]), |attempt| attempt.ended.is_lost());
         assert_eq!(lost, left[1..]);
     }
 }

@@ -12,12 +12,14 @@ use crate::definition::Definition;
 use crate::job_plan::Source;
 use crate::layout::SUCCESS;
 use crate::log::{Kind, Log, LogError};
+use crate::output_lock::others;
+use crate::task::Digest;
 use crate::theirs;
 
 /// The file. It is open as long as the journal is, which keeps other runs away.
 const LOG: Kind = Kind {
     name: "record of finished jobs",
-    line: "slackline jobs 1\n",
+    line: "slackline jobs 2\n",
     advice: "put a copy of it in its place, or remove the state directory and move the outputs away: then everything is \
              done again",
     tries: 20,
@@ -46,12 +48,36 @@ pub(crate) struct Made {
     /// What it read, by absolute path.
     pub(crate) read: BTreeMap<PathBuf, Source>,
     /// Its part files, by name, in the output directory of its definition.
-    pub(crate) wrote: BTreeMap<String, Source>,
+    pub(crate) wrote: BTreeMap<String, MadePart>,
     /// When the run that made it started, and the number of the first attempt of that run after it.
     pub(crate) run: (u64, u64),
     /// Whether it is to be done again all the same, because somebody has asked for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) again: bool,
+}
+
+/// A part file of a finished job, as it was when it was published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MadePart {
+    /// What jobs that read it compare.
+    pub(crate) source: Source,
+    /// Its digest. None of a placeholder, and of a part that a jar has made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<Digest>,
+}
+
+impl MadePart {
+    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or on demand.
+    ///
+    /// # Errors
+    /// There is no such file.
+    fn is_still(&self, path: &Path, is_read: bool) -> io::Result<bool> {
+        let now = Source::now(path)?;
+        Ok(match &self.digest {
+            Some(digest) => digest.check(path, digest.stamp.filter(|_| !is_read)).is_ok(),
+            None => (now.bytes, now.modified) == (self.source.bytes, self.source.modified),
+        })
+    }
 }
 
 /// What has become of the output of a finished job.
@@ -63,6 +89,8 @@ pub(crate) enum Output {
     Gone(String),
     /// A file of it was changed.
     Changed(String),
+    /// Beside its files is another one, which readers of the directory take for a part of it.
+    Foreign(String),
 }
 
 impl Made {
@@ -71,17 +99,34 @@ impl Made {
         self.definition.output()
     }
 
-    /// Looks whether its output is as it was written. O(parts).
-    pub(crate) fn output(&self) -> Output {
+    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on demand.
+    /// O(parts), and the bytes that are read.
+    pub(crate) fn output(&self, is_read: bool) -> Output {
         let directory = self.directory();
-        for (name, then) in &self.wrote {
-            match Source::now(&directory.join(name)) {
-                Ok(now) if now.is_same(then) => {}
-                Ok(_) => return Output::Changed(name.clone()),
+        for (name, part) in &self.wrote {
+            match part.is_still(&directory.join(name), is_read) {
+                Ok(true) => {}
+                Ok(false) => return Output::Changed(name.clone()),
                 Err(_) => return Output::Gone(name.clone()),
             }
         }
-        if directory.join(SUCCESS).exists() { Output::Intact } else { Output::Gone(SUCCESS.to_owned()) }
+        if !directory.join(SUCCESS).exists() {
+            return Output::Gone(SUCCESS.to_owned());
+        }
+        let is_foreign = |name: &String| !name.starts_with(['_', '.']) && !self.wrote.contains_key(name);
+        let found = others(&directory).unwrap_or_default().into_iter().find(is_foreign);
+        found.map_or(Output::Intact, Output::Foreign)
+    }
+
+    /// The same job with the stamps that its parts have now, if some were touched and have the content that was
+    /// published. So they need not be read by every run.
+    pub(crate) fn restamped(&self) -> Option<Self> {
+        let (directory, mut now) = (self.directory(), self.clone());
+        for (name, part) in &mut now.wrote {
+            let Some(digest) = &mut part.digest else { continue };
+            digest.stamp = Some(digest.check(&directory.join(name), digest.stamp).ok()?);
+        }
+        (now != *self).then_some(now)
     }
 
     /// Whether it was finished later than attempts of these numbers of a run ended.
@@ -91,8 +136,8 @@ impl Made {
 
     /// Whether it wrote a file of this name, which is still as it was written.
     pub(crate) fn owns(&self, name: &str) -> bool {
-        let now = || Source::now(&self.directory().join(name));
-        name == SUCCESS || self.wrote.get(name).is_some_and(|then| now().is_ok_and(|now| now.is_same(then)))
+        let is_still = |part: &MadePart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
+        name == SUCCESS || self.wrote.get(name).is_some_and(is_still)
     }
 }
 
@@ -181,16 +226,4 @@ impl MadeLog {
         let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
         self.log.append([text.as_slice()])
     }
-}
-
-/// The files of an output, as they are now.
-///
-/// # Errors
-/// One of them is not there.
-pub(crate) fn written(
-    directory: &Path,
-    names: impl Iterator<Item = String>,
-) -> io::Result<BTreeMap<String, Source>> {
-    let state = |name: String| Ok((name.clone(), Source::now(&directory.join(name))?));
-    names.map(state).collect()
 }

@@ -7,11 +7,41 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Remover;
 use crate::job_plan::{JobPlan, Source};
+use crate::journal::{Attempt, Ended};
 use crate::layout::Layout;
-use crate::made::{Made, MadeJobs, MadeLog, written};
+use crate::made::{Made, MadeJobs, MadeLog, MadePart};
+use crate::task::{Digest, Stamp};
+use crate::task_id::TaskId;
 
 /// The output of more maps than these is removed while the run goes on.
 const AT_ONCE: u32 = 64;
+
+/// The parts whose content this process has compared with their digest, or has got from the task that wrote them: by
+/// path the stamp that the file had then.
+#[derive(Debug, Default)]
+pub(crate) struct KnownParts(RefCell<BTreeMap<PathBuf, Stamp>>);
+
+impl KnownParts {
+    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp than
+    /// `recorded`.
+    pub(crate) fn problem(&self, path: &Path, digest: &Digest, recorded: Option<Stamp>) -> Option<String> {
+        let known = self.0.borrow().get(path).copied().or(recorded);
+        match digest.check(path, known) {
+            Ok(stamp) => {
+                self.0.borrow_mut().insert(path.to_owned(), stamp);
+                None
+            }
+            Err(problem) => Some(problem),
+        }
+    }
+
+    /// A part that its task has just written is there now.
+    fn add(&self, path: PathBuf) {
+        if let Ok(stamp) = Stamp::now(&path) {
+            self.0.borrow_mut().insert(path, stamp);
+        }
+    }
+}
 
 /// Finishes the jobs of a run.
 pub(crate) struct Publisher<'a> {
@@ -25,7 +55,10 @@ pub(crate) struct Publisher<'a> {
     /// When the run started.
     started: u64,
     /// The parts that were put in their places since, by absolute path.
-    parts: RefCell<BTreeMap<PathBuf, Source>>,
+    parts: RefCell<BTreeMap<PathBuf, MadePart>>,
+    /// The digests of the parts of jobs that are not published yet.
+    digests: RefCell<BTreeMap<TaskId, Digest>>,
+    known: &'a KnownParts,
     /// Removes the output of very many maps.
     remover: RefCell<Remover>,
 }
@@ -41,11 +74,19 @@ pub(crate) struct Place<'a> {
     pub(crate) directory: &'a Path,
     /// When the run started.
     pub(crate) started: u64,
+    /// Its attempts that ended in earlier sessions.
+    pub(crate) attempts: &'a [Attempt],
+    /// The parts whose content is known.
+    pub(crate) known: &'a KnownParts,
 }
 
 impl<'a> Publisher<'a> {
     pub(crate) fn new(place: Place<'a>, made: &'a MadeJobs, log: &'a MadeLog) -> Self {
-        let Place { layout, jobs, directory, started } = place;
+        let Place { layout, jobs, directory, started, attempts, known } = place;
+        let digest = |attempt: &Attempt| match &attempt.ended {
+            Ended::Done(outcome) => Some((attempt.id, outcome.output.clone()?)),
+            _ => None,
+        };
         Self {
             layout,
             jobs,
@@ -54,6 +95,8 @@ impl<'a> Publisher<'a> {
             directory,
             started,
             parts: RefCell::default(),
+            digests: RefCell::new(attempts.iter().filter_map(digest).collect()),
+            known,
             remover: RefCell::default(),
         }
     }
@@ -68,6 +111,45 @@ impl<'a> Publisher<'a> {
         self.remover.borrow().leave();
     }
 
+    /// Has `put` move the part that an attempt has written, and remembers what it is.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub(crate) fn stage(
+        &self,
+        id: TaskId,
+        number: u64,
+        digest: Option<&Digest>,
+        put: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let job = &self.jobs[id.job as usize];
+        let Some(digest) = digest.filter(|_| job.is_final(id)) else { return put() };
+        // What nobody has changed since the task wrote it needs no look before it is published.
+        let is_fresh = digest.is_fresh(&self.layout.attempt(job, id, number).join(job.part(id.task)));
+        put()?;
+        self.digests.borrow_mut().insert(id, digest.clone());
+        if is_fresh {
+            self.known.add(self.layout.committed(job, id));
+        }
+        Ok(())
+    }
+
+    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is not known.
+    pub(crate) fn damaged(&self, index: u32) -> BTreeMap<TaskId, String> {
+        let job = &self.jobs[index as usize];
+        let problem = |task: u32| {
+            let id = job.final_task(index, task);
+            let mut path = self.layout.committed(job, id);
+            if !path.exists() {
+                // A publication that was cut short has moved it.
+                path = job.output.join(job.part(task));
+            }
+            let digests = self.digests.borrow();
+            Some((id, self.known.problem(&path, digests.get(&id)?, None)?))
+        };
+        (0..job.parts()).filter_map(problem).collect()
+    }
+
     /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
     /// short. Gives the finished job, and a warning if a temporary file cannot be removed.
     ///
@@ -75,19 +157,22 @@ impl<'a> Publisher<'a> {
     /// Whatever the file system says; something in the output that no run of the state directory has made.
     pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(Made, Option<String>)> {
         let job = &self.jobs[index as usize];
+        if let Some((_, problem)) = self.damaged(index).pop_first() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
         Layout::publish(job, self.made)?;
         let made = Made {
             flow: job.flow.clone(),
             job: job.job.clone(),
             definition: job.definition.clone(),
             read: self.read(job),
-            wrote: written(&job.output, (0..job.parts()).map(|part| job.part(part)))?,
+            wrote: (0..job.parts()).map(|task| self.published(index, task)).collect::<io::Result<_>>()?,
             run: (self.started, next),
             again: false,
         };
         self.log.add(&made).map_err(io::Error::other)?;
         let directory = made.directory();
-        let parts = made.wrote.iter().map(|(name, state)| (directory.join(name), state.clone()));
+        let parts = made.wrote.iter().map(|(name, part)| (directory.join(name), part.clone()));
         self.parts.borrow_mut().extend(parts);
         if job.reducers > 0
             && job.maps() > AT_ONCE
@@ -98,11 +183,32 @@ impl<'a> Publisher<'a> {
         Ok((made, self.layout.clear_up(job, index)))
     }
 
-    /// A part of another job as it was when it was put in its place; none if no run of the state directory made it.
+    /// A part that was just published, with its name.
+    fn published(&self, index: u32, task: u32) -> io::Result<(String, MadePart)> {
+        let job = &self.jobs[index as usize];
+        let name = job.part(task);
+        let path = job.output.join(&name);
+        let stamp = Some(Stamp::now(&path)?);
+        let digest = self.digests.borrow_mut().remove(&job.final_task(index, task));
+        let digest = digest.map(|digest| Digest { stamp, ..digest });
+        Ok((name, MadePart { source: Source::now(&path)?, digest }))
+    }
+
+    /// A part of another job, for a task that reads it: as it is now where it has the content that was published, else
+    /// as it was then. None if no run of the state directory made it.
     pub(crate) fn part(&self, path: &Path) -> Option<Source> {
         let path = self.directory.join(path);
+        let part = self.made_part(&path)?;
+        let is_still = |digest: &Digest| self.known.problem(&path, digest, digest.stamp).is_none();
+        let now =
+            part.digest.as_ref().filter(|digest| is_still(digest)).and_then(|_| Source::now(&path).ok());
+        Some(now.unwrap_or(part.source))
+    }
+
+    /// A part of another job as it was published, by absolute path.
+    fn made_part(&self, path: &Path) -> Option<MadePart> {
         let earlier = || self.made.get(path.parent()?)?.wrote.get(path.file_name()?.to_str()?).cloned();
-        self.parts.borrow().get(&path).cloned().or_else(earlier)
+        self.parts.borrow().get(path).cloned().or_else(earlier)
     }
 
     /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were made.
@@ -111,9 +217,10 @@ impl<'a> Publisher<'a> {
         let own = sources.iter().map(|(path, state)| (self.directory.join(path), state.clone()));
         let others = job.inputs.maps.iter().flatten().filter(|split| !sources.contains_key(&split.path));
         let others = others.filter_map(|split| {
-            let state =
-                self.part(&split.path).or_else(|| Source::now(&self.directory.join(&split.path)).ok())?;
-            Some((self.directory.join(&split.path), state))
+            let path = self.directory.join(&split.path);
+            let made = self.made_part(&path).map(|part| part.source);
+            let state = made.or_else(|| Source::now(&path).ok())?;
+            Some((path, state))
         });
         own.chain(others).collect()
     }

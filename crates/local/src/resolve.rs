@@ -34,6 +34,8 @@ pub struct Resolved {
     pub reads: Vec<Vec<usize>>,
     /// The directory in the state directory whose files stand for others that are elsewhere, if there are such.
     pub mirror: Option<PathBuf>,
+    /// Whether files are compared by content.
+    pub hash: bool,
     /// Whether its tasks are at work on several machines, and what these share.
     pub spread: Option<Spread>,
     /// What its user should know, such as a file that a job reads twice.
@@ -119,7 +121,8 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
     let reads = read_jobs(&draft.flows);
     let jobs: Vec<JobPlan> = plans.into_iter().flatten().collect();
     let warnings = repeated::warnings(&jobs);
-    Ok(Resolved { draft, jobs, places, reads, mirror: None, spread: None, warnings })
+    let hash = rules.hash;
+    Ok(Resolved { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
 }
 
 /// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.

@@ -95,6 +95,8 @@ pub enum OutputChange {
     Changed,
     /// Somebody has removed it.
     Gone,
+    /// Somebody has put it beside the output.
+    Foreign,
 }
 
 impl fmt::Display for Reason {
@@ -108,6 +110,7 @@ impl fmt::Display for Reason {
             Self::Input(path, InputChange::Gone) => write!(f, "input {} is gone", path.display()),
             Self::Output(name, OutputChange::Changed) => write!(f, "output {name} was changed"),
             Self::Output(name, OutputChange::Gone) => write!(f, "output {name} was removed"),
+            Self::Output(name, OutputChange::Foreign) => write!(f, "{name} is not of its output"),
             Self::After(job) => write!(f, "it reads from {job}, which is done again"),
         }
     }
@@ -168,9 +171,10 @@ pub(crate) fn decide(
     choices: &Choices,
     past: &Past<'_>,
 ) -> Result<Vec<Decision>, ChoiceError> {
-    let Resolved { jobs, reads, .. } = resolved;
+    let Resolved { jobs, reads, hash, .. } = resolved;
     let selection = Selection::new(resolved, choices)?;
-    let mut decider = Decider { jobs, reads, selection, past, decided: vec![None; jobs.len()] };
+    let decided = vec![None; jobs.len()];
+    let mut decider = Decider { jobs, reads, hash: *hash, selection, past, decided };
     (0..jobs.len()).for_each(|job| decider.settle(job));
     Ok(decider.decided.into_iter().flatten().collect())
 }
@@ -233,6 +237,8 @@ fn closure(reads: &[Vec<usize>], from: &BTreeSet<usize>) -> BTreeSet<usize> {
 struct Decider<'a> {
     jobs: &'a [JobPlan],
     reads: &'a [Vec<usize>],
+    /// Whether files are compared by content.
+    hash: bool,
     selection: Selection,
     past: &'a Past<'a>,
     decided: Vec<Option<Decision>>,
@@ -326,10 +332,11 @@ impl Decider<'_> {
             return Some(Reason::Input(shown, change));
         }
         let output = |name: String| plan.output.join(name).display().to_string();
-        match made.output() {
+        match made.output(self.hash) {
             Output::Intact => None,
             Output::Gone(name) => Some(Reason::Output(output(name), OutputChange::Gone)),
             Output::Changed(name) => Some(Reason::Output(output(name), OutputChange::Changed)),
+            Output::Foreign(name) => Some(Reason::Output(output(name), OutputChange::Foreign)),
         }
     }
 
@@ -340,7 +347,9 @@ impl Decider<'_> {
         for &before in &self.reads[job] {
             if let Some(made) = self.made(before) {
                 let directory = made.directory();
-                sources.extend(made.wrote.iter().map(|(name, state)| (directory.join(name), state.clone())));
+                sources.extend(
+                    made.wrote.iter().map(|(name, part)| (directory.join(name), part.source.clone())),
+                );
             }
         }
         sources

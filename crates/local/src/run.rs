@@ -38,7 +38,7 @@ use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::OutputLocks;
 use crate::preflight::Obstacle;
-use crate::publish::{Place, Publisher};
+use crate::publish::{KnownParts, Place, Publisher};
 use crate::remaining::{Numbers, remaining};
 use crate::resident::former_name;
 use crate::reuse::{Unfinished, Verdict};
@@ -142,6 +142,7 @@ pub struct Session {
     journal: Journal,
     made: MadeJobs,
     made_log: MadeLog,
+    known_parts: KnownParts,
     head: Head,
     jobs: Vec<JobPlan>,
     attempts: Vec<Attempt>,
@@ -403,7 +404,14 @@ impl Session {
 
     fn publisher(&self) -> Publisher<'_> {
         let directory = Path::new(&self.head.setup.directory);
-        let place = Place { layout: &self.layout, jobs: &self.jobs, directory, started: self.head.started };
+        let place = Place {
+            layout: &self.layout,
+            jobs: &self.jobs,
+            directory,
+            started: self.head.started,
+            attempts: &self.attempts,
+            known: &self.known_parts,
+        };
         Publisher::new(place, &self.made, &self.made_log)
     }
 

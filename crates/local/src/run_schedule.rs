@@ -195,7 +195,7 @@ pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowsta
                 Ended::Done(_) => Outcome::Done,
                 Ended::Failed(_) => Outcome::Failed,
                 Ended::Killed => Outcome::Killed,
-                Ended::Lost => Outcome::Lost,
+                Ended::Lost(_) => Outcome::Lost,
             },
         };
         *next = next.saturating_add(1);

@@ -392,7 +392,7 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
             let mut rest = if is_resumed { Watcher::default() } else { watcher };
             assert_eq!(go(&mut session, &mut rest), RunEnd::Done, "{what}: {:?}", rest.failures);
             assert_eq!(counted(&output(&dir.path().join("out/words"))), expected, "{what}");
-            let lost = session.attempts().iter().filter(|attempt| attempt.ended == Ended::Lost).count();
+            let lost = session.attempts().iter().filter(|attempt| attempt.ended.is_lost()).count();
             assert!(lost > 0, "{what}");
             assert_eq!(session.done().len(), total + 3, "{what}");
             assert_eq!(judged(&session).flows[0].status, FlowStatus::Done, "{what}");
@@ -424,7 +424,7 @@ fn maps_that_are_lost_together_are_made_again_together() {
         assert_eq!(go(&mut session, &mut watcher), RunEnd::Done, "{:?}", watcher.failures);
         assert_eq!(counted(&output(&dir.path().join("out/words"))), expected);
         let attempts = session.attempts();
-        assert_eq!(attempts.iter().filter(|attempt| attempt.ended == Ended::Lost).count(), total);
+        assert_eq!(attempts.iter().filter(|attempt| attempt.ended.is_lost()).count(), total);
         let reduces = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Reduce).count();
         assert!(total > 6 && reduces <= 6, "{reduces} attempts of 3 reduces, {total} maps");
     }

@@ -52,7 +52,7 @@ impl Happened {
                 is_final: *is_final,
             }),
             Self::Killed(id) => tell(Happening::Killed(*id)),
-            Self::Lost(maps) => tell(Happening::Lost { maps, message: "" }),
+            Self::Lost(tasks) => tell(Happening::Lost { tasks, message: "" }),
             Self::NeverComes(flow) => tell(Happening::NeverComes { flow, job: 0 }),
         }
     }
@@ -178,7 +178,7 @@ impl Watch {
             Ended::Done(_) => "done",
             Ended::Failed(_) => "failed",
             Ended::Killed => "killed",
-            Ended::Lost => "lost",
+            Ended::Lost(_) => "lost",
         };
         let end = Some(timestamp(self.started + attempt.end));
         let outcome = Some(outcome.to_owned());
@@ -211,9 +211,10 @@ impl Observer for Watch {
             Happening::Killed(id) => {
                 (Seen::Stopped { job: id.job, is_map: is_map(id) }, Happened::Killed(id))
             }
-            Happening::Lost { maps, .. } => {
-                let job = maps.first().map_or(0, |id| id.job);
-                (Seen::Lost { job, maps: maps.len() as u64 }, Happened::Lost(maps.to_vec()))
+            Happening::Lost { tasks, .. } => {
+                let Some(&id) = tasks.first() else { return };
+                let seen = Seen::Lost { job: id.job, is_map: is_map(id), tasks: tasks.len() as u64 };
+                (seen, Happened::Lost(tasks.to_vec()))
             }
             Happening::NeverComes { flow, job } => {
                 let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();

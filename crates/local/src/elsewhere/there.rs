@@ -288,7 +288,8 @@ impl<'a> There<'a> {
     fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<Option<String>> {
         let plan = &self.work.jobs[job as usize];
         for attempt in attempts.iter().filter(|attempt| plan.is_final(attempt.id)) {
-            self.work.layout.commit(plan, attempt.id, attempt.number)?;
+            let commit = || self.work.layout.commit(plan, attempt.id, attempt.number);
+            self.work.publisher.stage(attempt.id, attempt.number, attempt.digest(), commit)?;
         }
         Ok(self.work.publisher.publish(job, self.next_number)?.1)
     }

@@ -28,7 +28,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An attempt that ended well.
 pub(super) struct Finished {
-    /// The row of the driver; none for a map that was made again.
+    /// The row of the driver; none for a lost task that ran again.
     pub(super) row: Option<RowId>,
     pub(super) running: Running,
     pub(super) outcome: Outcome,
@@ -150,7 +150,7 @@ impl Local<'_> {
                 if let Some(map) =
                     self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
             {
-                self.lose((row, &running), map, &message);
+                self.lose((Some(row), &running), map, &message);
             }
             (_, Some(problem)) => self.fail(row, &running, &problem),
             (Ok(Said::Done(outcome)), None) => done.push(Finished { row: Some(row), running, outcome }),
@@ -174,10 +174,16 @@ impl Local<'_> {
         if self.records.is_empty() || self.fatal.is_some() {
             return;
         }
-        if let Err(error) = self.work.journal.record(&self.records) {
+        let stale = self.stale_reduces(&done);
+        let reduces = stale.iter().flat_map(|(_, reduces)| reduces).copied().collect();
+        if let Err(error) = self.work.journal.record_loss(&reduces, &self.records) {
             return self.lose_journal(&error);
         }
         self.records.clear();
+        self.note_maps(&done);
+        for (map, reduces) in stale {
+            self.lose_stale(map, &reduces);
+        }
         for finished in done {
             self.finish(finished);
             if self.fatal.is_some() {
@@ -192,13 +198,13 @@ impl Local<'_> {
         let Finished { row, running, outcome } = finished;
         self.keep_said(&running);
         let (end, id) = (self.now, running.id);
-        if let Err(problem) = self.put(&running) {
+        if let Err(problem) = self.put(&running, &outcome) {
             if let Err(error) = self.work.journal.lost(&BTreeSet::from([id])) {
                 return self.lose_journal(&error);
             }
             return match row {
                 Some(row) => self.fail(row, &running, &problem),
-                None => self.not_made_again(&running, &problem),
+                None => self.cannot_run_again(&running, &problem),
             };
         }
         self.work.done.insert(id);
@@ -217,18 +223,23 @@ impl Local<'_> {
             }
         }
         match row {
+            Some(row) if self.is_withheld(id) => {
+                self.running.insert(row, Running { stage: Stage::Finished, ..running });
+            }
             Some(row) => self.due.push(Report::Finished { row, at: end }),
-            None => self.made_again(id),
+            None => self.ran_again(id),
         }
     }
 
-    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own.
-    fn put(&mut self, running: &Running) -> Result<(), Problem> {
+    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own,
+    /// unless parts of that are damaged.
+    fn put(&mut self, running: &Running, outcome: &Outcome) -> Result<(), Problem> {
         let id = running.id;
         let job = &self.work.jobs[id.job as usize];
         let layout = &self.work.layout;
         let put = if self.settings.spread { Layout::put_when_seen } else { Layout::put };
-        if let Err(error) = put(layout, job, id, running.number) {
+        let put = || put(layout, job, id, running.number);
+        if let Err(error) = self.work.publisher.stage(id, running.number, outcome.output.as_ref(), put) {
             let to = layout.committed(job, id);
             let message = format!("{}: its output cannot be moved there: {error}", to.display());
             return Err(Problem::of(message));
@@ -237,6 +248,10 @@ impl Local<'_> {
             return Ok(());
         }
         self.spares.keep(id.job, layout.attempt(job, id, running.number));
+        if self.open[id.job as usize] > 1 {
+            return Ok(());
+        }
+        self.lose_damaged_parts(id)?;
         if self.open[id.job as usize] > 1 {
             return Ok(());
         }
@@ -312,6 +327,9 @@ impl Local<'_> {
 
     /// Kills an attempt whose result is no longer needed, and records it.
     pub(super) fn drop_attempt(&mut self, running: &Running) {
+        if running.stage == Stage::Finished {
+            return;
+        }
         self.rows.remove(&running.number);
         if running.is_at_work() {
             self.fleet.stop(running.number);

@@ -1,15 +1,22 @@
-//! Maps whose output is gone or damaged when a reduce wants it: they are made again.
+//! Tasks that were done and are not any more: they run again.
 //!
-//! The driver believes that they are done, and after a resume does not even know their phase, so the engine makes them
-//! again by itself. That is no scheduling decision: they run on slots of the reduces that wait for them, which are the
+//! A task is lost in three ways. The output of a map is gone or damaged when a reduce reads it. The part of a task is
+//! damaged when it is about to be published. And a reduce has read map output that was lost, and the map gives other
+//! output the second time, because the mapper is not deterministic: what the reduce wrote does not fit to the others
+//! (Spark calls such a stage indeterminate).
+//!
+//! The driver believes that these tasks are done, and after a resume does not even know their phase, so the engine runs
+//! them by itself. That is no scheduling decision: they run on slots of the attempts that wait for them, which are the
 //! policy's choice, and on slots that the policy leaves idle, and give way to whatever it starts there. The reduces of
-//! the job that were at work are stopped and begin anew when all maps are there, as after the death of a machine.
+//! the job that were at work are stopped when maps are lost, and begin again when all maps are there, as after the death
+//! of a machine. The last task of a job that the driver knows of ends for it when no task of the job is lost any more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use slackline_model::{PhaseKind, SlotKind};
-use slackline_policy::engine::RowId;
+use slackline_policy::engine::{Report, RowId};
 
 use super::ending::{Finished, Problem};
 use super::{Happening, Local, Running, Stage};
@@ -20,21 +27,21 @@ use crate::worker::Report as Said;
 
 /// What was lost and is not there again.
 pub(super) struct Lost {
-    /// How often the output of a map was lost that ever was.
+    /// How often the output of each task was lost whose output ever was.
     times: BTreeMap<TaskId, u16>,
-    /// Maps that have to be made again, and the attempt that does so.
-    maps: BTreeMap<TaskId, Option<u64>>,
-    /// Attempts that make them again, by their numbers.
+    /// Tasks that have to run again, and the attempt that does so.
+    tasks: BTreeMap<TaskId, Option<u64>>,
+    /// Attempts of lost tasks, by their numbers.
     attempts: BTreeMap<u64, Running>,
 }
 
 impl Lost {
     /// Nothing is lost, and output was so often before.
     pub(super) fn new(times: BTreeMap<TaskId, u16>) -> Self {
-        Self { times, maps: BTreeMap::new(), attempts: BTreeMap::new() }
+        Self { times, tasks: BTreeMap::new(), attempts: BTreeMap::new() }
     }
 
-    /// The attempts that make maps again.
+    /// The attempts of lost tasks.
     pub(super) fn attempts(&self) -> impl Iterator<Item = &Running> {
         self.attempts.values()
     }
@@ -47,7 +54,7 @@ impl Lost {
     /// Takes an attempt out, which is not at work any more.
     pub(super) fn take(&mut self, number: u64) -> Option<Running> {
         let running = self.attempts.remove(&number)?;
-        if let Some(attempt) = self.maps.get_mut(&running.id) {
+        if let Some(attempt) = self.tasks.get_mut(&running.id) {
             *attempt = None;
         }
         Some(running)
@@ -57,6 +64,22 @@ impl Lost {
     pub(super) fn take_all(&mut self) -> Vec<Running> {
         std::mem::take(&mut self.attempts).into_values().collect()
     }
+
+    /// The driver starts a task: it is not lost any more. Gives the attempt that is to be stopped.
+    pub(super) fn hand_over(&mut self, id: TaskId) -> Option<Running> {
+        let number = self.tasks.remove(&id)??;
+        self.attempts.remove(&number)
+    }
+
+    /// The lost tasks of a job.
+    fn of_job(&self, job: u32) -> impl Iterator<Item = TaskId> {
+        self.tasks.keys().copied().filter(move |id| id.job == job)
+    }
+}
+
+/// All tasks of a phase that a job may have.
+fn tasks_of(job: u32, phase: PhaseKind) -> RangeInclusive<TaskId> {
+    TaskId { job, phase, task: 0 }..=TaskId { job, phase, task: u32::MAX }
 }
 
 impl Local<'_> {
@@ -69,59 +92,128 @@ impl Local<'_> {
         is_it.then_some(TaskId { job: reduce.job, phase: PhaseKind::Map, task })
     }
 
-    /// Whether a reduce has to wait for maps that are made again.
-    pub(super) fn misses_maps(&self, id: TaskId) -> bool {
-        id.phase == PhaseKind::Reduce && self.lost.maps.keys().any(|map| map.job == id.job)
+    /// Whether a task writes a part of its job's output.
+    fn is_final(&self, id: TaskId) -> bool {
+        self.work.jobs[id.job as usize].is_final(id)
     }
 
-    /// A reduce could not end because the output of a map is not there: it is made again, and so is all other output of
-    /// the job's maps that is gone or cut short, so that the reduces are stopped once and not for each of them. O(maps ·
+    /// Whether a reduce has to wait for maps that run again.
+    pub(super) fn misses_maps(&self, id: TaskId) -> bool {
+        id.phase == PhaseKind::Reduce && self.lost.of_job(id.job).any(|lost| lost.phase == PhaseKind::Map)
+    }
+
+    /// A reduce could not end because the output of a map is not there: the map runs again, and so do all other maps of
+    /// the job whose output is gone or cut short, so that the reduces are stopped once and not for each of them. O(maps ·
     /// reduces of the job + bytes of the journal).
-    pub(super) fn lose(&mut self, (row, reduce): (RowId, &Running), map: TaskId, message: &str) {
+    pub(super) fn lose(&mut self, (row, reduce): (Option<RowId>, &Running), map: TaskId, message: &str) {
         let job = map.job;
-        let done = TaskId { job, phase: PhaseKind::Map, task: 0 }..=TaskId {
-            job,
-            phase: PhaseKind::Map,
-            task: u32::MAX,
-        };
         let JobPlan { reducers, shuffle, .. } = &self.work.jobs[job as usize];
         let is_gone = |id: &&TaskId| {
-            !task::is_there(&self.work.layout.map_output(job, id.task), *reducers, shuffle.is_ranged())
+            let (place, sum) = (self.work.layout.map_output(job, id.task), self.map_sums.get(id).copied());
+            !task::is_there(&place, *reducers, shuffle.is_ranged(), sum)
         };
-        let mut gone: BTreeSet<TaskId> = self.work.done.range(done).filter(is_gone).copied().collect();
-        gone.extend((!self.lost.maps.contains_key(&map)).then_some(map));
-        let most = self.attempts_of(job);
-        if let Some((id, times)) = self.too_often(&gone, most) {
-            let task = id.task;
-            let message = format!(
-                "{message}; the output of map {task} was lost {times} times before, expected it to stay"
-            );
-            return self.fail(row, reduce, &Problem { message, is_final: true });
+        let done = self.work.done.range(tasks_of(job, PhaseKind::Map));
+        let mut gone: BTreeSet<TaskId> = done.filter(is_gone).copied().collect();
+        gone.extend((!self.lost.tasks.contains_key(&map)).then_some(map));
+        if let Err(problem) = self.refuse_too_often(&gone, message) {
+            return match row {
+                Some(row) => self.fail(row, reduce, &problem),
+                None => self.cannot_run_again(reduce, &problem),
+            };
         }
         if let Err(error) = self.work.journal.lost(&gone) {
             return self.lose_journal(&error);
         }
-        for &id in &gone {
-            self.work.done.remove(&id);
-            let times = self.lost.times.entry(id).or_default();
-            *times = times.saturating_add(1);
-            self.lost.maps.insert(id, None);
-            // If it stays, the output that is made again cannot be moved there, and that is said.
-            let _ = crate::files::remove(&self.work.layout.map_output(job, id.task));
-        }
         self.stop_reduces(job);
         self.record_failed(reduce, message);
         self.observer.happened(self.now, Happening::Killed(reduce.id));
-        let maps: Vec<TaskId> = gone.into_iter().collect();
-        self.observer.happened(self.now, Happening::Lost { maps: &maps, message });
-        self.starve(row, reduce);
+        self.lose_tasks(&gone, message);
+        if let Some(row) = row {
+            self.starve(row, reduce);
+        }
     }
 
-    /// The first of these maps whose output was lost as often as a task may fail, and how often that was.
-    fn too_often(&self, maps: &BTreeSet<TaskId>, most: u16) -> Option<(TaskId, u16)> {
-        let times =
-            |id: &TaskId| Some((*id, self.lost.times.get(id).copied().filter(|&times| times >= most)?));
-        maps.iter().find_map(times)
+    /// Parts of a job that is complete with the part of `id` may have been damaged since they were written: their tasks
+    /// run again. That of `id` itself is no loss but a failure. O(parts, and bytes of those that are read).
+    pub(super) fn lose_damaged_parts(&mut self, id: TaskId) -> Result<(), Problem> {
+        let mut damaged = self.work.publisher.damaged(id.job);
+        let own = damaged.remove(&id);
+        if let Some((_, message)) = damaged.first_key_value() {
+            let (message, tasks) = (message.clone(), damaged.keys().copied().collect());
+            self.refuse_too_often(&tasks, &message)?;
+            if let Err(error) = self.work.journal.lost(&tasks) {
+                self.lose_journal(&error);
+                return Err(Problem::of(error.to_string()));
+            }
+            self.lose_tasks(&tasks, &message);
+        }
+        own.map_or(Ok(()), |message| Err(Problem::of(message)))
+    }
+
+    /// Reduces that are done and have read the output of a map that was lost, where the map has given other output now: by
+    /// map, one of each job.
+    pub(super) fn stale_reduces(&self, done: &[Finished]) -> Vec<(TaskId, BTreeSet<TaskId>)> {
+        let mut stale: Vec<(TaskId, BTreeSet<TaskId>)> = Vec::new();
+        for Finished { running: Running { id, .. }, outcome, .. } in done {
+            let sums = self.map_sums.get(id).zip(outcome.output.as_ref());
+            let is_other = !self.is_final(*id) && sums.is_some_and(|(then, now)| *then != now.sum);
+            if is_other && stale.iter().all(|(map, _)| map.job != id.job) {
+                let reduces = self.work.done.range(tasks_of(id.job, PhaseKind::Reduce));
+                stale.push((*id, reduces.copied().collect()));
+            }
+        }
+        stale
+    }
+
+    /// Notes what maps have given that were just recorded.
+    pub(super) fn note_maps(&mut self, done: &[Finished]) {
+        for Finished { running: Running { id, .. }, outcome, .. } in done {
+            if let Some(digest) = outcome.output.as_ref().filter(|_| !self.is_final(*id)) {
+                self.map_sums.insert(*id, digest.sum);
+            }
+        }
+    }
+
+    /// Reduces of a job do not count any more, which the journal has: a map has given other output than they have read.
+    pub(super) fn lose_stale(&mut self, map: TaskId, reduces: &BTreeSet<TaskId>) {
+        let task = map.task;
+        let message = format!(
+            "map {task} was lost after its output was read, and its next run gave other output: the mapper is not \
+             deterministic"
+        );
+        self.lose_tasks(reduces, &message);
+    }
+
+    /// Tasks of one phase that were done have to run again; the journal has that already.
+    fn lose_tasks(&mut self, tasks: &BTreeSet<TaskId>, message: &str) {
+        for &id in tasks {
+            self.work.done.remove(&id);
+            let times = self.lost.times.entry(id).or_default();
+            *times = times.saturating_add(1);
+            self.lost.tasks.insert(id, None);
+            self.open[id.job as usize] += u32::from(self.is_final(id));
+            // If it stays, the next output cannot be moved there, and that is said.
+            let _ = crate::files::remove(&self.work.layout.committed(&self.work.jobs[id.job as usize], id));
+        }
+        if !tasks.is_empty() {
+            let tasks: Vec<TaskId> = tasks.iter().copied().collect();
+            self.observer.happened(self.now, Happening::Lost { tasks: &tasks, message });
+        }
+    }
+
+    /// Refuses to run tasks again one of which has lost its output as often as it may fail.
+    fn refuse_too_often(&self, tasks: &BTreeSet<TaskId>, message: &str) -> Result<(), Problem> {
+        for id in tasks {
+            let times = self.lost.times.get(id).copied().unwrap_or(0);
+            if times >= self.attempts_of(id.job) {
+                let (phase, task) = (id.phase.name(), id.task);
+                let message = format!(
+                    "{message}; the output of {phase} {task} was lost {times} times before, expected it to stay"
+                );
+                return Err(Problem { message, is_final: true });
+            }
+        }
+        Ok(())
     }
 
     /// Stops the reduces of a job that are at work; they begin anew when the maps are there.
@@ -136,6 +228,10 @@ impl Local<'_> {
             self.drop_attempt(&running);
             self.starve(row, &running);
         }
+        let again = self.lost.attempts().filter(|r| is_one(r)).map(|r| r.number).collect::<Vec<_>>();
+        for running in again.into_iter().filter_map(|number| self.lost.take(number)).collect::<Vec<_>>() {
+            self.drop_attempt(&running);
+        }
     }
 
     /// Another attempt of a reduce takes its slot and waits for maps.
@@ -146,37 +242,43 @@ impl Local<'_> {
         self.keep(row, next);
     }
 
-    /// Starts attempts of maps that have to be made again, where reduces wait for them and there is a slot.
-    pub(super) fn make_again(&mut self) {
-        let is_open = |(map, attempt): (&TaskId, &Option<u64>)| attempt.is_none().then_some(*map);
-        let open: Vec<TaskId> = self.lost.maps.iter().filter_map(is_open).collect();
-        for map in open {
-            let is_early = self.not_before.get(&map).is_some_and(|&at| at > self.now);
-            if is_early || !self.is_waited_for(map) {
+    /// Starts attempts of lost tasks, where they are waited for and there is a slot.
+    pub(super) fn run_again(&mut self) {
+        let is_open = |(id, attempt): (&TaskId, &Option<u64>)| attempt.is_none().then_some(*id);
+        let open: Vec<TaskId> = self.lost.tasks.iter().filter_map(is_open).collect();
+        for id in open {
+            let is_early = self.not_before.get(&id).is_some_and(|&at| at > self.now);
+            if is_early || !self.may_run_again(id) {
                 continue;
             }
-            let Some(slot) = self.slot_for(map).filter(|&slot| self.fits(map, slot)) else { continue };
-            let mut running = Running::new(self.number(), map, slot, self.now);
+            let Some(slot) = self.slot_for(id).filter(|&slot| self.fits(id, slot)) else { continue };
+            let mut running = Running::new(self.number(), id, slot, self.now);
             running.stage = Stage::AtWork;
             self.tell_started(&running);
             match self.launch(&running) {
                 Ok(()) => {
-                    self.lost.maps.insert(map, Some(running.number));
+                    self.lost.tasks.insert(id, Some(running.number));
                     self.lost.attempts.insert(running.number, running);
                 }
-                Err(error) => self.not_made_again(&running, &Problem::of_start(&error)),
+                Err(error) => self.cannot_run_again(&running, &Problem::of_start(&error)),
             }
         }
     }
 
-    fn is_waited_for(&self, map: TaskId) -> bool {
-        self.running.values().any(|r| r.stage == Stage::Starved && r.id.job == map.job)
+    /// Whether a lost task can run now. The rows of a flow that has failed are gone, and with them the reason to run it.
+    fn may_run_again(&self, id: TaskId) -> bool {
+        if !self.is_final(id) {
+            return self.running.values().any(|r| r.waits_for_lost(id.job));
+        }
+        let maps = || self.work.done.range(tasks_of(id.job, PhaseKind::Map)).count();
+        self.running.values().any(|r| r.id.job == id.job)
+            && (id.phase == PhaseKind::Map || maps() == self.work.jobs[id.job as usize].maps() as usize)
     }
 
-    /// The first slot for a map that nothing is at work on: that of a reduce which waits for it, or an idle one.
-    fn slot_for(&self, map: TaskId) -> Option<u32> {
-        let slot_kind = self.slot_kind_of(map);
-        let waits = |r: &Running| r.stage == Stage::Starved && r.id.job == map.job;
+    /// The first slot for a task that nothing is at work on: that of an attempt which waits for it, or an idle one.
+    fn slot_for(&self, id: TaskId) -> Option<u32> {
+        let slot_kind = self.slot_kind_of(id);
+        let waits = |r: &Running| r.waits_for_lost(id.job);
         let on = |r: &Running, slot: u32| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
         let others = self.fleet.beside();
         let is_taken = |slot: u32| {
@@ -187,10 +289,10 @@ impl Local<'_> {
                 || self.lost.attempts().any(|r| on(r, slot))
         };
         let mut slots = 0..self.cluster.slot_numbers(slot_kind);
-        slots.find(|&slot| !is_taken(slot) && !self.is_away(map, slot))
+        slots.find(|&slot| !is_taken(slot) && !self.is_away(id, slot))
     }
 
-    /// An attempt that makes a map again gives way to what the policy starts on its slot.
+    /// An attempt of a lost task gives way to what the policy starts on its slot.
     pub(super) fn make_room_of_lost(&mut self, slot_kind: SlotKind, slot: u32) {
         let on = |r: &Running| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
         let number = self.lost.attempts().find(|r| on(r)).map(|r| r.number);
@@ -199,57 +301,85 @@ impl Local<'_> {
         }
     }
 
-    /// An attempt that made a map again has ended.
+    /// An attempt of a lost task has ended.
     pub(super) fn end_of_lost(
         &mut self,
         running: Running,
         report: Result<Said, String>,
         done: &mut Vec<Finished>,
     ) {
-        match Problem::in_report(&report, &running, &self.work.jobs[running.id.job as usize].limits) {
-            Some(problem) => self.not_made_again(&running, &problem),
-            None => {
-                if let Ok(Said::Done(outcome)) = report {
-                    done.push(Finished { row: None, running, outcome });
-                }
+        let problem = Problem::in_report(&report, &running, &self.work.jobs[running.id.job as usize].limits);
+        match (report, problem) {
+            (Ok(Said::Failed { lost: Some(directory), message, .. }), Some(_))
+                if let Some(map) =
+                    self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
+            {
+                self.lose((None, &running), map, &message);
             }
+            (_, Some(problem)) => self.cannot_run_again(&running, &problem),
+            (Ok(Said::Done(outcome)), None) => done.push(Finished { row: None, running, outcome }),
+            (_, None) => {}
         }
     }
 
-    /// A map could not be made again: the next attempt does it, or the reduces that wait for it fail for good.
-    pub(super) fn not_made_again(&mut self, running: &Running, problem: &Problem) {
+    /// An attempt of a lost task has failed: the next one runs, or the flow has failed for good, which the driver hears
+    /// of the rows of the job.
+    pub(super) fn cannot_run_again(&mut self, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
         self.give_up(running, &problem.message, (false, is_final));
         if !is_final {
             return;
         }
-        let job = running.id.job;
-        let rows: Vec<RowId> = self.starved(job);
-        for row in rows {
-            let Some(reduce) = self.running.remove(&row) else { continue };
-            self.rows.remove(&reduce.number);
-            let task = running.id.task;
-            let message = format!("map {task}, whose output was lost, cannot be made again");
-            self.fail(row, &reduce, &Problem { message, is_final: true });
+        let TaskId { job, phase, task } = running.id;
+        let message = format!("{} {task}, whose output was lost, cannot be made again", phase.name());
+        self.coming.fail(&self.work.jobs[job as usize].flow);
+        let rows = self.running.iter().filter(|(_, r)| r.id.job == job && r.stage != Stage::Gone);
+        for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
+            let Some(mut other) = self.running.remove(&row) else { continue };
+            if other.stage == Stage::Starved {
+                self.rows.remove(&other.number);
+                self.fail(row, &other, &Problem { message: message.clone(), is_final: true });
+                continue;
+            }
+            if let Some(second) = other.second.take() {
+                self.drop_attempt(&second);
+            }
+            self.drop_attempt(&other);
+            self.due.push(Report::Failed { row, at: self.now, is_final: true });
         }
     }
 
-    fn starved(&self, job: u32) -> Vec<RowId> {
-        let waits = |r: &Running| r.stage == Stage::Starved && r.id.job == job;
-        self.running.iter().filter(|(_, r)| waits(r)).map(|(&row, _)| row).collect()
+    /// Whether the driver must not hear yet that a task has finished: all that it knows of the job is done then, and other
+    /// tasks of it are lost.
+    pub(super) fn is_withheld(&self, id: TaskId) -> bool {
+        let lost = self.lost.of_job(id.job).filter(|&id| self.is_final(id)).count();
+        lost > 0 && self.is_final(id) && self.open[id.job as usize] as usize == lost
     }
 
-    /// A map was made again: if it was the last of its job, the reduces that wait go on.
-    pub(super) fn made_again(&mut self, map: TaskId) {
-        self.lost.maps.remove(&map);
-        if self.lost.maps.keys().any(|other| other.job == map.job) {
-            return;
-        }
-        for row in self.starved(map.job) {
+    /// A lost task has run again: attempts that have waited for it and for nothing else go on.
+    pub(super) fn ran_again(&mut self, id: TaskId) {
+        self.lost.tasks.remove(&id);
+        let is_starved = |r: &Running| r.stage == Stage::Starved && r.id.job == id.job;
+        let rows = self.running.iter().filter(|(_, r)| is_starved(r) && !self.misses_maps(r.id));
+        for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
             let Some(mut running) = self.running.remove(&row) else { continue };
-            // Its slot was the map's until now.
+            // Its slot was that of a lost task until now.
             running.start = self.now;
             self.set_to_work(row, running);
+        }
+        self.release(id.job);
+    }
+
+    /// The driver hears of tasks that have finished, if no task of their job is lost any more.
+    pub(super) fn release(&mut self, job: u32) {
+        if self.lost.of_job(job).next().is_some() {
+            return;
+        }
+        let is_one = |r: &Running| r.stage == Stage::Finished && r.id.job == job;
+        let rows = self.running.iter().filter(|(_, r)| is_one(r));
+        for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
+            self.running.remove(&row);
+            self.due.push(Report::Finished { row, at: self.now });
         }
     }
 }

@@ -174,6 +174,7 @@ impl JobSpec {
             memory_group: None,
             // The containers of a cluster may have others of these names.
             files: BTreeMap::new(),
+            map_sums: Vec::new(),
             patient: false,
             echo: true,
         }

@@ -26,6 +26,7 @@ use crate::log::LogError;
 use crate::made::{Made, MadeJobs, MadeLog};
 use crate::output_lock::{OutputLocks, TEMPORARY, is_staging};
 use crate::preflight::{Obstacle, preflight};
+use crate::publish::KnownParts;
 use crate::resolve::{self, Resolved};
 use crate::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
 use crate::task_id::TaskId;
@@ -184,13 +185,14 @@ pub fn open_with(
     resolve::refuse_state(resolved, [state, layout.data()])?;
     let (made_log, mut made) = MadeLog::open(&layout.made())?;
     let cut_short = fence(&layout)?;
+    let known_parts = KnownParts::default();
     let lost = match &mut begun {
-        Some(Begun(run)) => settle(run, &journal, &layout, (&mut made, &made_log))?,
+        Some(Begun(run)) => settle(run, &journal, &layout, &known_parts, (&mut made, &made_log))?,
         None => Vec::new(),
     };
     let is_first = begun.is_none() && made.is_empty();
     let left = layout.clone();
-    let new = New { layout, setup, started, choices, made, made_log, cut_short, lost, acquire };
+    let new = New { layout, setup, started, choices, made, made_log, known_parts, cut_short, lost, acquire };
     let opened = new.session(journal, begun, resolved);
     if opened.is_err() && is_first {
         forget(&left);
@@ -234,6 +236,7 @@ struct New<'a> {
     choices: Choices,
     made: MadeJobs,
     made_log: MadeLog,
+    known_parts: KnownParts,
     cut_short: usize,
     lost: Vec<LostOutput>,
     acquire: &'a mut Acquire<'a>,
@@ -241,12 +244,16 @@ struct New<'a> {
 
 impl New<'_> {
     /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before: they are as they
-    /// were by size and time.
+    /// were by size and time. Remembers the stamps of parts that were touched and have the content that was published.
     fn know_content(&mut self, resolved: &Resolved, decisions: &[Decision]) -> Result<(), EngineError> {
         let directory = Path::new(&self.setup.directory);
         for (plan, _) in
             resolved.jobs.iter().zip(decisions).filter(|(_, decision)| decision.verdict == Verdict::Kept)
         {
+            if let Some(made) = self.made.get(&plan.definition.output()).and_then(Made::restamped) {
+                self.made_log.add(&made)?;
+                self.made.insert(made);
+            }
             let Some(made) = self.made.get(&plan.definition.output()) else { continue };
             let is_new = |(path, now): &(PathBuf, &Source)| {
                 now.sha256.is_some() && made.read.get(path).is_some_and(|then| then.sha256.is_none())
@@ -317,6 +324,7 @@ impl New<'_> {
             journal,
             made: self.made,
             made_log: self.made_log,
+            known_parts: self.known_parts,
             head,
             jobs,
             attempts,
@@ -372,6 +380,7 @@ impl New<'_> {
             journal,
             made: self.made,
             made_log: self.made_log,
+            known_parts: self.known_parts,
             head,
             jobs: chosen.plans,
             attempts,

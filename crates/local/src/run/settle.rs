@@ -10,13 +10,13 @@ use slackline_model::PhaseKind;
 use super::error::file;
 use super::{EngineError, LostOutput};
 use crate::job_plan::JobPlan;
-use crate::journal::{Attempt, Ended, Journal, done_tasks};
+use crate::journal::{Ended, Journal, done_tasks};
 use crate::layout::Layout;
 use crate::made::{MadeJobs, MadeLog};
 use crate::output_lock::{OutputLocks, is_staging};
-use crate::publish::{Place, Publisher};
+use crate::publish::{KnownParts, Place, Publisher};
 use crate::reuse::Unfinished;
-use crate::task::Source;
+use crate::task::Digest;
 use crate::task_id::TaskId;
 
 /// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs whose tasks are
@@ -25,17 +25,24 @@ pub(super) fn settle(
     run: &mut Unfinished,
     journal: &Journal,
     layout: &Layout,
+    known: &KnownParts,
     (made, log): (&mut MadeJobs, &MadeLog),
 ) -> Result<Vec<LostOutput>, EngineError> {
     let directory = run.head.setup.directory.clone();
     let layout = layout.clone().of_jobs(&run.jobs);
     run.jobs =
         std::mem::take(&mut run.jobs).into_iter().map(|job| job.based(Path::new(&directory))).collect();
-    let mut lost = roll_forward(run, &layout)?;
+    let mut lost = roll_forward(run, &layout, known)?;
     let torn = torn(run, &layout, &lost);
     lost.extend(torn);
     if !lost.is_empty() {
         journal.lost(&lost.keys().copied().collect())?;
+        for (index, job) in (0..).zip(&run.jobs).filter(|(index, job)| job.is_complete(*index, &run.done)) {
+            let is_lost = |part: u32| lost.contains_key(&job.final_task(index, part));
+            if (0..job.parts()).any(is_lost) {
+                Layout::take_back(job, is_lost).map_err(file(&job.output))?;
+            }
+        }
         run.attempts = journal.read()?.attempts;
         run.done = done_tasks(&run.attempts);
     }
@@ -45,6 +52,8 @@ pub(super) fn settle(
         jobs: &run.jobs,
         directory: Path::new(&directory),
         started: run.head.started,
+        attempts: &run.attempts,
+        known,
     };
     let next = run.attempts.last().map_or(0, |last| last.number + 1);
     for (index, job) in (0..).zip(&run.jobs) {
@@ -69,7 +78,11 @@ pub(super) fn settle(
 
 /// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it was written,
 /// and what was found; of a job whose output is whole and in its place there are none.
-fn roll_forward(run: &Unfinished, layout: &Layout) -> Result<BTreeMap<TaskId, String>, EngineError> {
+fn roll_forward(
+    run: &Unfinished,
+    layout: &Layout,
+    known: &KnownParts,
+) -> Result<BTreeMap<TaskId, String>, EngineError> {
     let mut lost = BTreeMap::new();
     for attempt in run.attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))) {
         let (id, job) = (attempt.id, &run.jobs[attempt.id.job as usize]);
@@ -87,7 +100,8 @@ fn roll_forward(run: &Unfinished, layout: &Layout) -> Result<BTreeMap<TaskId, St
             }
             other => other.map_err(file(&place))?,
         }
-        lost.extend(damage(attempt, &place).map(|problem| (id, problem)));
+        let digest = attempt.digest().filter(|_| job.is_final(id));
+        lost.extend(damage(digest, &place, known).map(|problem| (id, problem)));
     }
     Ok(lost)
 }
@@ -106,21 +120,11 @@ fn torn(run: &Unfinished, layout: &Layout, lost: &BTreeMap<TaskId, String>) -> B
     torn
 }
 
-/// What is wrong with the output of an attempt at its place, if anything is. Map output has check sums, which are looked
-/// at when it is read; of attempts that earlier versions recorded nobody knows what they wrote.
-fn damage(attempt: &Attempt, place: &Path) -> Option<String> {
-    let name = place.display();
-    let Ok(now) = Source::now(place) else {
-        return Some(format!("its output is gone: found no {name}"));
-    };
-    let Ended::Done(outcome) = &attempt.ended else { return None };
-    let then = outcome.written.as_ref().filter(|then| !now.is_same(then))?;
-    Some(if now.bytes == then.bytes {
-        format!("its output was touched: found {name} changed since it was written")
-    } else {
-        let (found, wrote) = (now.bytes, then.bytes);
-        format!(
-            "its output is damaged: found {found} bytes in {name}, expected the {wrote} that were written"
-        )
-    })
+/// What is wrong with the output of an attempt at its place, if anything is. `digest` is that of a part, which is read.
+/// Map output is compared when reduces read it; the content of a placeholder is elsewhere.
+fn damage(digest: Option<&Digest>, place: &Path, known: &KnownParts) -> Option<String> {
+    match digest {
+        Some(digest) => known.problem(place, digest, None),
+        None => (!place.exists()).then(|| format!("its output is gone: found no {}", place.display())),
+    }
 }

@@ -1,12 +1,13 @@
 //! Part files that are written compressed.
 
-use std::fs::File;
 use std::io::{self, Write};
 
 use flate2::write::GzEncoder;
 use lz4_flex::frame::FrameEncoder;
 use ruzstd::encoding::{CompressionLevel, compress};
 use serde::{Deserialize, Serialize};
+
+use super::digest::DigestWriter;
 
 /// How much a frame of zstd holds, bytes: its encoder takes a whole frame at once.
 const FRAME: usize = 4 << 20;
@@ -54,14 +55,14 @@ impl Codec {
 
 /// A file that is written, as it is or compressed.
 pub(super) enum Packer {
-    Plain(File),
-    Gzip(GzEncoder<File>),
-    Zstd { file: File, frame: Vec<u8>, is_written: bool },
-    Lz4(Box<FrameEncoder<File>>),
+    Plain(DigestWriter),
+    Gzip(GzEncoder<DigestWriter>),
+    Zstd { file: DigestWriter, frame: Vec<u8>, is_written: bool },
+    Lz4(Box<FrameEncoder<DigestWriter>>),
 }
 
 impl Packer {
-    pub(super) fn new(file: File, codec: Option<Codec>) -> Self {
+    pub(super) fn new(file: DigestWriter, codec: Option<Codec>) -> Self {
         match codec {
             None => Self::Plain(file),
             Some(Codec::Gzip) => Self::Gzip(GzEncoder::new(file, flate2::Compression::default())),
@@ -92,7 +93,7 @@ impl Packer {
     }
 
     /// Writes what waits and gives the file.
-    pub(super) fn finish(self) -> io::Result<File> {
+    pub(super) fn finish(self) -> io::Result<DigestWriter> {
         match self {
             Self::Plain(file) => Ok(file),
             Self::Gzip(encoder) => encoder.finish(),
@@ -108,7 +109,7 @@ impl Packer {
     }
 }
 
-fn write_frame(file: &mut File, frame: &mut Vec<u8>) -> io::Result<()> {
+fn write_frame(file: &mut DigestWriter, frame: &mut Vec<u8>) -> io::Result<()> {
     let mut packed = Vec::new();
     compress(frame.as_slice(), &mut packed, CompressionLevel::Fastest);
     frame.clear();

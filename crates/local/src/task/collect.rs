@@ -195,8 +195,10 @@ impl Collector {
             Target::Output { is_packed, .. } => RunWriter::create_output(path, partitions, is_packed)?,
             Target::Pieces { is_packed } => {
                 let mut out = RunWriter::create_output(path, ranges::PIECES, is_packed)?;
-                ranges::write(open(0)?, self.pushed, &mut out, &self.directory)?;
-                return out.finish(false);
+                let keys = ranges::write(open(0)?, self.pushed, &mut out)?;
+                let run = out.finish(false)?;
+                keys.leave(&self.directory, &run)?;
+                return Ok(run);
             }
         };
         for partition in 0..partitions {

@@ -1,8 +1,9 @@
 //! Where the partitions of a map's output lie, at the beginning of its file: one entry of fixed size for each, so
 //! that a reduce reads its own with one call.
 //!
-//! An entry holds, little-endian: offset, bytes of the pairs, records, bytes as stored (64 bits each); the CRC-32 of
-//! what is stored, whether it is packed, and the CRC-32 of the entry and its partition's number (32 bits each).
+//! An entry holds, little-endian: offset, bytes of the pairs, records, bytes as stored, the checksum of the whole output
+//! (64 bits each); the CRC-32 of what is stored, whether it is packed, and the CRC-32 of the entry and its partition's
+//! number (32 bits each). By the checksum of the whole output a reduce knows the output of another attempt.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +15,7 @@ use super::error::at;
 use super::segment::Section;
 
 /// Bytes of an entry.
-pub(super) const ENTRY: usize = 44;
+pub(super) const ENTRY: usize = 52;
 /// Bytes of it that its check sum covers.
 const COVERED: usize = ENTRY - 4;
 
@@ -23,12 +24,12 @@ pub(super) fn bytes(partitions: usize) -> u64 {
     (partitions * ENTRY) as u64
 }
 
-/// The index of sections.
-pub(super) fn of(sections: &[Section]) -> Vec<u8> {
+/// The index of sections of an output with that checksum.
+pub(super) fn of(sections: &[Section], output: u64) -> Vec<u8> {
     let mut index = Vec::with_capacity(sections.len() * ENTRY);
     for (number, section) in (0u32..).zip(sections) {
         let begin = index.len();
-        for long in [section.offset, section.bytes, section.records, section.stored] {
+        for long in [section.offset, section.bytes, section.records, section.stored, output] {
             index.extend_from_slice(&long.to_le_bytes());
         }
         index.extend_from_slice(&section.sum.to_le_bytes());
@@ -39,20 +40,41 @@ pub(super) fn of(sections: &[Section]) -> Vec<u8> {
     index
 }
 
-/// What the entry of one partition in a map's output says.
+/// What the entry of one partition in a map's output says. Where the checksum of the output is known, the output of
+/// another attempt is refused.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or holds no such entry.
-pub(super) fn read(path: &Path, partition: u32) -> Result<Section, TaskError> {
-    entry(path, partition).map(|(_, section)| section)
+/// The file cannot be read, holds no such entry, or is another output.
+pub(super) fn read(path: &Path, partition: u32, output: Option<u64>) -> Result<Section, TaskError> {
+    let (entry, section) = entry(path, partition)?;
+    if output.is_some_and(|output| output_of(&entry) != output) {
+        return Err(another(path));
+    }
+    Ok(section)
 }
 
-/// Whether a file holds the entries of so many partitions, and is as long as they say.
-pub(super) fn is_whole(path: &Path, partitions: u32) -> bool {
+/// The error of an output that is not the committed one.
+pub(super) fn another(path: &Path) -> TaskError {
+    let problem = "found the output of another attempt, expected the committed one".to_owned();
+    TaskError::Damaged { path: path.to_owned(), problem }
+}
+
+/// Whether a file holds the entries of so many partitions, is as long as they say, and is the output with that checksum.
+pub(super) fn is_whole(path: &Path, partitions: u32, output: Option<u64>) -> bool {
     let Ok(len) = std::fs::metadata(path).map(|meta| meta.len()) else { return false };
     let reaches = |section: &Section| section.offset.saturating_add(section.stored) <= len;
-    (0..partitions).all(|partition| read(path, partition).is_ok_and(|section| reaches(&section)))
+    (0..partitions).all(|partition| read(path, partition, output).is_ok_and(|section| reaches(&section)))
+}
+
+/// Whether a file is the output of another attempt: its entry is right and has another checksum.
+pub(super) fn is_another(path: &Path, partition: u32, output: u64) -> bool {
+    entry(path, partition).is_ok_and(|(entry, _)| output_of(&entry) != output)
+}
+
+/// The checksum of the whole output, as an entry has it.
+fn output_of(entry: &[u8; ENTRY]) -> u64 {
+    entry[32..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// The same as [`read`] with the entry as it is stored.
@@ -87,15 +109,15 @@ pub(super) fn section(entry: &[u8; ENTRY], partition: u32) -> Option<Section> {
         bytes: long(8)?,
         records: long(16)?,
         stored: long(24)?,
-        sum: short(32)?,
-        is_packed: short(36)? != 0,
+        sum: short(40)?,
+        is_packed: short(44)? != 0,
     })
 }
 
 /// The check sum of an entry. An entry of zeros, as a file has before its index is written, has another one.
 fn sum(entry: &[u8], partition: u32) -> u32 {
     let mut sum = crc32fast::Hasher::new();
-    sum.update(b"slackline map output 2");
+    sum.update(b"slackline map output 3");
     sum.update(&partition.to_le_bytes());
     sum.update(entry);
     sum.finalize()
@@ -118,21 +140,25 @@ mod tests {
             is_packed: n % 2 == 1,
         };
         let sections: Vec<Section> = (0..5).map(section).collect();
-        let index = of(&sections);
+        let index = of(&sections, 77);
         assert_eq!(index.len() as u64, bytes(5));
         std::fs::write(&path, &index).unwrap();
         for (n, section) in sections.iter().enumerate() {
-            assert_eq!(read(&path, n as u32).unwrap(), *section);
+            assert_eq!(read(&path, n as u32, Some(77)).unwrap(), *section);
         }
-        let error = read(&path, 5).unwrap_err().to_string();
+        let error = read(&path, 0, Some(78)).unwrap_err().to_string();
+        assert!(error.contains("the output of another attempt"), "{error}");
+        assert!(is_another(&path, 0, 78) && !is_another(&path, 0, 77) && !is_another(&path, 5, 78));
+        let error = read(&path, 5, None).unwrap_err().to_string();
         assert!(error.ends_with("found no entry of partition 5, expected one with its check sum"), "{error}");
         for at in 2 * ENTRY..3 * ENTRY {
             let mut changed = index.clone();
             changed[at] ^= 1;
             std::fs::write(&path, changed).unwrap();
-            assert!(read(&path, 2).is_err() && read(&path, 1).is_ok());
+            assert!(read(&path, 2, None).is_err() && read(&path, 1, None).is_ok());
+            assert!(!is_another(&path, 2, 78), "a damaged entry says nothing");
         }
         std::fs::write(&path, vec![0; index.len()]).unwrap();
-        assert!(read(&path, 0).is_err());
+        assert!(read(&path, 0, None).is_err());
     }
 }

@@ -21,11 +21,12 @@ use super::{Job, NEEDS_HADOOP, Outcome, Spec, Split, Task, TaskError};
 
 /// The name of a map's output in its directory. It begins with where each partition lies.
 pub const MAP_OUTPUT: &str = "map.out";
+
 /// Whether the committed output of a map is there and as long as it has to be, as far as that is to be seen without reading
 /// all of it. Where keys are cut into ranges the file has entries of pieces and not of partitions: it has to be there.
-pub(crate) fn is_there(directory: &Path, partitions: u32, is_ranged: bool) -> bool {
+pub(crate) fn is_there(directory: &Path, partitions: u32, is_ranged: bool, output: Option<u64>) -> bool {
     let path = directory.join(MAP_OUTPUT);
-    if is_ranged { path.is_file() } else { index::is_whole(&path, partitions) }
+    if is_ranged { path.is_file() } else { index::is_whole(&path, partitions, output) }
 }
 
 /// An attempt: the fields of [`Task::Map`], and the rest of what it was told.
@@ -290,6 +291,7 @@ fn finish(spec: &Spec, sink: Sink, outcome: &mut Outcome) -> Result<(), TaskErro
             if spec.durable && spec.shuffle.is_ranged() {
                 ranges::sync(&spec.directory)?;
             }
+            outcome.output = run.digest;
             outcome.spills = collector.spills();
             outcome.records_out = run.sections.iter().map(|section| section.records).sum();
             outcome.bytes_out = run.sections.iter().map(|section| section.bytes).sum();

@@ -24,6 +24,7 @@ mod buffer;
 mod codec;
 mod collect;
 mod command;
+mod digest;
 mod emit;
 mod encoding;
 mod error;
@@ -53,6 +54,8 @@ pub(crate) mod transfer;
 
 pub use codec::Codec;
 pub(crate) use command::check_size;
+pub use digest::Digest;
+pub(crate) use digest::Stamp;
 pub use error::TaskError;
 pub(crate) use error::at;
 pub use input::check_format;

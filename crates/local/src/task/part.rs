@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::codec::Packer;
+use super::digest::DigestWriter;
 use super::encoding::Kind;
 use super::error::at;
-use super::source::Source;
 use super::{Codec, Outcome, TaskError};
 
 /// The most parts a job may have: with more their names would not sort as their numbers do.
@@ -44,7 +44,7 @@ impl Part {
         let path = directory.join(part_file(number, codec));
         let file = File::create(&path).map_err(at("cannot write", &path))?;
         let buffer = Vec::with_capacity(BLOCK + (BLOCK >> 3));
-        Ok(Part { out: Packer::new(file, codec), path, buffer, records: 0, bytes: 0 })
+        Ok(Part { out: Packer::new(DigestWriter::new(file), codec), path, buffer, records: 0, bytes: 0 })
     }
 
     /// Writes `key TAB value NEWLINE`.
@@ -145,13 +145,9 @@ impl Part {
     pub(super) fn finish(mut self, durable: bool, outcome: &mut Outcome) -> Result<(), TaskError> {
         self.flush()?;
         let Part { out, path, records, bytes, .. } = self;
-        let file = out.finish().map_err(at("cannot write", &path))?;
-        if durable {
-            file.sync_all().map_err(at("cannot write", &path))?;
-        }
-        let meta = file.metadata().map_err(at("cannot look at", &path))?;
+        let digest = out.finish().and_then(|file| file.finish(durable)).map_err(at("cannot write", &path))?;
         (outcome.records_out, outcome.bytes_out) = (records, bytes);
-        outcome.written = Some(Source::of(&meta));
+        outcome.output = Some(digest);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use super::map::MAP_OUTPUT;
 use super::merge::Merge;
 use super::pairs::{Cursor, put_varint, take_varint};
 use super::partition::Boundaries;
-use super::segment::{RunWriter, Section, Segment};
+use super::segment::{Run, RunWriter, Section, Segment};
 
 /// The first keys of a map's pieces, in its directory.
 const KEYS: &str = "map.keys";
@@ -31,7 +31,9 @@ const SAMPLES: u64 = 10_000;
 
 /// What a map leaves beside its output.
 #[derive(Default)]
-struct Keys {
+pub(super) struct Keys {
+    /// The checksum of the output that they are of.
+    output: u64,
     /// The first key of each piece.
     firsts: Vec<Vec<u8>>,
     /// Keys, about one a piece, each with the bytes that it stands for.
@@ -39,12 +41,7 @@ struct Keys {
 }
 
 /// Writes sorted pairs, `bytes` of keys and values in all, as pieces.
-pub(super) fn write(
-    mut cursor: impl Cursor,
-    bytes: u64,
-    out: &mut RunWriter,
-    directory: &Path,
-) -> Result<(), TaskError> {
+pub(super) fn write(mut cursor: impl Cursor, bytes: u64, out: &mut RunWriter) -> Result<Keys, TaskError> {
     let target = (bytes / (PIECES as u64 - 1)).max(PIECE_MIN);
     let (mut keys, mut last) = (Keys::default(), Vec::new());
     // Bytes since the piece began, and since the last sample.
@@ -71,7 +68,7 @@ pub(super) fn write(
     if passed > 0 {
         keys.sample(&last, passed);
     }
-    keys.write(directory)
+    Ok(keys)
 }
 
 /// Waits until what a map leaves is on the disk.
@@ -87,8 +84,10 @@ impl Keys {
         self.samples.push((key[..key.len().min(SAMPLED)].to_vec(), bytes));
     }
 
-    fn write(&self, directory: &Path) -> Result<(), TaskError> {
-        let mut text = Vec::new();
+    /// Writes them beside the run that they are of.
+    pub(super) fn leave(&self, directory: &Path, run: &Run) -> Result<(), TaskError> {
+        let output = run.digest.as_ref().map_or(0, |digest| digest.sum);
+        let mut text = output.to_le_bytes().to_vec();
         let put = |text: &mut Vec<u8>, key: &[u8]| {
             put_varint(text, key.len() as u64);
             text.extend_from_slice(key);
@@ -121,7 +120,9 @@ impl Keys {
             let length = take_varint(rest)?;
             rest.split_off(..length as usize).map(<[u8]>::to_vec)
         };
-        let mut keys = Keys::default();
+        let (output, after) = rest.split_first_chunk()?;
+        rest = after;
+        let mut keys = Keys { output: u64::from_le_bytes(*output), ..Keys::default() };
         for _ in 0..take_varint(&mut rest)? {
             keys.firsts.push(take(&mut rest)?);
         }
@@ -133,8 +134,14 @@ impl Keys {
     }
 }
 
-/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range.
-pub(super) fn of(maps: &[PathBuf], partition: u32, ranges: u32) -> Result<(Vec<Segment>, Range), TaskError> {
+/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range. `output` is the
+/// checksum of the output of a map, where it is known.
+pub(super) fn of(
+    maps: &[PathBuf],
+    output: impl Fn(usize) -> Option<u64>,
+    partition: u32,
+    ranges: u32,
+) -> Result<(Vec<Segment>, Range), TaskError> {
     let all = maps.iter().map(|map| Keys::read(map)).collect::<Result<Vec<_>, _>>()?;
     let samples = || all.iter().flat_map(|keys| &keys.samples);
     let unit = samples().map(|sample| sample.1).sum::<u64>() / SAMPLES + 1;
@@ -142,13 +149,16 @@ pub(super) fn of(maps: &[PathBuf], partition: u32, ranges: u32) -> Result<(Vec<S
     let boundaries = Boundaries::of_sample(samples().flat_map(repeated).collect(), ranges);
     let range = Range::of(&boundaries, partition);
     let mut segments = Vec::new();
-    for (map, keys) in maps.iter().zip(&all) {
-        let path = map.join(MAP_OUTPUT);
+    for (number, (map, keys)) in maps.iter().zip(&all).enumerate() {
+        let (path, output) = (map.join(MAP_OUTPUT), output(number));
+        if output.is_some_and(|output| keys.output != output) {
+            return Err(index::another(&map.join(KEYS)));
+        }
         let mut parts: Vec<Section> = Vec::new();
         for (nth, first) in keys.firsts.iter().enumerate() {
             let next = keys.firsts.get(nth + 1).map(Vec::as_slice);
             if range.reaches(first, next) {
-                parts.push(index::read(&path, nth as u32)?);
+                parts.push(index::read(&path, nth as u32, output)?);
             }
         }
         segments.extend(Segment::joined(path, parts)?);

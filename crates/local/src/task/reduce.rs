@@ -29,10 +29,10 @@ pub(super) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
 fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, TaskError> {
     let mut outcome = Outcome::default();
     let (segments, range) = if spec.shuffle.is_ranged() {
-        let (segments, range) = ranges::of(maps, partition, spec.shuffle.ranges)?;
+        let (segments, range) = ranges::of(maps, |map| spec.map_sum(map), partition, spec.shuffle.ranges)?;
         (segments, Some(range))
     } else {
-        (fetch(partition, maps, &mut outcome)?, None)
+        (fetch(spec, partition, maps, &mut outcome)?, None)
     };
     let scratch = spec.directory.join("scratch");
     fs::create_dir_all(&scratch).map_err(at("cannot make directory", &scratch))?;
@@ -70,11 +70,16 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
 }
 
 /// The partition of each map.
-fn fetch(partition: u32, maps: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Segment>, TaskError> {
+fn fetch(
+    spec: &Spec,
+    partition: u32,
+    maps: &[PathBuf],
+    outcome: &mut Outcome,
+) -> Result<Vec<Segment>, TaskError> {
     let mut segments = Vec::with_capacity(maps.len());
-    for directory in maps {
+    for (number, directory) in maps.iter().enumerate() {
         let path = directory.join(MAP_OUTPUT);
-        let section = index::read(&path, partition)?;
+        let section = index::read(&path, partition, spec.map_sum(number))?;
         outcome.records_in += section.records;
         outcome.bytes_in += section.bytes;
         segments.push(Segment::of(path, section));

@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use super::index;
 use super::map::MAP_OUTPUT;
 use super::source::Watched;
 use super::{Spec, Task, TaskError};
@@ -57,13 +58,15 @@ fn is_unseen(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
 }
 
-/// Whether a file that was missed is what it has to be. Of map output that is that there is some: whether it is whole, the
-/// attempt sees.
+/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it is not that
+/// of an earlier attempt: whether it is whole, the attempt sees.
 fn is_there(spec: &Spec, path: &Path) -> bool {
-    if let Task::Reduce { maps, .. } = &spec.task
-        && maps.iter().any(|map| map == path)
+    if let Task::Reduce { maps, partition } = &spec.task
+        && let Some(number) = maps.iter().position(|map| map == path)
     {
-        return File::open(path.join(MAP_OUTPUT)).is_ok();
+        let file = path.join(MAP_OUTPUT);
+        let is_another = |sum| index::is_another(&file, *partition, sum);
+        return File::open(&file).is_ok() && !spec.map_sum(number).is_some_and(is_another);
     }
     let Ok(file) = File::open(path) else { return false };
     let splits = match &spec.task {

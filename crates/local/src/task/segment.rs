@@ -8,6 +8,7 @@
 //! The bytes of every partition have a check sum. It is held against them when the last of them is read.
 
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -15,11 +16,12 @@ use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
+use twox_hash::XxHash3_64;
 
-use super::TaskError;
 use super::error::at;
 use super::index;
 use super::pairs::{Cursor, prefix, put_varint, take_varint};
+use super::{Digest, TaskError};
 
 /// Longest header of a pair: two LEB128 numbers of 32 bits.
 const HEADER: usize = 10;
@@ -49,6 +51,8 @@ pub(super) struct Section {
 pub(super) struct Run {
     pub(super) path: PathBuf,
     pub(super) sections: Vec<Section>,
+    /// The digest of map output, which says itself where its partitions lie.
+    pub(super) digest: Option<Digest>,
 }
 
 impl Run {
@@ -98,8 +102,8 @@ pub(super) struct RunWriter {
     sum: Hasher,
     /// Where the next byte goes.
     offset: u64,
-    /// Whether the file begins with an index.
-    has_index: bool,
+    /// Of all that is in the file, where it begins with an index.
+    output: Option<XxHash3_64>,
 }
 
 impl RunWriter {
@@ -113,7 +117,7 @@ impl RunWriter {
             sections: Vec::new(),
             sum: Hasher::new(),
             offset: 0,
-            has_index: false,
+            output: None,
         })
     }
 
@@ -123,7 +127,7 @@ impl RunWriter {
         run.offset = index::bytes(partitions);
         run.file.seek(SeekFrom::Start(run.offset)).map_err(at("cannot write", path))?;
         run.packed = is_packed.then(Vec::new);
-        run.has_index = true;
+        run.output = Some(XxHash3_64::new());
         Ok(run)
     }
 
@@ -158,14 +162,19 @@ impl RunWriter {
 
     pub(super) fn finish(mut self, durable: bool) -> Result<Run, TaskError> {
         self.flush()?;
-        let RunWriter { file, path, sections, has_index, .. } = self;
-        if has_index {
-            file.write_all_at(&index::of(&sections), 0).map_err(at("cannot write", &path))?;
+        let RunWriter { file, path, sections, offset, output, .. } = self;
+        let digest = output.map(|mut output| {
+            // Where one partition ends and the next begins counts too.
+            sections.iter().for_each(|section| output.write(&section.stored.to_le_bytes()));
+            Digest { bytes: offset, sum: output.finish(), stamp: None }
+        });
+        if let Some(digest) = &digest {
+            file.write_all_at(&index::of(&sections, digest.sum), 0).map_err(at("cannot write", &path))?;
         }
         if durable {
             file.sync_all().map_err(at("cannot write", &path))?;
         }
-        Ok(Run { path, sections })
+        Ok(Run { path, sections, digest })
     }
 
     /// Writes what was pushed.
@@ -183,6 +192,9 @@ impl RunWriter {
         };
         self.file.write_all(stored).map_err(at("cannot write", &self.path))?;
         self.sum.update(stored);
+        if let Some(output) = &mut self.output {
+            output.write(stored);
+        }
         section.sum = self.sum.clone().finalize();
         section.stored += stored.len() as u64;
         self.offset += stored.len() as u64;
@@ -420,7 +432,7 @@ mod tests {
             }
             out.finish(false).unwrap();
             let read = || {
-                let section = index::read(&path, 1)?;
+                let section = index::read(&path, 1, None)?;
                 let mut reader = SegmentReader::open(&Segment::of(path.clone(), section), 1 << 12)?;
                 let mut found = Vec::new();
                 while let Some((key, value)) = reader.current() {
@@ -430,7 +442,7 @@ mod tests {
                 Ok::<_, TaskError>(found)
             };
             assert!(read().unwrap() == pairs);
-            assert_eq!(index::read(&path, 0).unwrap().records, 0);
+            assert_eq!(index::read(&path, 0, None).unwrap().records, 0);
             let whole = std::fs::read(&path).unwrap();
             lengths.push(whole.len());
             let begin = index::bytes(1) as usize;

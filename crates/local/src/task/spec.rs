@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use slackline_trace::PhaseCounts;
 
-use super::{Codec, Source};
+use super::{Codec, Digest, Source};
 
 /// Arguments of a built-in program by name; the values are strings, numbers or booleans, or strings that
 /// read as such.
@@ -205,6 +205,9 @@ pub struct Spec {
     /// Whether what it reads may have been written on another machine a moment ago, so that it is not seen here at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,
+    /// Of a reduce: the checksums of the committed outputs of the maps, by number. Empty where nobody knows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub map_sums: Vec<u64>,
     /// Whether what commands say on standard error is passed on, line by line, to that of this process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub echo: bool,
@@ -226,8 +229,14 @@ impl Spec {
             memory_group: None,
             files: BTreeMap::new(),
             patient: false,
+            map_sums: Vec::new(),
             echo: false,
         }
+    }
+
+    /// The checksum of the committed output of a map, where it is known.
+    pub(super) fn map_sum(&self, map: usize) -> Option<u64> {
+        self.map_sums.get(map).copied()
     }
 
     /// What a program's own tables may take: a quarter.
@@ -296,10 +305,10 @@ pub struct Outcome {
     /// The last of what they said by `reporter:status:TEXT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// The part file, as it was when it was written: what a run that is resumed finds must be the same. None for map
-    /// output, which carries check sums.
+    /// The digest of the part file or map output that it wrote. None of a part that is on another file system, which a
+    /// placeholder stands for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub written: Option<Source>,
+    pub output: Option<Digest>,
 }
 
 impl Outcome {

@@ -375,9 +375,9 @@ fn compressed_map_output_and_parts_hold_the_same() {
                 })
                 .collect();
             let size = output.parts.concat().len();
-            // When the parts were written differs.
+            // The files differ, and what is counted does not.
             let counts: Vec<Outcome> =
-                output.reduces.iter().map(|of| Outcome { written: None, ..of.clone() }).collect();
+                output.reduces.iter().map(|of| Outcome { output: None, ..of.clone() }).collect();
             (next.run(&parts).unwrap().text(), size, counts)
         };
         let plain = run(None, None);

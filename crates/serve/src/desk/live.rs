@@ -142,12 +142,14 @@ pub enum Seen {
         /// Whether its flow has failed with it.
         is_final: bool,
     },
-    /// Maps that were done have to be made again.
+    /// Tasks that were done have to run again.
     Lost {
         /// The job.
         job: u32,
+        /// Whether they are maps.
+        is_map: bool,
         /// How many.
-        maps: u64,
+        tasks: u64,
     },
     /// A flow can never begin, and why.
     Never {
@@ -602,8 +604,8 @@ impl Desk {
                     self.alert(out, now, (number, &flow), (AlertKind::Failed, message));
                 }
             }
-            Seen::Lost { job, maps } => {
-                self.count(now, (number, job, true), |phase| phase.done -= maps.min(phase.done));
+            Seen::Lost { job, is_map, tasks } => {
+                self.count(now, (number, job, is_map), |phase| phase.done -= tasks.min(phase.done));
             }
             Seen::Never { flow, message } => {
                 if let Some(here) = self.here(number, &flow) {

@@ -111,7 +111,7 @@ impl<W: Write> Events<W> {
             said.insert("seconds".to_owned(), (attempt.micros() as f64 / 1e6).into());
             if let Ended::Done(mut outcome) = attempt.ended {
                 // What a resumed run compares is no count.
-                outcome.written = None;
+                outcome.output = None;
                 // Whatever is counted, in the words of the journal.
                 said.insert("counters".to_owned(), serde_json::to_value(outcome).unwrap_or_default());
             }
@@ -230,8 +230,8 @@ impl<W: Write> Sink for Events<W> {
                 let said = json!({ "message": message, "log": log.map(shown), "goes_on": goes_on, "final": is_final });
                 self.ended("task_failed", id, said);
             }
-            Happening::Lost { maps, message } => {
-                for &id in maps {
+            Happening::Lost { tasks, message } => {
+                for &id in tasks {
                     let mut said = self.task(id);
                     said.insert("message".to_owned(), message.into());
                     self.say("output_lost", Value::Object(said));

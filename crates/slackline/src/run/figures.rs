@@ -159,7 +159,7 @@ impl PhaseFigures {
                 self.counts = std::mem::take(&mut self.counts).and(outcome.counts());
                 return;
             }
-            Ended::Done(_) | Ended::Lost => {}
+            Ended::Done(_) | Ended::Lost(_) => {}
             Ended::Failed(_) => self.failed += 1,
             Ended::Killed => self.stopped += 1,
         }

@@ -230,7 +230,7 @@ impl Forecast {
                 }
             }
             Happening::Killed(id) | Happening::Failed { id, .. } => self.stop(id),
-            Happening::Lost { maps, .. } => self.done.retain(|id| !maps.contains(id)),
+            Happening::Lost { tasks, .. } => self.done.retain(|id| !tasks.contains(id)),
             Happening::NeverComes { flow, .. } => drop(self.failed.insert(flow.to_owned())),
             // The end of a job, the passing of time, and what may be added say nothing of a task.
             _ => {}

@@ -232,7 +232,7 @@ impl Told<'_> {
         let (how, message) = match &self.attempt.ended {
             Ended::Done(_) | Ended::Killed if said.is_empty() => return Ok(false),
             Ended::Done(_) => ("done", ""),
-            Ended::Lost => ("lost", ""),
+            Ended::Lost(_) => ("lost", ""),
             Ended::Killed => ("stopped", ""),
             // With the log the rest of the message, its last lines, is there already.
             Ended::Failed(message) if said.is_empty() => ("failed", message.as_str()),

@@ -49,7 +49,7 @@ pub(super) fn machines(
                 machine.seconds += seconds;
             }
             Ended::Failed(_) => machine.failed += 1,
-            Ended::Killed | Ended::Lost => machine.stopped += 1,
+            Ended::Killed | Ended::Lost(_) => machine.stopped += 1,
         });
     }
     for one in at_work {
@@ -105,7 +105,7 @@ mod tests {
         let attempts = [
             attempt(0, Ended::Done(Outcome::default())),
             attempt(3, Ended::Failed("it broke".to_owned())),
-            attempt(4, Ended::Lost),
+            attempt(4, Ended::Lost(None)),
             attempt(5, Ended::Done(Outcome::default())),
         ];
         let states = machines(&drafts, &attempts, &[]);

@@ -153,8 +153,8 @@ impl Turns {
                 turns.push((index, Turn::Done { at: now, late }));
             }
         }
-        if let Happening::Lost { maps, .. } = what {
-            for index in maps.iter().filter_map(|&id| self.of(id)).collect::<Vec<_>>() {
+        if let Happening::Lost { tasks, .. } = what {
+            for index in tasks.iter().filter_map(|&id| self.of(id)).collect::<Vec<_>>() {
                 self.flows[index].left += 1;
             }
         }

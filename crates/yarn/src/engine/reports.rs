@@ -124,10 +124,14 @@ impl Reports {
             self.begun.insert(attempt);
             news.begun.push(attempt);
         }
-        if let Some(EndReport { container, host, started, ended, report }) =
+        if let Some(EndReport { container, host, started, ended, mut report }) =
             written.document("report.json")?
         {
             let part = written.part()?;
+            if let (Written::There { .. }, Report::Done(outcome)) = (written, &mut report) {
+                // A placeholder has not the content of the part.
+                outcome.output = None;
+            }
             if makes_part && part.is_none() && matches!(report, Report::Done(_)) {
                 return Ok(());
             }

@@ -362,18 +362,16 @@ impl Sink for Live {
                 self.ended(id);
                 self.say_task(now, id, "stopped");
             }
-            Happening::Lost { maps, message } => {
-                for &id in maps {
+            Happening::Lost { tasks, message } => {
+                for &id in tasks {
                     self.count(id).done -= 1;
                     let flow = self.jobs[id.job as usize].flow;
                     self.flows[flow].done -= 1;
                 }
-                let name =
-                    maps.first().map_or_else(String::new, |&id| self.jobs[id.job as usize].name.clone());
-                self.say(
-                    now,
-                    &format!("{name}: {} made again: {message}", counted(maps.len() as u64, "map")),
-                );
+                let Some(id) = tasks.first() else { return };
+                let count = counted(tasks.len() as u64, id.phase.name());
+                let name = &self.jobs[id.job as usize].name;
+                self.say(now, &format!("{name}: {count} made again: {message}"));
             }
             Happening::NeverComes { flow, job } => {
                 let from = &self.jobs[job as usize].name;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_local::elsewhere::{CannotFinish, MadeTask};
 use slackline_local::job_plan::Source;
-use slackline_local::task::{Outcome, Split};
+use slackline_local::task::{Digest, Outcome, Split};
 use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
@@ -288,6 +288,8 @@ impl Guest<'_> {
         let plan = self.left.plan(job);
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
+        // A placeholder has not the content of the part.
+        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Here(_));
         let since = (0..plan.reducers).filter_map(|task| program.made(PhaseKind::Reduce, task));
         let mut until = since.map(|work| work.since).min().unwrap_or(now);
         for phase in PhaseKind::ALL {
@@ -303,7 +305,8 @@ impl Guest<'_> {
                 let (slot, start) = self.places.take(host, (start, end.max(start)));
                 let id = TaskId { job, phase, task };
                 let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
-                let outcome = outcome(plan, id, part.as_deref(), self.left.base(job))?;
+                let mut outcome = outcome(plan, id, part.as_deref(), self.left.base(job))?;
+                outcome.output = part.as_deref().filter(|_| is_here).map(Digest::of_file).transpose()?;
                 made.push(MadeTask { id, slot, start, began: start, end: end.max(start), outcome, part });
             }
             begin = made.iter().map(|made: &MadeTask| made.end).max().unwrap_or(begin);
@@ -349,7 +352,6 @@ fn outcome(plan: &JobPlan, id: TaskId, part: Option<&Path>, base: &Path) -> io::
     };
     let splits = plan.inputs.maps.get(id.task as usize).filter(|_| id.phase == PhaseKind::Map);
     let bytes_in = splits.into_iter().flatten().map(bytes).sum();
-    let written = part.map(Source::now).transpose()?;
-    let bytes_out = written.as_ref().map_or(0, |written| written.bytes);
-    Ok(Outcome { bytes_in, bytes_out, written, ..Outcome::default() })
+    let bytes_out = part.map(Source::now).transpose()?.map_or(0, |part| part.bytes);
+    Ok(Outcome { bytes_in, bytes_out, ..Outcome::default() })
 }
