@@ -7,6 +7,7 @@
 //! - `checks`: schedules that were written pass `check`, tampered ones do not;
 //! - `runs`: flows that really run, also after kill -9;
 //! - `runs_faults`: what can go on goes on when signals, commands, disks or attempts fail;
+//! - `outputs`: damaged parts are noticed, and no result mixes two outputs of one map;
 //! - `runs_state`: what an earlier or another run has left is neither lost nor mistaken;
 //! - `segments`: runs that are resumed with other settings;
 //! - `runs_watched`: status, explanation and logs of runs that go on, were killed or have ended; exit codes;
@@ -64,6 +65,7 @@ mod history;
 mod lines;
 mod names;
 mod nightly_run;
+mod outputs;
 mod parameters;
 mod paths;
 mod plans;
