@@ -107,7 +107,8 @@ fn reduces_that_have_read_lost_output_of_a_random_mapper_run_again_after_a_kill(
         ("bit flipped", |map| flip(&map.join("map.out"))),
     ];
     for (nth, (what, damage)) in damages.into_iter().enumerate() {
-        let (done, test): (&[u32], _) = (if nth < 2 { &[0, 1] } else { &[0] }, format!("outputs-random-{nth}"));
+        let (done, test): (&[u32], _) =
+            (if nth < 2 { &[0, 1] } else { &[0] }, format!("outputs-random-{nth}"));
         let (dir, family) = (shuffling(&test, false, ":", ""), Family::new(&test));
         killed_after(&family, &dir, done);
         damage(&map_output(&dir, 1));
@@ -115,7 +116,11 @@ fn reduces_that_have_read_lost_output_of_a_random_mapper_run_again_after_a_kill(
         let rest = family.slackline(&dir, &run("2"));
         is_one_run(&dir, &rest, what);
         assert!(rest.err.contains(OTHER), "{what}: {}", rest.err);
-        assert!(done.iter().all(|reduce| reduces(&dir)[&reduce.to_string()] == 2), "{what}: {:?}", reduces(&dir));
+        assert!(
+            done.iter().all(|reduce| reduces(&dir)[&reduce.to_string()] == 2),
+            "{what}: {:?}",
+            reduces(&dir)
+        );
     }
 }
 
@@ -212,15 +217,11 @@ fn a_staged_part_that_is_damaged_while_the_run_goes_on_is_made_again() {
     for reduce in 0..2 {
         fs::write(dir.join(format!("go-{reduce}")), "").expect("a file");
     }
-    let engine = family.start(&dir, &run("3"));
-    let staged = |reduce: u32| dir.join(format!("out/_temporary/parts/part-{reduce:05}"));
-    until("two reduces are done", || staged(0).exists() && staged(1).exists() && reduces(&dir).len() == 3);
-    // The engine looks at a part after it was moved.
-    until("they are shown as done", || {
-        let shown = family.slackline(&dir, &["status", "--state", "state"]);
-        shown.out.contains('5')
-    });
-    flip(&staged(0));
+    let engine = family.start(&dir, &[run("3"), vec!["--events", "events"]].concat());
+    // The engine looks at a part when it moves it, and says then that the task is done.
+    let events = || fs::read_to_string(dir.join("events")).unwrap_or_default();
+    until("two reduces are done", || events().matches("task_done").count() == 5 && reduces(&dir).len() == 3);
+    flip(&dir.join("out/_temporary/parts/part-00000"));
     fs::write(dir.join("go"), "").expect("a file");
     let ended = crate::processes::ended(engine);
     is_one_run(&dir, &ended, "during");
