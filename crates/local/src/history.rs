@@ -22,8 +22,8 @@ use slackline_trace::{
 
 use crate::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
 use crate::log::{Kind, Log, LogError, is_one};
+use crate::regular_file;
 use crate::surroundings::lock_refused;
-use crate::theirs;
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
 pub const LATEST: usize = 10;
@@ -246,7 +246,7 @@ impl HistoryStore {
     fn lock(&self) -> Result<File, LogError> {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".lock");
-        let lock = theirs::open_to_append(Path::new(&beside));
+        let lock = regular_file::open_to_append(Path::new(&beside));
         let lock = lock.and_then(|lock| lock.lock().map(|()| lock).map_err(lock_refused));
         lock.map_err(|problem| LogError::File {
             name: format!("history {}", beside.to_string_lossy()),
@@ -255,8 +255,8 @@ impl HistoryStore {
     }
 
     fn content(&self) -> Result<Content, LogError> {
-        let read =
-            theirs::open_through(&self.path).and_then(|mut file| theirs::rest(&mut file, theirs::LARGEST));
+        let read = regular_file::open(&self.path)
+            .and_then(|mut file| regular_file::rest(&mut file, regular_file::LARGEST));
         let bytes = read.map_err(|e| self.refused(e))?;
         if Self::is_log(&bytes) {
             return Ok(Content { history: History::new(), runs: self.logged()? });

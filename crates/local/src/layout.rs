@@ -19,9 +19,9 @@ use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, KeptJob};
 use crate::made::{self, MadeJobs};
 use crate::output_lock::{others, staged, temporaries, temporary};
+use crate::regular_file;
 use crate::task;
 use crate::task_id::TaskId;
-use crate::theirs;
 
 /// The file that names the directory in which attempts read and write, where that is not the state directory.
 const SHARED: &str = "shared";
@@ -48,7 +48,7 @@ pub struct Layout {
 impl Layout {
     /// A run that keeps its files in `root`.
     pub fn new(root: &Path) -> Self {
-        let noted = theirs::read_to_string(&root.join(SHARED), SHARED_MOST).ok();
+        let noted = regular_file::read_to_string(&root.join(SHARED), SHARED_MOST).ok();
         let noted = noted.and_then(|text| Some(PathBuf::from(text.strip_suffix('\n')?)));
         Self { root: root.to_owned(), data: noted.unwrap_or_else(|| root.to_owned()), names: Vec::new() }
     }

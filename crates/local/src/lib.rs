@@ -17,7 +17,8 @@
 //!   real time;
 //! - [`engine`]: the engine that a policy drives; [`remaining`](mod@remaining): what is left of a run that is resumed;
 //! - [`elsewhere`]: what an engine of another kind needs of a run;
-//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver; [`theirs`]: opening files that other processes may replace;
+//! - [`run`]: a run, opened and driven to its end; `resident`: many of them under one driver;
+//! - [`regular_file`]: opens files that other programs may replace;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
 //! - [`surroundings`]: signals, descriptors and limits that a process inherits;
@@ -49,6 +50,7 @@ pub mod places;
 pub mod preflight;
 mod process;
 mod publish;
+pub mod regular_file;
 pub mod remaining;
 mod repeated;
 mod resident;
@@ -60,7 +62,6 @@ pub mod speeds;
 pub mod surroundings;
 pub mod task;
 pub mod task_id;
-pub mod theirs;
 pub mod this_machine;
 pub mod worker;
 

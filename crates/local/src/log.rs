@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::surroundings::lock_refused;
-use crate::{clock, theirs};
+use crate::{clock, regular_file};
 
 /// Bytes before each text.
 const HEAD: usize = 12;
@@ -151,7 +151,7 @@ impl Log {
     /// Another process that has it open, a file that is none or is damaged, whatever the file system says.
     pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
         let is_new = !path.exists();
-        let log = Self::locked_of(kind, path, || theirs::open_to_append(path))?;
+        let log = Self::locked_of(kind, path, || regular_file::open_to_append(path))?;
         let (bytes, end) = log.content()?;
         let cut = |at: u64| {
             log.file.set_len(at)?;
@@ -188,7 +188,7 @@ impl Log {
     /// # Errors
     /// As [`Self::open`].
     pub(crate) fn open_to_read(kind: Kind, path: &Path) -> Result<Self, LogError> {
-        Self::locked_of(kind, path, || theirs::open(path))
+        Self::locked_of(kind, path, || regular_file::open_no_link(path))
     }
 
     /// Gives the file of a log another name if it is damaged, in place of a file that may be there.
@@ -223,7 +223,8 @@ impl Log {
     /// Whatever the file system says.
     pub(crate) fn glance(kind: Kind, path: &Path) -> Result<(Self, bool), LogError> {
         let name = format!("{} {}", kind.name, path.display());
-        let file = theirs::open(path).map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        let file = regular_file::open_no_link(path)
+            .map_err(|problem| LogError::File { name: name.clone(), problem })?;
         let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
         // Who wants to append tries for a while, and so is not kept from it by somebody who looks.
         let is_busy = match log.file.try_lock_shared() {
@@ -309,7 +310,7 @@ impl Log {
     /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
     fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
         let mut file = &self.file;
-        let bytes = file.rewind().and_then(|()| theirs::rest(&mut file, theirs::LARGEST));
+        let bytes = file.rewind().and_then(|()| regular_file::rest(&mut file, regular_file::LARGEST));
         let bytes = bytes.map_err(|e| self.refused(e))?;
         let line = self.kind.line.as_bytes();
         if !bytes.starts_with(line) {

@@ -13,8 +13,8 @@ use crate::job_plan::Source;
 use crate::layout::SUCCESS;
 use crate::log::{Kind, Log, LogError};
 use crate::output_lock::others;
+use crate::regular_file;
 use crate::task::Digest;
-use crate::theirs;
 
 /// The file. It is open as long as the journal is, which keeps other runs away.
 const LOG: Kind = Kind {
@@ -29,7 +29,7 @@ const LOG: Kind = Kind {
 /// Whether a file is such a record, whatever is in it.
 pub(crate) fn is_one(path: &Path) -> bool {
     let mut begun = vec![0; LOG.line.len()];
-    theirs::open(path).and_then(|mut file| file.read_exact(&mut begun)).is_ok()
+    regular_file::open_no_link(path).and_then(|mut file| file.read_exact(&mut begun)).is_ok()
         && begun == LOG.line.as_bytes()
 }
 

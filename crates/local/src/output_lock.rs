@@ -10,7 +10,7 @@ use crate::files::{remove, remove_busy};
 use crate::job_plan::JobPlan;
 use crate::layout::SUCCESS;
 use crate::made::MadeJobs;
-use crate::theirs;
+use crate::regular_file;
 
 /// Where the name of the run stands.
 const OWNER: &str = "owner";
@@ -100,7 +100,7 @@ impl OutputLocks {
     /// Whether an output directory is this one's.
     pub(crate) fn owns(&self, output: &Path) -> bool {
         let file = output.join(TEMPORARY).join(OWNER);
-        theirs::read_to_string(&file, OWNER_MOST).is_ok_and(|owner| owner == self.owner)
+        regular_file::read_to_string(&file, OWNER_MOST).is_ok_and(|owner| owner == self.owner)
     }
 
     /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in between, and then

@@ -11,9 +11,9 @@ use slackline_model::PhaseKind;
 
 use crate::fleet::Capacity;
 use crate::job_plan::{JobPlan, Source};
+use crate::regular_file;
 use crate::task;
 use crate::task_id::TaskId;
-use crate::theirs;
 
 /// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
 const PROBE: &str = "_temporary.probe";
@@ -94,23 +94,24 @@ fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<T
     let open = (0..)
         .zip(&plan.inputs.maps)
         .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
+    // The plan of a job that cannot be done was refused.
+    let format = task::Format::of(&plan.work).ok().flatten();
     // Splits of one file follow each other.
     let mut last: Option<&Path> = None;
     for split in open.flat_map(|(_, splits)| splits) {
         if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
             continue;
         }
-        let is_read_here = !matches!(plan.work, task::Job::Command { .. } | task::Job::Jar { .. });
-        if let Err(problem) = look_at(&split.path, plan.inputs.sources.get(&split.path), is_read_here) {
+        if let Err(problem) = check_input(&split.path, plan.inputs.sources.get(&split.path), format) {
             return Some(problem);
         }
     }
     None
 }
 
-/// Whether an input is there, can be read, and is what it was when the run began; and of one that is not left to a
-/// command, whether its format can be read.
-fn look_at(path: &Path, then: Option<&Source>, is_read_here: bool) -> Result<(), String> {
+/// Whether an input exists, can be read, and is what it was when the run began; and whether its format can be read, unless
+/// a command reads it.
+fn check_input(path: &Path, then: Option<&Source>, format: Option<task::Format>) -> Result<(), String> {
     let shown = path.display();
     let found = fs::metadata(path);
     if found.as_ref().map_or(true, fs::Metadata::is_dir) {
@@ -124,13 +125,11 @@ fn look_at(path: &Path, then: Option<&Source>, is_read_here: bool) -> Result<(),
             |error| error.to_string(),
         ));
     }
-    if found.is_ok_and(|meta| meta.is_file())
-        && let Err(error) = theirs::open_through(path)
-    {
+    if let Err(error) = regular_file::open(path) {
         return Err(format!("input {shown}: cannot be read: {error}"));
     }
-    if is_read_here {
-        task::check_format(path).map_err(|error| error.to_string())?;
+    if let Some(format) = format {
+        task::check_format(path, format).map_err(|error| error.to_string())?;
     }
     match (Source::now(path), then) {
         (Ok(now), Some(then)) if !now.is_same(then) => Err(format!(

@@ -219,7 +219,7 @@ impl<'a> Publisher<'a> {
         let others = others.filter_map(|split| {
             let path = self.directory.join(&split.path);
             let made = self.made_part(&path).map(|part| part.source);
-            let state = made.or_else(|| Source::now(&path).ok())?;
+            let state = made.or_else(|| Source::of_part(&path).ok())?;
             Some((path, state))
         });
         own.chain(others).collect()

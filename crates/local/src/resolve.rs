@@ -42,6 +42,18 @@ pub struct Resolved {
     pub warnings: Vec<String>,
 }
 
+impl Resolved {
+    /// Notes the directory whose files stand for others. Such a file is created again in every session, so that its
+    /// identity says nothing about the other file.
+    pub fn set_mirror(&mut self, mirror: PathBuf) {
+        for job in &mut self.jobs {
+            let stand_ins = job.inputs.sources.iter_mut().filter(|(path, _)| path.starts_with(&mirror));
+            stand_ins.for_each(|(_, source)| source.forget_identity());
+        }
+        self.mirror = Some(mirror);
+    }
+}
+
 /// What the machines of a run share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {

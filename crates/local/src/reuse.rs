@@ -80,8 +80,8 @@ pub enum Reason {
 /// What has become of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputChange {
-    /// It has another size, time or content.
-    Changed,
+    /// It is another file, or has another size, time or content: what differs, in words.
+    Changed(&'static str),
     /// It was not there.
     New,
     /// It is not there any more.
@@ -105,7 +105,9 @@ impl fmt::Display for Reason {
             Self::New => f.write_str("it was not done before"),
             Self::Asked => f.write_str("it was asked for"),
             Self::Changed(what) => write!(f, "{what} changed"),
-            Self::Input(path, InputChange::Changed) => write!(f, "input {} changed", path.display()),
+            Self::Input(path, InputChange::Changed(what)) => {
+                write!(f, "input {} changed ({what})", path.display())
+            }
             Self::Input(path, InputChange::New) => write!(f, "input {} is new", path.display()),
             Self::Input(path, InputChange::Gone) => write!(f, "input {} is gone", path.display()),
             Self::Output(name, OutputChange::Changed) => write!(f, "output {name} was changed"),
@@ -429,10 +431,12 @@ fn changed(
     then: &BTreeMap<PathBuf, Source>,
 ) -> Option<(PathBuf, InputChange)> {
     for (path, state) in now {
-        match then.get(path) {
-            None => return Some((path.clone(), InputChange::New)),
-            Some(before) if !state.is_same(before) => return Some((path.clone(), InputChange::Changed)),
-            Some(_) => {}
+        let change = match then.get(path) {
+            None => Some(InputChange::New),
+            Some(before) => state.difference(before).map(InputChange::Changed),
+        };
+        if let Some(change) = change {
+            return Some((path.clone(), change));
         }
     }
     let gone = then.keys().find(|path| !now.contains_key(*path));

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use slackline_local::theirs;
+use slackline_local::regular_file;
 
 /// A file that is larger is moved aside, bytes.
 const LARGE: u64 = 16 << 20;
@@ -120,7 +120,7 @@ struct Rotated {
 impl Rotated {
     fn open(path: &Path, large: u64) -> io::Result<Self> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let file = theirs::open_private(path).map_err(named)?;
+        let file = regular_file::open_private(path).map_err(named)?;
         let bytes = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, bytes, large })
     }

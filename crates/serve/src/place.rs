@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use slackline_local::theirs;
+use slackline_local::regular_file;
 
 use crate::users::{Users, group, own};
 
@@ -81,7 +81,7 @@ impl Place {
             made => made.map_err(|error| named(&self.0, error))?,
         }
         for lock in ["tokens.lock", "past.history.lock"].map(|name| self.0.join(name)) {
-            theirs::open_private(&lock).map_err(|error| named(&lock, error))?;
+            regular_file::open_private(&lock).map_err(|error| named(&lock, error))?;
         }
         Ok(())
     }

@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use slackline::atomic_file;
+use slackline_local::regular_file;
 use slackline_local::surroundings::lock_refused;
-use slackline_local::theirs;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 
@@ -187,7 +187,7 @@ impl Tokens {
     }
 
     fn tokens(&self) -> Result<Vec<Token>, TokenError> {
-        let read = theirs::open_through(&self.path).and_then(|mut file| theirs::rest(&mut file, LARGEST));
+        let read = regular_file::open(&self.path).and_then(|mut file| regular_file::rest(&mut file, LARGEST));
         let text = match read {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -204,7 +204,7 @@ impl Tokens {
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
-        let lock = theirs::open_private(&self.path.with_extension("lock")).map_err(broken)?;
+        let lock = regular_file::open_private(&self.path.with_extension("lock")).map_err(broken)?;
         lock.lock().map_err(lock_refused).map_err(broken)?;
         let mut tokens = self.tokens()?;
         how(&mut tokens)?;

@@ -27,6 +27,7 @@
 //! - `edges`: workloads with nothing to do, phases without length;
 //! - `exports`: schedules as timelines, tables and pictures; `chrome_trace` is the format's own judge;
 //! - `help`: help fits the terminal; scripts for shells know the names;
+//! - `inputs`: inputs of a run are right or refused;
 //! - `files`: what a file is called is what it holds;
 //! - `hadoop_logs`: logs of Hadoop, and what really happened beside what would have;
 //! - `doc_pages`: the pages for people who begin show what the program says;
@@ -62,6 +63,7 @@ mod globs;
 mod hadoop_logs;
 mod help;
 mod history;
+mod inputs;
 mod lines;
 mod names;
 mod nightly_run;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use slackline_trace::atomic_file;
 
 use crate::journal::Attempt;
+use crate::regular_file;
 use crate::task_id::TaskId;
-use crate::theirs;
 
 /// A job on a cluster. Times are microseconds since the start of the run that does it, or has done it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl JobThere {
 
 /// What was written down last; nothing if that was never done, or cannot be read.
 pub(crate) fn read(path: &Path) -> Vec<JobThere> {
-    let text = theirs::read(path, theirs::LARGEST).unwrap_or_default();
+    let text = regular_file::read(path, regular_file::LARGEST).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

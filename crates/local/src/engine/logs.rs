@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Local, Running, Work};
 use crate::journal::{Attempt, Ended};
+use crate::regular_file;
 use crate::task::{self, Job};
 
 /// What successful attempts of a run may say altogether, bytes; what was said first is removed first.
@@ -70,7 +71,7 @@ impl Local<'_> {
     /// What the commands of an attempt said; empty if nothing is known of that.
     pub(super) fn said_by(&self, running: &Running) -> Vec<u8> {
         let job = &self.work.jobs[running.id.job as usize];
-        task::log::read(&self.work.layout.attempt(job, running.id, running.number)).unwrap_or_default()
+        task::log::read_or_problem(&self.work.layout.attempt(job, running.id, running.number))
     }
 
     /// Writes what an attempt said to its place.
@@ -81,7 +82,7 @@ impl Local<'_> {
         let job = &self.work.jobs[running.id.job as usize];
         let path = self.work.layout.log(&job.flow, &job.job, running.id, running.number);
         fs::create_dir_all(path.parent()?).ok()?;
-        if fs::write(&path, text).is_err() {
+        if regular_file::write_new(&path, text).is_err() {
             // The beginning of it would be taken for the whole.
             let _ = fs::remove_file(&path);
             return None;

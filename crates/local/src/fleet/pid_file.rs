@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Assignment;
 use crate::process::{self, Process};
+use crate::regular_file;
 use crate::task_id::TaskId;
-use crate::theirs;
 
 /// How long a second line is: longer than its longest content.
 const WIDTH: usize = 160;
@@ -172,7 +172,7 @@ fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        match theirs::read_to_string(&path, LONGEST) {
+        match regular_file::read_to_string(&path, LONGEST) {
             Ok(text) => found.push((path, Content::parse(&text))),
             // Its worker ended just now.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}

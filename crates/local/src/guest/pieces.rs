@@ -4,13 +4,13 @@
 //!
 //! A local file is `file://` and its absolute path as it is, as Hadoop writes paths: nothing in it is percent-encoded.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::job_plan::JobPlan;
+use crate::regular_file;
 use crate::task::{Source, Split, TaskError, at};
 
 /// What a map reads of one file: see [`Split`].
@@ -82,7 +82,7 @@ pub fn write(
 /// There is no such line, it cannot be read, or is none.
 pub fn read(file: &Path, map: u32) -> Result<Vec<Piece>, TaskError> {
     let unreadable = || at("cannot read", file);
-    let mut lines = BufReader::new(File::open(file).map_err(unreadable())?).split(b'\n');
+    let mut lines = BufReader::new(regular_file::open(file).map_err(unreadable())?).split(b'\n');
     let line = lines.nth(map as usize).transpose().map_err(unreadable())?;
     pieces(line.as_deref()).map_err(|problem| {
         let line = u64::from(map) + 1;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::fleet::groups::{Groups, System, look, remove_left};
 use crate::job_plan::JobPlan;
+use crate::regular_file;
 use crate::task::Job;
-use crate::theirs;
 
 /// What is said where control groups hold it.
 const GROUPS: &str = "a control group for each attempt";
@@ -70,7 +70,7 @@ const KEPT_MOST: u64 = 1 << 20;
 
 /// The groups that a file names.
 fn noted(kept: &Path) -> Vec<PathBuf> {
-    let text = theirs::read_to_string(kept, KEPT_MOST).unwrap_or_default();
+    let text = regular_file::read_to_string(kept, KEPT_MOST).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(NOTED)).map(PathBuf::from).collect()
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use crate::theirs;
+use crate::regular_file;
 
 /// How much of a file is read at once, bytes.
 const BLOCK: usize = 1 << 18;
@@ -68,7 +68,7 @@ impl Digest {
     /// The file cannot be read.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         let stamp = Stamp::now(path)?;
-        let (bytes, sum) = sum(theirs::open_through(path)?)?;
+        let (bytes, sum) = sum(regular_file::open(path)?)?;
         Ok(Self { bytes, sum, stamp: Some(stamp) })
     }
 

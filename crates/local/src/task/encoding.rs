@@ -1,6 +1,7 @@
 //! How a file is compressed: its first bytes say so, whatever its name is.
 //!
-//! What is known by its bytes and cannot be read is refused by its name, so that it is never taken for text.
+//! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content is
+//! inspected in the same way as a file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -36,6 +37,17 @@ pub(super) enum Encoding {
     Lz4,
 }
 
+/// What a reader expects a file to hold once it is decompressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Text, as the built-in programs read it.
+    Text,
+    /// Lines of any bytes, as mappers read them.
+    Lines,
+    /// Any bytes, as records of a fixed length have them.
+    Bytes,
+}
+
 /// What the first bytes of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -47,41 +59,103 @@ pub(super) enum Kind {
     Refused(&'static str),
 }
 
-/// Formats that are refused: what they begin with, and their names.
-const REFUSED: [(&[u8], &str); 15] = [
+/// What each compression begins with, as far as that tells it from text; and the endings of its names.
+const MAGICS: [(Encoding, &[u8], [&str; 2]); 6] = [
+    (Encoding::Gzip, b"\x1f\x8b", ["gz", "tgz"]),
+    (Encoding::Zstd, b"\x28\xb5\x2f\xfd", ["zst", "zstd"]),
+    (Encoding::Bzip2, b"BZh?1AY&SY", ["bz2", "tbz2"]),
+    (Encoding::Bzip2, b"BZh?\x17\x72\x45\x38\x50\x90", ["bz2", "tbz2"]),
+    (Encoding::Xz, b"\xfd7zXZ\0", ["xz", "txz"]),
+    (Encoding::Lz4, b"\x04\x22\x4d\x18", ["lz4", "lz4"]),
+];
+
+/// So much of a magic number is more than texts begin with, bytes: the header of bzip2 and one byte.
+const TELLING: usize = 5;
+
+/// Formats that are refused: what they begin with, and their names. A `?` stands for any byte.
+const REFUSED: [(&[u8], &str); 61] = [
     (b"PK\x03\x04", "a zip archive"),
     (b"PK\x05\x06", "a zip archive"),
+    (b"PK\x07\x08", "a zip archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (b"Rar!\x1a\x07", "a rar archive"),
+    (b"!<arch>\n", "an ar archive"),
+    (b"!<thin>\n", "an ar archive"),
+    (b"\xc7\x71", "a cpio archive"),
+    (b"\x71\xc7", "a cpio archive"),
+    (b"MSCF\0\0\0\0", "a cabinet archive"),
+    (b"xar!\0", "a xar archive"),
+    (b"\xed\xab\xee\xdb", "an RPM package"),
     (b"\x89LZO\x00\r\n\x1a\n", "lzo"),
     (b"LZIP\x01", "lzip"),
+    (b"LRZI\0", "lrzip"),
     (b"\xff\x06\x00\x00sNaPpY", "snappy"),
     (b"\x1f\x9d", "compress (.Z)"),
+    (b"\x1f\x1e", "pack (.z)"),
+    (b"\x1f\xa0", "compress (.Z)"),
     (b"\x02\x21\x4c\x18", "lz4 of the old format"),
+    (b"\x37\xa4\x30\xec", "a dictionary of zstd"),
     (b"\x5d\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff", "lzma"),
     (b"Obj\x01", "an Avro file"),
     (b"SEQ\x04", "a Hadoop SequenceFile"),
     (b"SEQ\x05", "a Hadoop SequenceFile"),
     (b"SEQ\x06", "a Hadoop SequenceFile"),
     (b"RCF\x01", "a Hadoop RCFile"),
+    (b"ARROW1\0", "an Arrow file"),
+    (b"\xff\xff\xff\xff??\0\0", "an Arrow stream"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"CDF\x01", "a netCDF file"),
+    (b"CDF\x02", "a netCDF file"),
+    (b"CDF\x05", "a netCDF file"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
+    (b"\x80\x04\x95", "a Python pickle"),
+    (b"\x80\x05\x95", "a Python pickle"),
+    (b"\xac\xed\0\x05", "serialized Java objects"),
+    (b"\xca\xfe\xba\xbe", "a Java class file"),
+    (b"\x7fELF", "an ELF program"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program"),
+    (b"\xce\xfa\xed\xfe", "a Mach-O program"),
+    (b"MZ\x90\0", "a Windows program"),
+    (b"\0asm", "a WebAssembly module"),
+    (b"%PDF-", "a PDF file"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Microsoft Office file"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"II*\0", "a TIFF image"),
+    (b"MM\0*", "a TIFF image"),
+    (b"RIFF????WEBP", "a WebP image"),
+    (b"RIFF????WAVE", "a WAVE recording"),
+    (b"OggS\0", "an Ogg recording"),
+    (b"fLaC\0", "a FLAC recording"),
+    (b"\0\0??ftyp", "an MP4 file"),
+    (b"\xa1\xb2\xc3\xd4", "a capture of packets"),
+    (b"\xd4\xc3\xb2\xa1", "a capture of packets"),
 ];
+
+/// A magic number below this may begin a record of bytes by chance, bytes.
+const SURE: usize = 4;
 
 /// Where the header of a tar archive has its letters.
 const TAR_AT: usize = 257;
+/// Where it has its check sum, in octal digits.
+const TAR_SUM: std::ops::Range<usize> = 148..156;
 
 /// Formats that are refused if the last four bytes begin with the same letters as the file.
-const TABULAR: [(&[u8], &str); 3] =
-    [(b"PAR1", "a Parquet file"), (b"PARE", "a Parquet file"), (b"ORC", "an ORC file")];
+const TABULAR: [(&[u8], &str); 4] = [
+    (b"PAR1", "a Parquet file"),
+    (b"PARE", "a Parquet file"),
+    (b"ORC", "an ORC file"),
+    (b"FEA1", "a Feather file"),
+];
 
 /// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so named that
 /// holds no text it is said that it cannot be read.
-const NAMES: [&str; 19] = [
-    "gz",
-    "zst",
-    "zstd",
-    "bz2",
-    "xz",
-    "lz4",
+const NAMES: [&str; 14] = [
     "zip",
     "7z",
     "rar",
@@ -95,26 +169,36 @@ const NAMES: [&str; 19] = [
     "lzo_deflate",
     "parquet",
     "orc",
+    "jar",
 ];
 
 impl Kind {
-    /// What a regular file is. Costs one read of its first bytes, and of its last where the first are not enough.
-    pub(super) fn of(path: &Path, file: &File) -> io::Result<Self> {
+    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and of its
+    /// last ones where the first are not enough.
+    pub(super) fn of(path: &Path, file: &File, content: Content) -> io::Result<Self> {
         let mut at = 0;
         for _ in 0..SKIPPABLE_MAX {
             let head = read_at(file, at)?;
-            let Some(length) = skippable(&head) else { return Self::of_head(path, file, &head, at > 0) };
-            at += 8 + u64::from(length);
+            if let Some(length) = skippable(&head) {
+                at += 8 + u64::from(length);
+            } else if at > 0 {
+                // Both formats have such frames; nothing but them is zstd with nothing in it.
+                let is_lz4 = Encoding::of(&head) == Some(Encoding::Lz4);
+                return Ok(Self::Encoded(if is_lz4 { Encoding::Lz4 } else { Encoding::Zstd }));
+            } else {
+                return Self::of_head(path, file, &head, content);
+            }
         }
         Ok(Self::Refused("zstd or lz4 behind too many frames that are to be skipped"))
     }
 
-    fn of_head(path: &Path, file: &File, head: &[u8], is_skipped: bool) -> io::Result<Self> {
-        if is_skipped {
-            // Both formats have such frames; nothing but them is zstd with nothing in it.
-            let is_lz4 = Self::of_magic(head) == Self::Encoded(Encoding::Lz4);
-            return Ok(Self::Encoded(if is_lz4 { Encoding::Lz4 } else { Encoding::Zstd }));
-        }
+    /// What bytes are that have no name and no end to inspect, as lines.
+    pub(super) fn of_magic(head: &[u8]) -> Self {
+        let refused = || refused_head(head, Content::Lines).map_or(Self::Plain, Self::Refused);
+        Encoding::of(head).map_or_else(refused, Self::Encoded)
+    }
+
+    fn of_head(path: &Path, file: &File, head: &[u8], content: Content) -> io::Result<Self> {
         for (magic, name) in TABULAR {
             // These letters begin texts too, but do not end them as well.
             if head.starts_with(magic) {
@@ -125,52 +209,171 @@ impl Kind {
                 }
             }
         }
-        match Self::of_magic(head) {
-            Self::Plain if is_named(path) && !is_text(head) => {
-                Ok(Self::Refused("a file whose name says that it is compressed, in no format that is known,"))
-            }
-            kind => Ok(kind),
+        if let Some(encoding) = Encoding::of(head) {
+            return Ok(Self::Encoded(encoding));
         }
-    }
-
-    /// What the first bytes say, of a file that has no end to look at.
-    pub(super) fn of_magic(head: &[u8]) -> Self {
-        let begins = |magic: &[u8]| head.starts_with(magic);
-        let encoding = if begins(&[0x1f, 0x8b]) {
-            Encoding::Gzip
-        } else if begins(&[0x28, 0xb5, 0x2f, 0xfd]) {
-            Encoding::Zstd
-        } else if begins(b"BZh") && matches!(head.get(4..10), Some(b"1AY&SY" | b"\x17\x72\x45\x38\x50\x90")) {
-            Encoding::Bzip2
-        } else if begins(&[0xfd, b'7', b'z', b'X', b'Z', 0]) {
-            Encoding::Xz
-        } else if begins(&[0x04, 0x22, 0x4d, 0x18]) {
-            Encoding::Lz4
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+        let is_compressed = MAGICS.iter().any(|(_, _, endings)| endings.contains(&ending.as_str()));
+        let refused = if is_compressed && head.is_empty() {
+            Some("nothing in a file whose name says that it is compressed")
+        } else if (is_compressed || NAMES.contains(&ending.as_str())) && !is_printable(head) {
+            Some("a file whose name says that it is compressed, in no format that is known")
         } else {
-            return refused(head).map_or(Self::Plain, Self::Refused);
+            None
         };
-        Self::Encoded(encoding)
+        Ok(cut(head, &ending)
+            .or_else(|| refused_head(head, content))
+            .or(refused)
+            .map_or(Self::Plain, Self::Refused))
     }
+}
+
+/// Whether bytes begin with a magic number, in which a `?` stands for any byte.
+fn begins(head: &[u8], magic: &[u8]) -> bool {
+    head.len() >= magic.len()
+        && magic.iter().zip(head).all(|(expected, found)| matches!(expected, b'?') || expected == found)
+}
+
+/// Names the compression of a whole file that is no more than the beginning of its magic number: its name, bytes that
+/// are no text, or the length of that beginning tell.
+fn cut(head: &[u8], ending: &str) -> Option<&'static str> {
+    if head.is_empty() {
+        return None;
+    }
+    let is_telling = head.len() >= TELLING || !is_printable(head) || std::str::from_utf8(head).is_err();
+    let is_cut = |(_, magic, endings): &&(Encoding, &[u8], [&str; 2])| {
+        (is_telling || endings.contains(&ending))
+            && magic.get(..head.len()).is_some_and(|magic| begins(head, magic))
+    };
+    if let Some((encoding, _, _)) = MAGICS.iter().find(is_cut) {
+        return Some(match encoding {
+            Encoding::Gzip => "the first bytes of gzip data, which was cut short",
+            Encoding::Zstd => "the first bytes of zstd data, which was cut short",
+            Encoding::Bzip2 => "the first bytes of bzip2 data, which was cut short",
+            Encoding::Xz => "the first bytes of xz data, which was cut short",
+            Encoding::Lz4 => "the first bytes of lz4 data, which was cut short",
+        });
+    }
+    let is_named = ["zst", "zstd", "lz4"].contains(&ending);
+    let is_skippable =
+        matches!(head[0], 0x50..=0x5f) && b"\x2a\x4d\x18".iter().zip(&head[1..]).all(|(a, b)| a == b);
+    (is_skippable && head.len() < 8 && (is_named || is_telling))
+        .then_some("the first bytes of zstd or lz4 data, which was cut short")
 }
 
 /// The name of a format that is refused, if the first bytes of a file or of what it holds are of one.
-fn refused(head: &[u8]) -> Option<&'static str> {
-    let is_utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    // Every space and newline of such a text has a zero in it.
-    if is_utf16 && head.contains(&0) {
-        return Some("text in UTF-16");
-    }
-    if head.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar")) {
+fn refused_head(head: &[u8], content: Content) -> Option<&'static str> {
+    if is_tar(head) {
         return Some("a tar archive");
     }
-    REFUSED.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+    if is_cpio(head) {
+        return Some("a cpio archive");
+    }
+    let is_sure = |magic: &[u8]| content != Content::Bytes || magic.len() >= SURE;
+    let known = REFUSED.iter().find(|(magic, _)| is_sure(magic) && begins(head, magic));
+    known.map(|(_, name)| *name).or_else(|| match content {
+        Content::Bytes => None,
+        Content::Lines => wide_text(head, content).or_else(|| is_mostly_zeros(head).then_some("binary data")),
+        Content::Text => wide_text(head, content).or_else(|| is_binary(head).then_some("binary data")),
+    })
+}
+
+/// Whether a header of a tar archive comes first: by its letters, or in the oldest format by its check sum.
+fn is_tar(head: &[u8]) -> bool {
+    let Some(header) = head.first_chunk::<HEAD>() else {
+        return head.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar"));
+    };
+    let sum = std::str::from_utf8(&header[TAR_SUM]).unwrap_or_default();
+    let sum = u64::from_str_radix(sum.trim_matches([' ', '\0']), 8).ok();
+    // The sum is that of the header with spaces in the place of the sum.
+    let bytes =
+        |range: std::ops::Range<usize>| header[range].iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    let found = bytes(0..TAR_SUM.start) + 8 * u64::from(b' ') + bytes(TAR_SUM.end..HEAD);
+    header[TAR_AT..].starts_with(b"ustar") || header[0] != 0 && sum == Some(found)
+}
+
+/// Whether a header of a cpio archive of digits comes first.
+fn is_cpio(head: &[u8]) -> bool {
+    let are_digits = |length: usize, is_digit: fn(&u8) -> bool| {
+        head.get(6..length).is_some_and(|digits| digits.iter().all(is_digit))
+    };
+    (head.starts_with(b"070701") || head.starts_with(b"070702")) && are_digits(110, u8::is_ascii_hexdigit)
+        || head.starts_with(b"070707") && are_digits(76, |digit| matches!(digit, b'0'..=b'7'))
+}
+
+/// Text of two or four bytes a character, with or without a mark.
+fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
+    if head.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let is_wide = |low_first: bool| {
+        // A character of UTF-32 is at most 0x10ffff.
+        let is_character = |unit: &[u8]| match low_first {
+            true => unit[3] == 0 && unit[2] <= 0x10,
+            false => unit[0] == 0 && unit[1] <= 0x10,
+        };
+        head.len() >= 8 && head.chunks_exact(4).all(is_character)
+    };
+    if begins(head, b"\xff\xfe\0\0") || begins(head, b"\0\0\xfe\xff") || is_wide(true) || is_wide(false) {
+        return Some("text in UTF-32");
+    }
+    let is_marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin with the mark.
+    let is_utf16 = is_marked && (content == Content::Text || head.contains(&0))
+        || is_utf16(head, true)
+        || is_utf16(head, false);
+    is_utf16.then_some("text in UTF-16")
+}
+
+/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are of two
+/// bytes and few other bytes are zero.
+fn is_utf16(head: &[u8], low_first: bool) -> bool {
+    let (mut narrow, mut newlines, mut others) = (0, 0, 0);
+    for unit in head.chunks_exact(2) {
+        let (low, high) = if low_first { (unit[0], unit[1]) } else { (unit[1], unit[0]) };
+        if high == b'\n' || low == b'\n' && high != 0 {
+            return false;
+        }
+        narrow += usize::from(high == 0);
+        newlines += usize::from(low == b'\n');
+        others += usize::from(low == 0);
+    }
+    let units = head.len() / 2;
+    let is_whole = head.len() % 2 == 0;
+    is_whole && narrow >= 2 && others * 8 <= units && (newlines > 0 || narrow * 4 >= units * 3)
+}
+
+/// Whether most of a block are zeros, as in programs, images of disks and files with holes.
+fn is_mostly_zeros(head: &[u8]) -> bool {
+    let zeros = head.iter().filter(|byte| **byte == 0).count();
+    head.len() >= 64 && zeros * 5 > head.len() * 2
+}
+
+/// Whether bytes are plainly no text: one is zero, or many are control characters in what is no UTF-8.
+fn is_binary(head: &[u8]) -> bool {
+    let controls = head.iter().filter(|byte| matches!(byte, 4..=6 | 14..=26)).count();
+    let is_utf8 = || match std::str::from_utf8(head) {
+        Ok(_) => true,
+        // The end of the block may cut a character.
+        Err(error) => error.error_len().is_none(),
+    };
+    head.contains(&0) || controls * 50 > head.len() && !is_utf8()
 }
 
 impl Encoding {
-    /// What the source holds, decompressed as it is read, with all check sums verified; what is not text is refused there
-    /// too. Whatever is wrong with it is an error that no system call made (it has no `raw_os_error`).
-    pub(super) fn reader(self, source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
-        Box::new(Held { source: Worded { name: self.name(), source: self.decoder(source) }, head: None })
+    /// The compression that bytes begin with, if they do.
+    fn of(head: &[u8]) -> Option<Self> {
+        MAGICS.iter().find(|(_, magic, _)| begins(head, magic)).map(|(encoding, _, _)| *encoding)
+    }
+
+    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does not
+    /// expect. All errors but those of system calls have no `raw_os_error`.
+    pub(super) fn reader(self, source: impl Read + Send + 'static, content: Content) -> Box<dyn Read + Send> {
+        Box::new(Held {
+            source: Worded { name: self.name(), source: self.decoder(source) },
+            content,
+            head: None,
+        })
     }
 
     /// What messages call it.
@@ -222,9 +425,10 @@ impl Read for Worded {
     }
 }
 
-/// What a compressed file holds, which is looked at as a file is.
+/// What a compressed file holds, which is inspected as a file is.
 struct Held {
     source: Worded,
+    content: Content,
     /// Its first bytes, as far as they are not given yet; none before they are read.
     head: Option<Cursor<Vec<u8>>>,
 }
@@ -236,7 +440,15 @@ impl Read for Held {
             none => {
                 let mut head = Vec::with_capacity(HEAD);
                 self.source.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-                if let Some(name) = refused(&head) {
+                let twice = Encoding::of(&head).map(Encoding::name);
+                let twice =
+                    twice.or_else(|| skippable(&head).map(|_| "zstd or lz4")).or_else(|| cut(&head, ""));
+                if let Some(name) = twice {
+                    return Err(said(format!(
+                        "found {name} in it, expected plain text: it is compressed twice"
+                    )));
+                }
+                if let Some(name) = refused_head(&head, self.content) {
                     return Err(said(format!("found {name} in it, expected plain text")));
                 }
                 none.insert(Cursor::new(head))
@@ -283,13 +495,8 @@ fn skippable(head: &[u8]) -> Option<u32> {
     (u32::from_le_bytes(*magic) & !0xf == 0x184d_2a50).then_some(length)
 }
 
-fn is_named(path: &Path) -> bool {
-    let ending = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
-    ending.is_some_and(|ending| NAMES.contains(&ending.as_str()))
-}
-
 /// Whether bytes may be text: no control characters but those of texts and terminals.
-fn is_text(head: &[u8]) -> bool {
+fn is_printable(head: &[u8]) -> bool {
     !head.iter().any(|byte| matches!(byte, 0..=6 | 14..=26 | 28..=31))
 }
 
@@ -457,15 +664,19 @@ mod tests {
     ];
 
     fn kind(name: &str, bytes: &[u8]) -> Kind {
+        kind_for(Content::Text, name, bytes)
+    }
+
+    fn kind_for(content: Content, name: &str, bytes: &[u8]) -> Kind {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
         fs::write(&path, bytes).unwrap();
-        Kind::of(&path, &File::open(&path).unwrap()).unwrap()
+        Kind::of(&path, &File::open(&path).unwrap(), content).unwrap()
     }
 
     fn read(encoding: Encoding, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
-        encoding.reader(Cursor::new(bytes)).read_to_end(&mut text)?;
+        encoding.reader(Cursor::new(bytes), Content::Text).read_to_end(&mut text)?;
         Ok(text)
     }
 
@@ -558,11 +769,165 @@ mod tests {
                 assert_eq!(error, format!("found {name} in it, expected plain text"));
             }
         }
-        for text in ["ORCHID\n", "PAR1,2\n", "SEQUENCE", "BZh9 is a word", "PK", "", "Object\n", "LZIP it"] {
+        for text in
+            ["ORCHID\n", "PAR1,2\n", "SEQUENCE", "BZh9 is a word", "PK", "Object\n", "LZIP it", "P", "("]
+        {
             assert_eq!(kind("input", text.as_bytes()), Kind::Plain, "{text}");
             assert_eq!(kind("input.gz", text.as_bytes()), Kind::Plain, "{text}");
         }
         let Kind::Refused(_) = kind("x.snappy", b"\x00\x00\x10\x00data") else { panic!("read as text") };
-        assert_eq!(kind("x.txt", b"\x00\x00\x10\x00data"), Kind::Plain);
+        assert_eq!(kind_for(Content::Lines, "x.txt", b"\x00\x00\x10\x00data"), Kind::Plain);
+        assert_eq!(kind("none", b""), Kind::Plain);
+        assert_eq!(
+            kind("none.gz", b""),
+            Kind::Refused("nothing in a file whose name says that it is compressed")
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_cut_within_its_magic_number_is_refused() {
+        for (name, pack, encoding) in ALL {
+            let packed = pack(b"some text\n");
+            let endings: Vec<&str> =
+                MAGICS.iter().filter(|(of, ..)| *of == encoding).map(|of| of.2[0]).collect();
+            for cut in 1..=8 {
+                let path = format!("input.{}", endings[0]);
+                match kind(&path, &packed[..cut]) {
+                    Kind::Refused(found) => {
+                        assert_eq!(found, format!("the first bytes of {name} data, which was cut short"));
+                    }
+                    Kind::Encoded(found) => {
+                        assert_eq!(found, encoding);
+                        let error = read(encoding, packed[..cut].to_vec()).unwrap_err().to_string();
+                        assert!(error.contains("cut short"), "{name} cut to {cut} bytes: {error}");
+                    }
+                    Kind::Plain => panic!("{name} cut to {cut} bytes is read as text"),
+                }
+            }
+            // Without a name, bytes that are no text tell; those of bzip2 are text.
+            let cut = if name == "bzip2" { 5 } else { 2 };
+            assert_ne!(kind("input", &packed[..cut]), Kind::Plain, "{name}");
+        }
+        let frame = [0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0];
+        for cut in 1..8 {
+            let Kind::Refused(_) = kind("x.zst", &frame[..cut]) else { panic!("{cut} bytes are read") };
+        }
+        for text in ["B", "BZ", "BZh", "BZh9", "(", "P*M", "7z"] {
+            assert_eq!(kind("input", text.as_bytes()), Kind::Plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn data_that_is_compressed_twice_is_refused() {
+        for (inner, pack_inner, _) in ALL {
+            for (outer, pack, encoding) in ALL {
+                for content in [Content::Text, Content::Lines, Content::Bytes] {
+                    let twice = Cursor::new(pack(&pack_inner(b"some text\n")));
+                    let error = encoding.reader(twice, content).read(&mut [0]).unwrap_err().to_string();
+                    let expected =
+                        format!("found {inner} in it, expected plain text: it is compressed twice");
+                    assert_eq!(error, expected, "{inner} in {outer}");
+                }
+            }
+        }
+        let frame = [&[0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(b"text")].concat();
+        for inner in [&frame[..], b"\x1f", b"\xfd7zX"] {
+            let error = read(Encoding::Gzip, gzip(inner)).unwrap_err().to_string();
+            assert!(error.ends_with("it is compressed twice"), "{error}");
+        }
+    }
+
+    fn utf16(text: &str, low_first: bool) -> Vec<u8> {
+        let bytes = |unit: u16| if low_first { unit.to_le_bytes() } else { unit.to_be_bytes() };
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn text_of_wide_characters_is_refused_with_and_without_a_mark() {
+        for text in ["one line\n", "ab", "Zażółć gęślą jaźń\n", "Привет, мир\nещё\n", "漢字\n仮名\n"]
+        {
+            for low_first in [true, false] {
+                let wide = utf16(text, low_first);
+                let marked = utf16(&format!("\u{feff}{text}"), low_first);
+                for bytes in [&wide, &marked] {
+                    for content in [Content::Text, Content::Lines] {
+                        assert_eq!(kind_for(content, "x", bytes), Kind::Refused("text in UTF-16"), "{text}");
+                    }
+                    assert_eq!(kind_for(Content::Bytes, "x", bytes), Kind::Plain, "{text}");
+                }
+                let unit = |c: char| {
+                    if low_first { u32::from(c).to_le_bytes() } else { u32::from(c).to_be_bytes() }
+                };
+                let wider: Vec<u8> = text.chars().flat_map(unit).collect();
+                assert_eq!(kind_for(Content::Lines, "x", &wider), Kind::Refused("text in UTF-32"), "{text}");
+            }
+        }
+        let Kind::Refused(_) = kind("x", b"\xff\xfe\x2d\x4e\x87\x65") else {
+            panic!("a mark and no newline")
+        };
+    }
+
+    #[test]
+    fn programs_refuse_bytes_that_are_no_text_and_mappers_read_them() {
+        let random: Vec<u8> = (0..512u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 | 1).collect();
+        for bytes in [b"a\0b\n".as_slice(), b"\0\t1\n", b"key\0value\nkey\0value\n", &random] {
+            assert_eq!(kind_for(Content::Text, "x", bytes), Kind::Refused("binary data"), "{bytes:?}");
+            assert_eq!(kind_for(Content::Lines, "x", bytes), Kind::Plain, "{bytes:?}");
+        }
+        // Separators of Hive, colours of terminals, Latin-1, and a character that the block cuts.
+        let cut = [vec![b'a'; HEAD - 1], "é\n".into()].concat();
+        for bytes in [
+            b"a\x01b\x02c\x03d\n".as_slice(),
+            b"\x1b[31mred\x0f\n",
+            b"caf\xe9 \x0f\x1b[0m and more words in this line, many of them\n",
+            &cut,
+        ] {
+            assert_eq!(kind_for(Content::Text, "x", bytes), Kind::Plain, "{bytes:?}");
+        }
+        for content in [Content::Text, Content::Lines] {
+            assert_eq!(kind_for(content, "x", &[0; 100]), Kind::Refused("binary data"));
+        }
+        assert_eq!(kind_for(Content::Bytes, "x", &[0; 100]), Kind::Plain);
+    }
+
+    #[test]
+    fn archives_and_programs_are_refused_by_name() {
+        let cpio =
+            |magic: &str, length: usize| [magic.as_bytes(), &vec![b'0'; length - 6], b"name\0"].concat();
+        // The oldest tar has nothing but a check sum.
+        let mut tar = [0; HEAD];
+        tar[..4].copy_from_slice(b"name");
+        tar[TAR_SUM].copy_from_slice(b"001241\0 ");
+        let cases: [(&[u8], &str); 14] = [
+            (&tar, "a tar archive"),
+            (&cpio("070701", 110), "a cpio archive"),
+            (&cpio("070707", 76), "a cpio archive"),
+            (b"!<arch>\ndebian-binary", "an ar archive"),
+            (b"%PDF-1.7\n", "a PDF file"),
+            (b"\x7fELF\x02\x01\x01\0", "an ELF program"),
+            (b"SQLite format 3\0", "an SQLite database"),
+            (b"ARROW1\0\0", "an Arrow file"),
+            (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+            (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+            (b"\xff\xd8\xff\xe0", "a JPEG image"),
+            (b"\xca\xfe\xba\xbe\0\0\0\x34", "a Java class file"),
+            (b"\x80\x04\x95\x0b\0", "a Python pickle"),
+            (b"\0\0\0\x18ftypmp42", "an MP4 file"),
+        ];
+        for (bytes, name) in cases {
+            for content in [Content::Text, Content::Lines] {
+                assert_eq!(kind_for(content, "x", bytes), Kind::Refused(name));
+                for (_, pack, encoding) in ALL {
+                    let mut reader = encoding.reader(Cursor::new(pack(bytes)), content);
+                    let error = reader.read(&mut [0]).unwrap_err().to_string();
+                    assert_eq!(error, format!("found {name} in it, expected plain text"));
+                }
+            }
+        }
+        // Records of bytes may begin with anything that is short.
+        assert_eq!(kind_for(Content::Bytes, "x", b"\xff\xd8\xff\xe0"), Kind::Plain);
+        for text in ["070701 is a number\n", "070707,070701\n", "FEA1,2\n", "abc,ftyp\n", "xar!\n", "MZ\n"] {
+            assert_eq!(kind("x", text.as_bytes()), Kind::Plain, "{text}");
+        }
     }
 }

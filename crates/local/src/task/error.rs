@@ -115,12 +115,15 @@ impl TaskError {
     /// Whether another attempt would fail in the same way: a missing, changed or damaged input, a record that is too
     /// long, a job that cannot be done, a command that is not found.
     pub fn is_final(&self) -> bool {
-        use io::ErrorKind::{ArgumentListTooLong, FileTooLarge, NotFound, PermissionDenied};
+        use io::ErrorKind::{ArgumentListTooLong, FileTooLarge, InvalidInput, NotFound, PermissionDenied};
         match self {
             Self::Changed { .. } | Self::Format { .. } | Self::Missing { .. } | Self::Job(_) => true,
             Self::File { what, source, .. } => {
                 matches!(*what, CANNOT_READ | CANNOT_ENTER | CANNOT_START)
-                    && matches!(source.kind(), NotFound | PermissionDenied | ArgumentListTooLong)
+                    && matches!(
+                        source.kind(),
+                        InvalidInput | NotFound | PermissionDenied | ArgumentListTooLong
+                    )
             }
             // What the system says may be over the next time; what a decoder says is said of the same bytes again.
             Self::Input { source, .. } => source.raw_os_error().is_none(),

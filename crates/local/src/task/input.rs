@@ -1,31 +1,63 @@
 //! Records of splits: lines, or records of a fixed length, out of plain and compressed files.
 
-use std::fs::{File, Metadata};
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::encoding::{Encoding, Kind};
+use super::encoding::{Content, Encoding, Kind};
 use super::error::at;
+use super::program::{Resources, build_program};
 use super::source::Watched;
-use super::{Split, TaskError};
-use crate::theirs;
+use super::{Job, Split, TaskError};
+use crate::regular_file;
 
 /// How much is read at once, bytes: what stays in the cache between reading and looking at it.
 const BLOCK: usize = 1 << 18;
 
 /// Bytes that are read beyond the end of a split, where there are.
 const MORE: usize = 1 << 12;
-/// The longest magic bytes of a format; so much is read of what cannot be read twice, such as a pipe.
-const MAGIC: usize = 16;
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a record of a program's input is.
+/// What a record of an input is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// A line, without its newline. A carriage return before that is a byte of the line, as for `sort`
-    /// and `awk` and unlike in Hadoop, so that what is sorted or matched comes out as it went in.
+pub(crate) enum Format {
+    /// A line of text, without its newline. A carriage return before the newline is a byte of the line, as for `sort`
+    /// and `awk` and unlike in Hadoop, so that what is sorted or matched comes out as it went in. A byte order mark at
+    /// the start of a file is no part of its first line.
+    Text,
+    /// The same of any bytes.
     Lines,
-    /// So many bytes, at least 1.
+    /// A fixed number of bytes, at least 1.
     Fixed(usize),
+}
+
+impl Format {
+    /// How a job reads its input; none if Slackline does not read it itself.
+    ///
+    /// # Errors
+    /// A program or an argument that does not exist.
+    pub(crate) fn of(job: &Job) -> Result<Option<Self>, TaskError> {
+        match job {
+            Job::Program { program, args } => {
+                build_program(program, args, Resources::none()).map(|program| Some(program.format()))
+            }
+            Job::Commands { .. } => Ok(Some(Self::Lines)),
+            Job::Command { .. } | Job::Jar { .. } => Ok(None),
+        }
+    }
+
+    fn content(self) -> Content {
+        match self {
+            Self::Text => Content::Text,
+            Self::Lines => Content::Lines,
+            Self::Fixed(_) => Content::Bytes,
+        }
+    }
+
+    fn is_lines(self) -> bool {
+        self.content() != Content::Bytes
+    }
 }
 
 /// Records out of a stream, as slices of one buffer.
@@ -114,6 +146,16 @@ impl<R: Read> Blocks<R> {
         }
     }
 
+    /// Skips these bytes if they come next, and says whether they did.
+    fn skip(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        while self.end - self.start < bytes.len() && !self.ended {
+            self.fill()?;
+        }
+        let is_next = self.buffer[self.start..self.end].starts_with(bytes);
+        self.start += if is_next { bytes.len() } else { 0 };
+        Ok(is_next)
+    }
+
     /// Reads more behind what is unread.
     fn fill(&mut self) -> io::Result<()> {
         // A long record comes in many pieces: what lies at the front already is not moved again for each.
@@ -157,20 +199,27 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn open(split: &Split, format: Format, limit: usize) -> Result<Self, TaskError> {
-        let (path, begin) = (&split.path, split.file_offset());
-        let mut file = File::open(split.file()).map_err(at("cannot read", split.file()))?;
+        let file = open_split(split)?;
         let watched = watch(split, &file)?;
-        let end = split.length.map(|length| split.offset.saturating_add(length));
-        let meta = file.metadata().map_err(at("cannot read", path))?;
-        // Only what is not compressed is cut, and the first bytes of a piece say nothing of it.
-        let opened = if split.is_excerpt() { Opened::Plain } else { encoding(path, &file, &meta)? };
-        let (source, position) = match opened {
-            Opened::Encoded(encoding) => (encoding.reader(file), 0),
-            Opened::Piped(source) => (source, 0),
-            Opened::Plain => {
-                check_size(path, &meta, end.map(|end| end - begin))?;
+        Self { watched, ..Self::of_file(split, file, format, limit)? }.at_first()
+    }
+
+    /// The records of a part of the input that is only a sample: the file may change unnoticed.
+    pub(super) fn sample(split: &Split, format: Format, limit: usize) -> Result<Self, TaskError> {
+        Self::of_file(split, open_split(split)?, format, limit)?.at_first()
+    }
+
+    fn of_file(split: &Split, mut file: File, format: Format, limit: usize) -> Result<Self, TaskError> {
+        let (path, begin) = (&split.path, split.file_offset());
+        // Only plain files are cut, and the first bytes of an excerpt say nothing about its file.
+        let encoding = if split.is_excerpt() { None } else { encoding(path, &file, format.content())? };
+        let (source, position) = match encoding {
+            Some(encoding) => (encoding.reader(file, format.content()), 0),
+            None => {
+                let end = split.length.map_or(0, |length| split.offset.saturating_add(length));
+                check_size(path, &file, end.saturating_sub(begin))?;
                 let position = match format {
-                    Format::Lines => split.offset,
+                    Format::Text | Format::Lines => split.offset,
                     Format::Fixed(_) if split.is_excerpt() => {
                         return Err(needs_all(path, "records of a fixed length"));
                     }
@@ -183,34 +232,51 @@ impl Records {
         // A small split needs little more than itself, its last line's end.
         let bytes = split.length.map_or(BLOCK, |length| (length as usize).saturating_add(MORE));
         let blocks = Blocks::of(source, bytes, limit);
-        let mut records = Records { blocks, format, path: path.clone(), position, end, watched };
-        if format == Format::Lines && split.offset > 0 {
-            // The line that crosses the border is the split's before.
-            let skipped = match records.blocks.line() {
-                Ok(line) => line.map_or(0, <[u8]>::len),
-                Err(source) => return Err(records.wrong(source)),
-            };
-            records.position += skipped as u64 + 1;
+        Ok(Records { blocks, format, path: path.clone(), position, end: split.end(), watched: None })
+    }
+
+    /// Goes to the first line that belongs to the split.
+    fn at_first(mut self) -> Result<Self, TaskError> {
+        if !self.format.is_lines() {
+            return Ok(self);
         }
-        Ok(records)
+        if self.position > 0 {
+            // The line that crosses the border belongs to the split before.
+            let skipped = match self.blocks.line() {
+                Ok(line) => line.map_or(0, <[u8]>::len),
+                Err(source) => return Err(self.wrong(source)),
+            };
+            self.position += skipped as u64 + 1;
+        } else {
+            match self.blocks.skip(MARK) {
+                Ok(false) => {}
+                Ok(true) => {
+                    // The first line belongs to this split even if the border lies within the mark.
+                    self.position = MARK.len() as u64;
+                    self.end = self.end.map(|end| end.max(self.position));
+                }
+                Err(source) => return Err(self.wrong(source)),
+            }
+        }
+        Ok(self)
     }
 
     /// The next record.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TaskError> {
         let past = |end: u64| match self.format {
-            Format::Lines => self.position > end,
+            Format::Text | Format::Lines => self.position > end,
             Format::Fixed(_) => self.position >= end,
         };
         if self.end.is_some_and(past) {
             return Ok(None);
         }
         let found = match self.format {
-            Format::Lines => self.blocks.line(),
+            Format::Text | Format::Lines => self.blocks.line(),
             Format::Fixed(length) => self.blocks.fixed(length),
         };
         match found {
             Ok(Some(record)) => {
-                self.position += record.len() as u64 + u64::from(self.format == Format::Lines);
+                self.position += record.len() as u64 + u64::from(self.format.is_lines());
                 Ok(Some(record))
             }
             Ok(None) => Ok(None),
@@ -269,79 +335,53 @@ fn wrong(path: &Path, offset: u64, watched: Option<&Watched>, source: io::Error)
     }
 }
 
-/// How a file is read.
-enum Opened {
-    Plain,
-    Encoded(Encoding),
-    /// What cannot be read twice, from its beginning.
-    Piped(Box<dyn Read + Send>),
+/// Opens the file of a split. A path that named a file when it was listed must not have become a link.
+pub(super) fn open_split(split: &Split) -> Result<File, TaskError> {
+    let path = split.file();
+    let file = match &split.source {
+        Some(source) if split.copy.is_none() => source.open(path),
+        _ => regular_file::open(path),
+    };
+    file.map_err(at("cannot read", path))
 }
 
-fn encoding(path: &Path, file: &File, meta: &Metadata) -> Result<Opened, TaskError> {
-    let unreadable = || at("cannot read", path);
-    if meta.is_file() {
-        return Ok(match kind(path, file)? {
-            Some(encoding) => Opened::Encoded(encoding),
-            None => Opened::Plain,
-        });
-    }
-    let (mut head, mut source) = (Vec::new(), file.try_clone().map_err(unreadable())?);
-    (&mut source).take(MAGIC as u64).read_to_end(&mut head).map_err(unreadable())?;
-    let encoding = accepted(path, Kind::of_magic(&head))?;
-    let whole = Cursor::new(head).chain(source);
-    Ok(Opened::Piped(match encoding {
-        Some(encoding) => encoding.reader(whole),
-        None => Box::new(whole),
-    }))
-}
-
-/// How a regular file is compressed, if it is.
-fn kind(path: &Path, file: &File) -> Result<Option<Encoding>, TaskError> {
-    accepted(path, Kind::of(path, file).map_err(at("cannot read", path))?)
-}
-
-fn accepted(path: &Path, kind: Kind) -> Result<Option<Encoding>, TaskError> {
-    match kind {
+/// How a file is compressed, if it is.
+fn encoding(path: &Path, file: &File, content: Content) -> Result<Option<Encoding>, TaskError> {
+    match Kind::of(path, file, content).map_err(at("cannot read", path))? {
         Kind::Plain => Ok(None),
         Kind::Encoded(encoding) => Ok(Some(encoding)),
         Kind::Refused(found) => Err(TaskError::Format { path: path.to_owned(), found }),
     }
 }
 
-/// Refuses an input of a format that cannot be read, with its name: what its map would say. What is no regular file,
-/// or is not there, is not looked at.
+/// Refuses an input of a format that cannot be read, with its name, as its map would.
 ///
 /// # Errors
 ///
 /// The format, or that the file cannot be read.
-pub fn check_format(path: &Path) -> Result<(), TaskError> {
-    if !path.is_file() {
-        return Ok(());
-    }
-    let file = theirs::open_through(path).map_err(at("cannot read", path))?;
-    kind(path, &file).map(|_| ())
+pub(crate) fn check_format(path: &Path, format: Format) -> Result<(), TaskError> {
+    let file = regular_file::open(path).map_err(at("cannot read", path))?;
+    encoding(path, &file, format.content()).map(|_| ())
 }
 
-/// Whether a file may be read from any place in it: it is a regular one, and not compressed.
+/// Whether a file may be read from any place in it: whether it is not compressed.
 pub(super) fn can_be_cut(path: &Path) -> Result<bool, TaskError> {
-    if !path.is_file() {
-        return Ok(true);
-    }
-    let file = theirs::open_through(path).map_err(at("cannot read", path))?;
-    Ok(Kind::of(path, &file).map_err(at("cannot read", path))? == Kind::Plain)
+    let file = regular_file::open(path).map_err(at("cannot read", path))?;
+    let kind = Kind::of(path, &file, Content::Bytes).map_err(at("cannot read", path))?;
+    Ok(kind == Kind::Plain)
 }
 
-fn check_size(path: &Path, meta: &Metadata, end: Option<u64>) -> Result<(), TaskError> {
-    let bytes = meta.len();
-    match end {
-        Some(end) if meta.is_file() && bytes < end => Err(TaskError::Damaged {
+fn check_size(path: &Path, file: &File, end: u64) -> Result<(), TaskError> {
+    let bytes = file.metadata().map_err(at("cannot read", path))?.len();
+    if bytes < end {
+        return Err(TaskError::Damaged {
             path: path.to_owned(),
             problem: format!(
                 "the file has {bytes} bytes, expected {end}: it was cut since the job was planned"
             ),
-        }),
-        _ => Ok(()),
+        });
     }
+    Ok(())
 }
 
 /// The largest record under a memory limit: a reader needs room for one whole record.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Spec;
 use super::reported::{Filter, Reported};
+use crate::regular_file;
 
 /// The beginning is kept up to this size, bytes.
 const HEAD: usize = 1 << 17;
@@ -15,6 +16,8 @@ const HEAD: usize = 1 << 17;
 const TAIL: usize = 1 << 17;
 /// The longest line that is passed on as one, bytes.
 const LINE_MAX: usize = 1 << 16;
+/// What is read of each file, which a command may have replaced, bytes: more than is kept.
+const FILE_MAX: u64 = 1 << 20;
 /// Names of the files in an attempt's directory, in the order of their content.
 const FILES: [&str; 3] = ["stderr.log", "stderr.tail.1", "stderr.tail"];
 /// The last lines that an error message quotes.
@@ -28,7 +31,7 @@ const QUOTE: usize = 2000;
 ///
 /// What the system says, other than that there is no such file.
 pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
-    let part = |name: &str| match fs::read(directory.join(name)) {
+    let part = |name: &str| match regular_file::read_end(&directory.join(name), FILE_MAX) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some),
     };
@@ -42,9 +45,15 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// What is kept of an attempt's standard error, or why it cannot be read: a command may have replaced its files.
+pub(crate) fn read_or_problem(directory: &Path) -> Vec<u8> {
+    read(directory)
+        .unwrap_or_else(|error| format!("(the log of the attempt cannot be read: {error})").into_bytes())
+}
+
 /// The last lines of an attempt's standard error, for an error message: without what would command a terminal.
 pub(super) fn last_lines(directory: &Path) -> String {
-    let text = read(directory).unwrap_or_default();
+    let text = read_or_problem(directory);
     let text = text.trim_ascii_end();
     let newlines = memchr::memrchr_iter(b'\n', text);
     let start = newlines.take(LINES).nth(LINES - 1).map_or(0, |at| at + 1);
@@ -158,7 +167,7 @@ impl Files {
             }
             if self.file.is_none() {
                 let path = self.directory.join(FILES[self.name]);
-                let file = File::options().append(true).create(true).open(path)?;
+                let file = regular_file::open_to_append(&path)?;
                 // An attempt that is made again in its directory finds what it said before.
                 self.size = file.metadata()?.len() as usize;
                 self.file = Some(file);

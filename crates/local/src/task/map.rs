@@ -1,6 +1,6 @@
 //! A map attempt.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use super::collect::{Collector, Combiner, Target};
@@ -8,7 +8,7 @@ use super::command::{Feed, Memory, Streaming};
 use super::emit::{Emit, Sink};
 use super::error::at;
 use super::index;
-use super::input::{Format, Records, display, record_limit, watch};
+use super::input::{Format, Records, display, open_split, record_limit, watch};
 use super::input_list::{InputList, shown};
 use super::keys::Keys;
 use super::log::Log;
@@ -89,7 +89,7 @@ impl Map<'_> {
             let limit = record_limit(self.spec.memory_bytes);
             let mut records = Records::open(split, program.format(), limit)?;
             match program.format() {
-                Format::Lines => {
+                Format::Text | Format::Lines => {
                     while let Some(lines) = records.lines()? {
                         count(lines, &mut outcome);
                         program.map_lines(lines, &mut emit)?;
@@ -221,8 +221,7 @@ fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
 
 /// Looks whether a file is what it was when the run began, for somebody else to read it.
 fn opened(split: &Split) -> Result<Option<Watched>, TaskError> {
-    let file = File::open(split.file()).map_err(at("cannot read", split.file()))?;
-    watch(split, &file)
+    watch(split, &open_split(split)?)
 }
 
 /// Counts lines that were read; the last one is counted with the newline that it may lack.

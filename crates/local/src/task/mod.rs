@@ -58,7 +58,7 @@ pub use digest::Digest;
 pub(crate) use digest::Stamp;
 pub use error::TaskError;
 pub(crate) use error::at;
-pub use input::check_format;
+pub(crate) use input::{Format, check_format};
 pub(crate) use input_list::InputList;
 pub use map::MAP_OUTPUT;
 pub(crate) use map::is_there;

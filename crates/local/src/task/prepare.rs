@@ -59,7 +59,7 @@ pub fn prepare(job: &Job, maps: &[Vec<Split>], partitions: u32, file: &Path) -> 
 /// Samples the records of one place.
 fn sample(place: &Place, program: &mut dyn Program, emit: &mut Emit) -> Result<(), TaskError> {
     let mut bytes = place.weight * BYTES;
-    let mut records = Records::open(&place.split, program.format(), record_limit(RECORD_MAX))?;
+    let mut records = Records::sample(&place.split, program.format(), record_limit(RECORD_MAX))?;
     program.open(&place.split, emit)?;
     for _ in 0..place.weight * RECORDS {
         let Some(record) = records.next()? else { break };
@@ -82,6 +82,8 @@ fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
             Some(length) => length,
             None => fs::metadata(&split.path).map_err(at("cannot read", &split.path))?.len(),
         };
+        // A file whose reported size is zero may hold something all the same.
+        let bytes = bytes.max(1);
         sized.push((*split, bytes));
         total += bytes;
     }
@@ -92,24 +94,18 @@ fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
         // What has a length was found to be plain when it was cut.
         if next < end && split.length.is_none() && !can_be_cut(&split.path)? {
             let weight = (end - next).div_ceil(step);
-            places.push(Place { split: unhashed(split), weight });
+            places.push(Place { split: split.clone(), weight });
             next += weight * step;
         }
         while next < end {
             let offset = split.offset + (next - before);
             let length = Some(step.min(end - next));
-            places.push(Place { split: Split { offset, length, ..unhashed(split) }, weight: 1 });
+            places.push(Place { split: Split { offset, length, ..split.clone() }, weight: 1 });
             next += step;
         }
         before = end;
     }
     Ok(places)
-}
-
-/// A split whose file is not hashed where a hundred places of it are looked at; the maps do that.
-fn unhashed(split: &Split) -> Split {
-    let source = split.source.clone().filter(|source| source.sha256.is_none());
-    Split { source, ..split.clone() }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::map::MAP_OUTPUT;
 use super::source::Watched;
 use super::{Spec, Task, TaskError};
 use crate::clock::{self, Stopwatch};
+use crate::regular_file;
 
 /// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories for a minute.
 pub(crate) const SEEN: Duration = Duration::from_secs(60);
@@ -68,7 +69,7 @@ fn is_there(spec: &Spec, path: &Path) -> bool {
         let is_another = |sum| index::is_another(&file, *partition, sum);
         return File::open(&file).is_ok() && !spec.map_sum(number).is_some_and(is_another);
     }
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = regular_file::open(path) else { return false };
     let splits = match &spec.task {
         Task::Map { splits, .. } => splits.as_slice(),
         Task::Reduce { .. } => &[],
@@ -125,7 +126,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("part-00000");
         fs::write(&path, "the new one\n").unwrap();
-        let source = Source::now(&path).unwrap();
+        let source = Source::of_part(&path).unwrap();
         let new = fs::read(&path).unwrap();
         // What is seen at first is what was there before.
         fs::write(&path, "an old one, which is longer\n").unwrap();

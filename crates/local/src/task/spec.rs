@@ -123,7 +123,7 @@ pub struct Split {
     /// Where it begins, in bytes.
     #[serde(default)]
     pub offset: u64,
-    /// Its length in bytes; none means the whole file, as for compressed ones.
+    /// Its length in bytes; none means to the end of the file, as for compressed ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// Which of the job's inputs it comes from, from 0.
@@ -142,6 +142,14 @@ impl Split {
     /// The file that is opened.
     pub(super) fn file(&self) -> &Path {
         self.copy.as_deref().unwrap_or(&self.path)
+    }
+
+    /// The byte at which it ends; none if it goes on to the end of its file. So does one that reaches the reported size:
+    /// that may be wrong, and counts only where files are cut.
+    pub(super) fn end(&self) -> Option<u64> {
+        let end = self.offset.saturating_add(self.length?);
+        let is_last = self.source.as_ref().is_some_and(|source| end >= source.bytes);
+        (!is_last).then_some(end)
     }
 
     /// Whether that is a copy of a part of the input.

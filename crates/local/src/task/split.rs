@@ -1,12 +1,14 @@
 //! Inputs to splits: files, directories and patterns, cut by size; small files share a map.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::at;
 use super::input::can_be_cut;
 use super::pattern::{Pattern, descend, descend_matched, is_directory, is_pattern};
 use super::{Job, Shape, Source, Split, TaskError, describe};
+use crate::regular_file;
 
 /// A map takes no more than this many files, however small they are.
 const FILES_MAX: usize = 1000;
@@ -75,6 +77,7 @@ pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>,
     for (input, pattern) in inputs.iter().enumerate() {
         let mut batch = Batch { splits: Vec::new(), bytes: 0 };
         for path in files(pattern)? {
+            check_regular(&path)?;
             let source = Source::now(&path).map_err(at("cannot read", &path))?;
             let bytes = source.bytes;
             for split in of_file(&path, source, input as u32, split_bytes)? {
@@ -110,17 +113,15 @@ impl Batch {
     }
 }
 
-/// The splits of one file.
+/// The splits of one file. The last one goes on to the end of the file, whatever size was reported.
 fn of_file(path: &Path, source: Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
     let bytes = source.bytes;
-    // Pipes and devices are not what they were as soon as somebody reads them.
-    let source = path.is_file().then_some(source);
     let split = |offset, length| Split {
         path: path.to_owned(),
         offset,
         length,
         input,
-        source: source.clone(),
+        source: Some(source.clone()),
         copy: None,
     };
     if !can_be_cut(path)? {
@@ -131,9 +132,20 @@ fn of_file(path: &Path, source: Source, input: u32, split_bytes: u64) -> Result<
         splits.push(split(offset, Some(split_bytes)));
         offset += split_bytes;
     }
-    // What is no regular file has a size that says nothing.
-    splits.push(split(offset, source.is_some().then_some(bytes - offset)));
+    splits.push(split(offset, Some(bytes - offset)));
     Ok(splits)
+}
+
+/// Refuses an input that is a pipe, a device or a socket: its bytes are gone as soon as one task has read them.
+fn check_regular(path: &Path) -> Result<(), TaskError> {
+    let meta = fs::metadata(path).map_err(at("cannot read", path))?;
+    match regular_file::other_kind(meta.file_type()) {
+        None => Ok(()),
+        Some(found) => Err(TaskError::Job(format!(
+            "input {}: found {found}, expected a regular file: write its content to a file first",
+            path.display()
+        ))),
+    }
 }
 
 /// The files that an input stands for, in the order of their names, each once.
@@ -177,8 +189,6 @@ fn files(input: &str) -> Result<Vec<PathBuf>, TaskError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use slackline_local::layout::Layout;
-use slackline_local::{Places, clock, theirs};
+use slackline_local::{Places, clock, regular_file};
 use slackline_model::{PhaseKind, Start};
 
 use super::{Attempt, Ended, Look};
@@ -224,7 +224,7 @@ impl Told<'_> {
         let Attempt { id, number, end, .. } = *self.attempt;
         let Asked { flow, job, start, .. } = asked;
         let path = layout.log(flow, job, id, number);
-        let said = match theirs::read_end(&path, LONGEST) {
+        let said = match regular_file::read_end(&path, LONGEST) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(e) => format!("(its log {} cannot be read: {e})\n", path.display()).into_bytes(),
             Ok(said) => shown(said),

@@ -317,7 +317,7 @@ impl Backend for Yarn {
         let words = |(path, problem): (String, String)| Fault::new(path, remote.mirror.words(&problem));
         let mut resolved =
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
-        resolved.mirror = Some(remote.mirror.root().to_owned());
+        resolved.set_mirror(remote.mirror.root().to_owned());
         resolved.warnings.iter_mut().for_each(|warning| *warning = remote.mirror.words(warning));
         let faults = self.site.unfit_there(&resolved, &remote.mirror);
         if !faults.is_empty() {

@@ -278,7 +278,7 @@ impl Mirror {
         let mut there = plan.clone();
         for split in there.inputs.maps.iter_mut().flatten() {
             if let Some(uri) = self.uri(&split.path) {
-                split.source = Source::now(&split.path).ok();
+                split.source = Source::of_part(&split.path).ok();
                 split.path = uri.into();
             }
         }

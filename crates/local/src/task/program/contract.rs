@@ -55,7 +55,7 @@ impl Resources<'_> {
 pub(in crate::task) trait Program: Send {
     /// What a record of its input is.
     fn format(&self) -> Format {
-        Format::Lines
+        Format::Text
     }
 
     /// Whether its map's output is of use to nothing but its reduce.

@@ -22,7 +22,7 @@ pub(super) const INFO: Info = Info {
     make: Make::Program(|arguments, _| {
         let format = match arguments.choice("format", &["lines", "binary"])? {
             "binary" => Format::Fixed(RECORD),
-            _ => Format::Lines,
+            _ => Format::Text,
         };
         Ok(Box::new(TeraSort {
             format,
@@ -62,7 +62,7 @@ impl Program for TeraSort {
             self.record.clear();
             self.record.extend_from_slice(key);
             self.record.extend_from_slice(rest);
-            if self.format == Format::Lines {
+            if self.format == Format::Text {
                 self.record.push(b'\n');
             }
             part.raw(&self.record, 1)?;

@@ -188,7 +188,7 @@ impl Scene {
         };
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: self.dir.path() };
         let mut resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
-        resolved.mirror = Some(self.path("state/remote/files"));
+        resolved.set_mirror(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
         let says = run::Says::default();
