@@ -5,9 +5,15 @@
 //! slot kind are numbered from 0, machine by machine in the order of the document, so a machine's slots
 //! are a range, and so are the slots of a group: no table per slot is kept.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use crate::id::{GroupId, MachineId, PhaseKind, TiVec};
+
+/// Most slots a slot kind may have, so that slot numbers and their sums fit `u32`.
+pub(crate) const SLOTS_MAX: u64 = 1 << 31;
+
+/// The speeds that machines may have.
+pub const SPEEDS: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// What a machine's slots may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +96,7 @@ pub struct SlotRange {
 impl SlotRange {
     /// One past the last slot.
     pub const fn end(self) -> u32 {
-        self.first + self.len
+        self.first.saturating_add(self.len)
     }
 }
 
@@ -168,16 +174,28 @@ impl Cluster {
         self.groups.push(group);
     }
 
+    /// Whether machines can join: there is one, its slots are of the cluster's kind, its speed is one that machines may
+    /// have, and all numbers of machines and slots fit.
+    pub fn can_join(&self, group: &Group) -> bool {
+        let per_machine = match group.slots {
+            Slots::Universal(n) => [n, 0],
+            Slots::Typed { map, reduce } => [map, reduce],
+        };
+        let fits =
+            |before: u32, more: u32| u64::from(before) + u64::from(more) * u64::from(group.count) < SLOTS_MAX;
+        matches!(group.slots, Slots::Typed { .. }) == self.typed
+            && group.count > 0
+            && SPEEDS.contains(&group.speed)
+            && fits(self.n_machines, 1)
+            && self.totals.iter().zip(per_machine).all(|(&before, more)| fits(before, more))
+    }
+
     /// Machines join: they get the next ids, which are returned, and their slots the next numbers.
     ///
     /// # Panics
-    /// If their slots are not of the cluster's kind, or there is none, or their speed is not positive.
+    /// If they cannot ([`Self::can_join`]).
     pub fn join(&mut self, group: Group) -> Range<u32> {
-        assert_eq!(matches!(group.slots, Slots::Typed { .. }), self.typed, "slots of one kind");
-        assert!(
-            group.speed > 0.0 && group.speed.is_finite() && group.count > 0,
-            "machines that can run tasks"
-        );
+        assert!(self.can_join(&group), "machines that can join");
         let first = self.n_machines;
         self.add(group);
         first..self.n_machines

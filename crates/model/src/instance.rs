@@ -17,6 +17,9 @@ mod tests;
 pub use grow::Arrival;
 pub use intake::{Intake, Refused};
 
+/// A phase has fewer tasks than this.
+pub const TASKS_MAX: u64 = 1 << 31;
+
 use std::ops::Range;
 
 use crate::calendar::Start;
@@ -163,6 +166,23 @@ impl Phase {
         }
     }
 
+    /// How many tasks [`Instance::cut`] makes of it; none if it has tasks.
+    pub fn n_to_cut(&self, grain: Span) -> u64 {
+        match self.amount {
+            Amount::Tasks(_) => 0,
+            Amount::Malleable(work) => work.0.div_ceil(grain.0.max(1)).max(1),
+        }
+    }
+
+    /// Cuts it into equal tasks of at most `grain` if it is malleable; returns how many.
+    fn cut(&mut self, grain: Span) -> u64 {
+        let Amount::Malleable(work) = self.amount else { return 0 };
+        let count = self.n_to_cut(grain).min(TASKS_MAX - 1) as u32;
+        self.amount = Amount::Tasks(Tasks::share(work, count));
+        self.cap = self.cap.min(count);
+        u64::from(count)
+    }
+
     /// Whether there is nothing to do but to become ready: then it is done and holds no slot.
     pub fn is_without_length(&self) -> bool {
         self.work() == Work::ZERO
@@ -306,10 +326,23 @@ impl Instance {
     /// Work that is not cut into tasks.
     pub fn work_uncut(&self) -> Work {
         let uncut = self.phases.iter().filter(|phase| phase.tasks().is_none());
-        uncut.map(Phase::work).fold(Work::ZERO, |all, work| Work(all.0 + work.0))
+        uncut.map(Phase::work).sum()
     }
 
-    /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`.
+    /// Whether it has all the flows it ever had, each in its place, and its cluster can run every phase: so
+    /// [`Self::new`] makes it, and so it is to be handed to a simulator. O(phases).
+    pub fn is_whole(&self) -> bool {
+        let in_place = |(id, flow): (FlowId, &Flow)| {
+            flow.place == id && flow.pool.is_none_or(|pool| pool.index() < self.pools.len())
+        };
+        let can_run = |id: PhaseId| self.cluster.slots(self.slot_kind_of(id)) > 0;
+        self.flows.keys().count() == self.flows.len()
+            && self.flows.iter_enumerated().all(in_place)
+            && self.phases.keys().all(can_run)
+    }
+
+    /// The same instance with every purely malleable phase cut into equal tasks of at most `grain`, or into as many as a
+    /// phase may have.
     #[must_use]
     pub fn cut(mut self, grain: Span) -> Self {
         self.cut_work(grain);
@@ -318,15 +351,7 @@ impl Instance {
 
     /// Cuts every purely malleable phase that is there.
     fn cut_work(&mut self, grain: Span) {
-        let grain = grain.0.max(1);
-        for phase in self.phases.iter_mut() {
-            if let Amount::Malleable(work) = phase.amount {
-                let count = u32::try_from(work.0.div_ceil(grain)).unwrap_or(u32::MAX).max(1);
-                phase.amount = Amount::Tasks(Tasks::share(work, count));
-                phase.cap = phase.cap.min(count);
-                self.n_cut += u64::from(count);
-            }
-        }
+        self.n_cut += self.phases.iter_mut().map(|phase| phase.cut(grain)).sum::<u64>();
     }
 
     /// The same instance with a deadline for every flow: release + `factor` · its time alone, to the

@@ -110,6 +110,7 @@ impl Front {
         let goes_on = GoesOn { at_work: &at_work, now, open: &open_flow };
         let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
         let explanation = explainer.explain(id, job);
+        let explanation = explanation.ok_or_else(|| invalid(format!("found no flow {flow} in {number}")))?;
         let open = (!is_flow_over).then(|| open(&instance, id, (&shown, &flow), now));
         let told = Told {
             instance: &instance,

@@ -10,7 +10,7 @@ use slackline_relax::{Form, best_of, bounds_until};
 
 use self::left::Looking;
 use crate::registry::Registry;
-use crate::simulate::{Options, SimulateError, Watch, simulate_figures};
+use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
 
 /// How often the dear bounds are asked whether to go on: steps of `prices`, mostly. They are counted and not timed, so that
 /// certificates are the same again.
@@ -26,17 +26,23 @@ pub struct Certificates {
     pub rules: Vec<(String, Option<f64>)>,
 }
 
-/// Certifies a run: `schedule` has all rows, and durations are those of the workload. As dear as a bound a decision and a run
-/// a rule.
+/// Certifies a run: `schedule` has all rows, of the prepared instance ([`prepare`]), and durations are those of the workload.
+/// As dear as a bound a decision and a run a rule.
+///
+/// # Errors
+/// An instance that cannot be prepared; a schedule in which the judge finds something wrong.
 pub fn certify(
     instance: &Instance,
     schedule: &Schedule,
     choices: &[Choice],
     options: &Options,
-) -> Certificates {
+) -> Result<Certificates, SimulateError> {
+    let instance = &*prepare(instance, GRAIN)?;
+    slackline_judge::check(instance, schedule).map_err(SimulateError::Infeasible)?;
     let looking = Looking::new(instance, schedule);
     let left = choices.iter().map(|choice| looking.at(choice.at).map_or(0.0, |left| bound(&left))).collect();
-    Certificates { left, rules: RULES.iter().map(|rule| alone(rule.name, instance, options)).collect() }
+    let rules = RULES.iter().map(|rule| alone(rule.name, instance, options)).collect();
+    Ok(Certificates { left, rules })
 }
 
 /// The best bound on schedules of tasks that so many steps find.

@@ -8,7 +8,9 @@ use slackline_model::schedule::TaskRows;
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
 use crate::recorded::{self, Recorded};
-use crate::simulate::{Leave, Left, NotWritten, Options, SimulateError, Simulated, Watch, simulate_watched};
+use crate::simulate::{
+    GRAIN, Leave, Left, NotWritten, Options, SimulateError, Simulated, Watch, prepare, simulate_watched,
+};
 
 /// Schedules of so many tasks are judged as a whole even where nobody asks for them, and given up then: that needs no
 /// memory to speak of, and sums over rows are the same to the last digit as where schedules are asked for.
@@ -113,7 +115,7 @@ impl Default for SideBySide<'_> {
 }
 
 /// Simulates every policy on the same instance with the same options, and returns the results in the order
-/// of `policies`. `bound` is as in [`simulate`](crate::simulate()).
+/// of `policies`. The instance is prepared and `bound` is as in [`simulate`](crate::simulate()).
 pub fn compare(
     instance: &Instance,
     policies: &[PolicySpec],
@@ -121,25 +123,27 @@ pub fn compare(
     bound: Option<f64>,
     how: SideBySide<'_>,
 ) -> Vec<Compared> {
+    let prepared = prepare(instance, GRAIN);
     let one = |k: usize| {
         let mut told = |done| (how.progress)(k, done);
         let cancel = || (how.cancel)(k);
         let mut heard = |row: Left<'_>| how.left.into_iter().for_each(|left| left(k, row));
         let left = how.left.is_some().then_some(&mut heard as &mut dyn FnMut(Left<'_>));
         let watch = Watch::default().with_progress(Some(&mut told)).with_cancel(&cancel).with_left(left);
-        let is_whole = how.schedules || instance.n_tasks() <= FEW_TASKS;
-        let leave = if is_whole { Leave::Kept } else { Leave::Dropped };
         let policy = policies[k].clone();
-        let mut result = if policy.name() == recorded::NAME {
-            let happened = how.recorded.ok_or_else(recorded::nothing);
-            let happened = happened.and_then(|recorded| recorded.replay(instance)).map_err(NotWritten::from);
-            if let (Ok(happened), Some(left)) = (&happened, how.left) {
-                Left::of_schedule(&happened.schedule, &mut |row| left(k, row));
+        let run = |instance: &Instance| -> Result<Simulated, NotWritten> {
+            if policy.name() == recorded::NAME {
+                let happened = how.recorded.ok_or_else(recorded::nothing)?.replay(instance)?;
+                how.left
+                    .iter()
+                    .for_each(|left| Left::of_schedule(&happened.schedule, &mut |row| left(k, row)));
+                return Ok(happened);
             }
-            happened
-        } else {
+            let is_whole = how.schedules || instance.n_tasks() <= FEW_TASKS;
+            let leave = if is_whole { Leave::Kept } else { Leave::Dropped };
             simulate_watched(instance, &policy, options, bound, watch, leave)
         };
+        let mut result = prepared.as_deref().map_err(|problem| problem.clone().into()).and_then(run);
         if let (Ok(simulated), false) = (&mut result, how.schedules) {
             simulated.schedule.tasks = TaskRows::new();
         }

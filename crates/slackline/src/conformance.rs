@@ -14,7 +14,7 @@ use slackline_sim::{Crash, Crashes, Membership, Sim, noise};
 use crate::import::{Source, WorkloadOptions};
 use crate::plan::{Options, Plan, PlanError, plan};
 use crate::policy_spec::PolicySpec;
-use crate::simulate::delays;
+use crate::simulate::{self, GRAIN, delays, prepare};
 
 use refilling::Refilling;
 
@@ -71,6 +71,14 @@ impl Setup {
             locality_wait: Span::ZERO,
             refills: 0.0,
         }
+    }
+
+    /// Refuses what no simulation can have.
+    fn check(&self, instance: &Instance) -> Result<(), String> {
+        let Self { sim, slowstart, noise, locality_wait, .. } = self;
+        let options = simulate::Options::exact().with_sim(sim.clone()).with_slowstart(*slowstart);
+        let options = options.with_noise(*noise).with_locality_wait(*locality_wait);
+        options.check_engine(instance).map_err(|wrong| wrong.to_string())
     }
 
     /// What durations mean in the schedules of these runs.
@@ -158,9 +166,6 @@ pub fn check(policy: &PolicySpec, told: &mut dyn FnMut(&Checked)) -> Vec<Checked
     all
 }
 
-/// Longest task that the work of documents is cut into.
-const GRAIN: Span = Span(10_000_000);
-
 /// Simulates a policy, judges the schedule and holds its cost against the bounds; all flows must be done.
 ///
 /// # Errors
@@ -236,14 +241,17 @@ impl Policy for Patient {
     }
 }
 
-/// Runs `policy` on the simulator, audited after every instant. The instance must have been cut.
+/// Runs `policy` on the simulator, audited after every instant. The instance is prepared first, as for a simulation.
 ///
 /// # Errors
-/// Why the policy could not go on.
+/// Why the policy could not go on, or why the instance cannot be simulated so.
 ///
 /// # Panics
 /// If the audit finds the driver's state wrong.
 pub fn simulate(instance: &Instance, policy: &mut dyn Policy, setup: &Setup) -> Result<Schedule, String> {
+    let prepared = prepare(instance, GRAIN).map_err(|problem| problem.to_string())?;
+    let instance = &*prepared;
+    setup.check(instance)?;
     let (noise, seed) = (setup.noise, setup.sim.seed);
     let (node, rack) = delays(&setup.sim);
     let config = Config::plain()
@@ -292,7 +300,8 @@ pub fn judged(
     setup: &Setup,
 ) -> Result<(Schedule, Report), String> {
     let schedule = simulate(instance, policy, setup)?;
-    let instance = &with_all_machines(instance, setup);
+    let prepared = prepare(instance, GRAIN).map_err(|problem| problem.to_string())?;
+    let instance = &with_all_machines(&prepared, setup);
     match slackline_judge::check(instance, &schedule) {
         // Failures only add work; distorted durations are those of another instance.
         Ok(report) if setup.clock() == Clock::Exact && report.failed == 0 => {

@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{FlowStatus, Outcome, TaskRow};
+use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, Schedule};
 
 pub use deadline::{Deadline, SlotKindNeed, Verdict};
@@ -125,12 +126,15 @@ pub struct FlowTimes {
     pub place: Option<usize>,
 }
 
-/// Explains `flow`, or its job `job`. The schedule is taken at its word: whether it is feasible is the
-/// judge's business. O(r log r + p·r·log r) for r rows and the p phases of the flow.
-///
-/// # Panics
-/// If `job` is not a job of `flow`.
-pub fn explain(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Explanation {
+/// Explains `flow`, or its job `job`; `None` if the instance has no such flow, or the flow no such job. The instance is the
+/// prepared one ([`crate::simulate::prepare`]) of a schedule of tasks. Whether the schedule is feasible is for the judge.
+/// O(r log r + p·r·log r) for r rows and the p phases of the flow.
+pub fn explain(
+    instance: &Instance,
+    schedule: &Schedule,
+    flow: FlowId,
+    job: Option<JobId>,
+) -> Option<Explanation> {
     Explainer::new(instance, schedule).explain(flow, job)
 }
 
@@ -213,12 +217,12 @@ impl<'a> Explainer<'a> {
     }
 
     /// As [`explain`]. O(r + p·r·log r) for r rows and the p phases of the flow.
-    ///
-    /// # Panics
-    /// If `job` is not a job of `flow`.
-    pub fn explain(&self, flow: FlowId, job: Option<JobId>) -> Explanation {
+    pub fn explain(&self, flow: FlowId, job: Option<JobId>) -> Option<Explanation> {
         let (instance, schedule, facts) = (self.facts.instance, self.schedule, &self.facts);
-        assert!(job.is_none_or(|job| instance.job(job).flow == flow), "a job of another flow");
+        instance.flows().get(flow)?;
+        if job.is_some_and(|job| instance.jobs().get(job).is_none_or(|job| job.flow != flow)) {
+            return None;
+        }
         let jobs: Vec<JobId> = job.map_or_else(|| instance.flow(flow).jobs().collect(), |job| vec![job]);
         let chain = facts.chain(&jobs);
         let on_chain: BTreeSet<PhaseId> = chain.iter().copied().collect();
@@ -253,13 +257,13 @@ impl<'a> Explainer<'a> {
         (explanation.waits, explanation.blocked) = (waits, blocked);
         if let Some(job) = job {
             // Of a deadline the whole flow decides.
-            let whole = self.explain(flow, None);
+            let whole = self.explain(flow, None)?;
             explanation.decides = whole.chain.iter().any(|&phase| instance.phase(phase).job == job);
             explanation.deadline = whole.deadline;
         } else {
             explanation.deadline = deadline::judge(facts, &explanation);
         }
-        explanation
+        Some(explanation)
     }
 }
 
@@ -281,7 +285,8 @@ impl<'a> Facts<'a> {
     fn new(instance: &'a Instance, schedule: &Schedule, goes_on: Option<&GoesOn<'_>>) -> Self {
         let mut held = held::of(instance, schedule);
         if let Some(GoesOn { at_work, now, .. }) = goes_on {
-            held.extend(at_work.iter().map(|task| held::until(task, *now)));
+            let known = at_work.iter().filter(|task| instance.phases().contains(task.phase));
+            held.extend(known.map(|task| held::until(task, *now)));
         }
         let mut extents = held::extents(instance, &held, &|_| false);
         if let Some(GoesOn { open, now, .. }) = goes_on {
@@ -296,10 +301,11 @@ impl<'a> Facts<'a> {
             let SummedRow { phase, start, end, slots, .. } = row;
             Held { phase, start, end, slots, outcome: None }
         };
-        let held: Vec<Held> = sums.into_iter().map(held).collect();
+        let known = sums.into_iter().filter(|row| instance.phases().contains(row.phase));
+        let held: Vec<Held> = known.map(held).collect();
         let mut is_done: TiVec<FlowId, bool> = vec![false; instance.flows().len()].into();
         for row in schedule.flows.iter().filter(|row| row.status == FlowStatus::Done) {
-            is_done[row.flow] = true;
+            is_done.get_mut(row.flow).into_iter().for_each(|is_done| *is_done = true);
         }
         let extents = held::extents(instance, &held, &|phase| is_done[instance.flow_of(phase)]);
         Self { last_starts, ..Self::of_held(instance, schedule, held, extents) }
@@ -311,7 +317,8 @@ impl<'a> Facts<'a> {
         held: Vec<Held>,
         extents: TiVec<PhaseId, Extent>,
     ) -> Self {
-        let flows = instance.flows().keys().map(|flow| times(instance, &extents, flow)).collect();
+        let mut flows: TiVec<FlowId, FlowTimes> = vec![FlowTimes::default(); instance.flows().len()].into();
+        instance.flows().keys().for_each(|flow| flows[flow] = times(instance, &extents, flow));
         let is_plan = held::is_plan(&held);
         let on_slots = schedule.masters.iter().filter(|row| row.slot.is_some());
         let masters = on_slots.map(|row| (row.start.seconds(), row.end.seconds())).collect();
@@ -407,7 +414,8 @@ fn rows_of<'a>(
 fn failures(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<JobId>) -> Vec<Failure> {
     let mut tasks: BTreeMap<(PhaseId, u32), (u32, f64)> = BTreeMap::new();
     for row in rows_of(instance, schedule, flow, job).filter(|row| row.outcome == Outcome::Failed) {
-        for task in row.first..row.first.saturating_add(row.count) {
+        let tasks_of = instance.phase(row.phase).tasks().map_or(0, Tasks::count);
+        for task in row.first..row.first.saturating_add(row.count).min(tasks_of) {
             let entry = tasks.entry((row.phase, task)).or_insert((0, 0.0));
             *entry = (entry.0 + 1, entry.1.max(row.end.seconds()));
         }
@@ -426,8 +434,9 @@ fn losses(instance: &Instance, schedule: &Schedule, flow: FlowId, job: Option<Jo
         }
         let slot_kind = instance.slot_kind_of(row.phase);
         // What cannot be on any machine is the judge's business.
-        let slots = schedule.tasks.places(row).iter().flat_map(|range| range.first..range.end());
-        for slot in slots.filter(|&slot| slot < cluster.slots(slot_kind)) {
+        let all = cluster.slots(slot_kind);
+        let slots = schedule.tasks.places(row).iter().flat_map(|range| range.first..range.end().min(all));
+        for slot in slots {
             let (machine, _) = cluster.machine_of(slot_kind, slot);
             let loss = machines.entry(machine).or_insert(Loss { machine, stopped: 0, lost: 0 });
             match row.outcome {

@@ -46,16 +46,33 @@ pub enum ExportError {
 /// Hands every row, master and flow of a schedule to `out`, in this order, each in the order of the schedule.
 ///
 /// # Errors
-/// Those of the output.
+/// A row that the instance or its cluster has no place for; those of the output.
 pub fn rows(instance: &Instance, schedule: &Schedule, out: &mut dyn RowWriter) -> io::Result<()> {
+    let known = |is_known: bool, what: &str| {
+        let problem = || format!("found {what}, expected the schedule of this workload");
+        if is_known { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidData, problem())) }
+    };
+    let has_slots = |slot_kind, last: u32| last <= instance.cluster().slot_numbers(slot_kind);
     out.begin(instance, &origin(schedule))?;
     for row in schedule.tasks.rows() {
-        out.row(instance, &row.into(), schedule.tasks.places(row))?;
+        known(instance.phases().contains(row.phase), "a task of a phase that is not there")?;
+        let (slot_kind, places) = (instance.slot_kind_of(row.phase), schedule.tasks.places(row));
+        let fits = places.iter().all(|place| has_slots(slot_kind, place.end()));
+        known(fits && row.first.checked_add(row.count).is_some(), "a task on a slot that is not there")?;
+        out.row(instance, &row.into(), places)?;
     }
     for row in &schedule.masters {
+        known(instance.jobs().contains(row.job), "the master of a job that is not there")?;
+        let fits = row.slot.is_none_or(|slot| {
+            !instance.cluster().is_typed() && has_slots(SlotKind::Any, slot.saturating_add(1))
+        });
+        known(fits, "a master on a slot that is not there")?;
         out.master(instance, row)?;
     }
-    schedule.flows.iter().try_for_each(|row| out.flow(instance, row))
+    schedule.flows.iter().try_for_each(|row| {
+        known(instance.flows().contains(row.flow), "a flow that is not there")?;
+        out.flow(instance, row)
+    })
 }
 
 /// The same of a document; one in lines is read row by row. What is returned is whether there are tasks: a plan may only say

@@ -4,6 +4,7 @@ mod best;
 
 pub(crate) use best::foreseeing;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use slackline_algo::auto;
@@ -11,6 +12,7 @@ use slackline_algo::flowflex;
 use slackline_algo::registry::{Planner, Proposal};
 use slackline_algo::woha::{Plan as ProgressPlan, PlanGenerator, Request};
 use slackline_judge::{Metrics, Violation};
+use slackline_model::cluster::SPEEDS;
 use slackline_model::schedule::{Clock, FlowStatus, FlowTimes, Origin, Rows};
 use slackline_model::{FlowId, Instance, Schedule};
 use slackline_policy::{Admission, Estimates, Figures, Run};
@@ -104,14 +106,24 @@ pub enum PlanError {
     /// The policy could not go on.
     #[error("{0}")]
     Policy(String),
+    /// The instance cannot be prepared.
+    #[error("{0}")]
+    Unready(String),
 }
 
-/// Plans `instance` with `policy`.
+/// Plans `instance` with `policy`. A policy that plans tasks or progress gets a prepared instance
+/// ([`simulate::prepare`] with [`simulate::GRAIN`]).
 ///
 /// # Errors
-/// If the policy does not plan such workloads ([`refused`] says most of it beforehand) or cannot go on, or the
-/// judge refuses the plan.
+/// If the policy does not plan such workloads ([`refused`] says most of it in advance) or cannot go on, if the instance
+/// cannot be prepared, or the judge refuses the plan.
 pub fn plan(instance: &Instance, policy: &PolicySpec, options: Options) -> Result<Plan, PlanError> {
+    let prepared = if policy.plan_form().needs_tasks() {
+        simulate::prepare(instance, simulate::GRAIN)
+    } else {
+        simulate::check_instance(instance).map(|()| Cow::Borrowed(instance))
+    };
+    let instance = &*prepared.map_err(|problem| PlanError::Unready(problem.to_string()))?;
     if let Some(reason) = refused(instance, policy) {
         return Err(reason.into());
     }
@@ -269,9 +281,9 @@ pub struct Augmented {
 }
 
 /// Holds a plan of `policy` for `instance` against machines of speed `base`; `None` for policies without such
-/// theorems (all but FlowFlex), on mixed speeds, and if `base` is the instance's own speed.
+/// theorems (all but FlowFlex), on mixed speeds, and if `base` is the instance's own speed or none that machines have.
 pub fn augmented(instance: &Instance, policy: &PolicySpec, base: f64) -> Option<Augmented> {
-    if policy.name() != flowflex::ENTRY.name {
+    if policy.name() != flowflex::ENTRY.name || !SPEEDS.contains(&base) {
         return None;
     }
     let factor = instance.cluster().uniform_speed().filter(|&speed| speed != base)? / base;

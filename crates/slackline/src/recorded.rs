@@ -18,7 +18,9 @@ use slackline_judge::FlowFacts;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{AttemptDraft, MachineDraft};
 use slackline_model::id::TiVec;
+use slackline_model::instance::Phase;
 use slackline_model::schedule::{Clock, FlowTimes, NewRow, Origin, Outcome, Rows, TaskRows};
+use slackline_model::tasks::Tasks;
 use slackline_model::{
     Cluster, Draft, FlowId, Instance, JobId, MachineId, PhaseId, Schedule, SlotKind, SlotRange, Span, Time,
 };
@@ -84,13 +86,19 @@ impl Recorded {
     /// What keeps it from being one: a task without an attempt, an attempt without a machine; or what the judge found.
     pub fn replay(&self, instance: &Instance) -> Result<Simulated, SimulateError> {
         let attempts = self.attempts(instance)?;
-        let own = Instance::new(&self.draft).ok().and_then(|own| placed(own, instance, &attempts));
+        let own = Instance::new(&self.draft).ok().filter(|own| is_alike(own, instance));
+        let own = own.and_then(|own| placed(own, instance, &attempts));
         let (own, rows) = if let Some(found) = own {
             found
         } else {
             let machines = machines(&attempts);
             let derived = Instance::new(&Draft { machines, ..self.draft.clone() });
             let derived = derived.map_err(|invalid| refused(&invalid.to_string()))?;
+            if !is_alike(&derived, instance) {
+                return Err(refused(
+                    "found other jobs or tasks than in the workload, expected the same document",
+                ));
+            }
             placed(derived, instance, &attempts).ok_or_else(|| refused("found no slot for an attempt"))?
         };
         let times = times(&own, &attempts);
@@ -138,6 +146,16 @@ impl Recorded {
         }
         Ok(attempts)
     }
+}
+
+/// Whether two instances have the same jobs, phases and numbers of tasks, under the same ids.
+fn is_alike(one: &Instance, other: &Instance) -> bool {
+    let shape = |phase: &Phase| (phase.job, phase.kind, phase.tasks().map(Tasks::count));
+    one.is_whole()
+        && other.is_whole()
+        && one.flows().len() == other.flows().len()
+        && one.jobs().iter().map(|job| job.flow).eq(other.jobs().iter().map(|job| job.flow))
+        && one.phases().iter().map(shape).eq(other.phases().iter().map(shape))
 }
 
 /// What keeps simulations of a log from being believed, and what mends it, if anything does: without the profile what Hadoop

@@ -2,6 +2,7 @@
 
 mod crowding;
 mod left;
+mod prepare;
 mod streaming;
 mod writing;
 
@@ -20,6 +21,10 @@ use crate::woha;
 
 pub use crowding::Crowding;
 pub use left::Left;
+pub(crate) use prepare::check_instance;
+pub use prepare::{GRAIN, prepare};
+#[cfg(feature = "import")]
+pub(crate) use prepare::{WrongOption, check_cluster, check_horizon, check_number, slowest};
 pub use streaming::{NotStreamed, Nowhere, Streamed, needs_whole, simulate_stream};
 pub(crate) use writing::{Leave, simulate_watched};
 pub use writing::{NotWritten, RowWriter, simulate_to};
@@ -300,14 +305,16 @@ pub struct Timings {
     pub decision_seconds_p99: f64,
 }
 
-/// Simulates `policy` on an instance that was cut into tasks, and judges the result. The schedule has all rows.
+/// Simulates `policy` on an instance, and judges the result. The schedule has all rows; phases that are given only as work
+/// are cut into tasks first, as [`prepare`] does with [`GRAIN`].
 ///
 /// `bound` is a lower bound on the cost of any schedule of the instance; it is left out where
 /// durations are distorted, because it holds for the true ones. `progress` is told how many tasks
 /// are done.
 ///
 /// # Errors
-/// The judge's finding, if the schedule is not feasible; a policy that could not go on.
+/// An instance that cannot be simulated, or not with these options; the judge's finding, if the schedule is not feasible;
+/// a policy that could not go on.
 pub fn simulate(
     instance: &Instance,
     policy: &PolicySpec,

@@ -9,6 +9,8 @@ use slackline_algo::ordering::split::{
 use slackline_algo::ordering::workload::Workload;
 use slackline_model::Instance;
 
+use crate::simulate::{GRAIN, prepare};
+
 pub use slackline_algo::ordering;
 pub use slackline_algo::ordering::estimator::Mode;
 pub use slackline_algo::ordering::orders::{Candidates, Rule, Times};
@@ -123,12 +125,21 @@ pub enum TuneError {
     /// Too many jobs for all orders.
     #[error(transparent)]
     TooMany(#[from] TooMany),
+    /// The instance cannot be prepared.
+    #[error("{0}")]
+    Unready(String),
 }
 
-/// Finds the best split and order.
+/// The jobs of an instance, which is prepared as for a simulation.
+fn workload(instance: &Instance) -> Result<Workload, TuneError> {
+    let prepared = prepare(instance, GRAIN).map_err(|problem| TuneError::Unready(problem.to_string()))?;
+    Ok(Workload::from_instance(&prepared)?)
+}
+
+/// Finds the best split and order. Work is cut as for a simulation ([`prepare`]).
 ///
 /// # Errors
-/// Workloads that are not offline (flows of several jobs, releases after 0), too many jobs for
+/// Workloads that are not offline (flows of several jobs, releases after 0) or cannot be prepared, too many jobs for
 /// [`Method::ExMkSfJr`].
 pub fn tune(instance: &Instance, request: &Request) -> Result<Tuned, TuneError> {
     tune_told(instance, request, &mut |_, _| ())
@@ -143,7 +154,7 @@ pub fn tune_told(
     request: &Request,
     told: &mut dyn FnMut(u64, u64),
 ) -> Result<Tuned, TuneError> {
-    let workload = Workload::from_instance(instance)?;
+    let workload = workload(instance)?;
     let Request { splits, method, config, .. } = *request;
     let exact = match method {
         Method::ExMkSfJr => ex_mk_sf_jr(&workload, splits, config.mode)?,
@@ -174,7 +185,7 @@ pub fn tune_told(
 /// # Errors
 /// As [`tune`], but of too many jobs.
 pub fn curve(instance: &Instance, request: &Request, most: u32) -> Result<Vec<Choice>, TuneError> {
-    let workload = Workload::from_instance(instance)?;
+    let workload = workload(instance)?;
     let every = request.splits.count().div_ceil(most.max(1)).max(1) as usize;
     let splits = request.splits.iter().step_by(every);
     Ok(splits.map(|split| at_split(&workload, split, request.method.rule(), request.config)).collect())

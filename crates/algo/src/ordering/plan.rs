@@ -45,12 +45,14 @@ pub fn plan(instance: &Instance, rule: Rule, config: Config) -> Result<Plan, Not
 /// The tasks of all jobs in an order that was made elsewhere.
 ///
 /// # Errors
-/// As [`plan`].
-///
-/// # Panics
-/// If `order` is not an order of the jobs of the instance.
+/// As [`plan`]; an order that has not every job of the instance once.
 pub fn in_order(instance: &Instance, order: Vec<JobId>, mode: Mode) -> Result<Plan, NotOffline> {
     let jobs = Workload::at_speed(instance, 1.0)?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(jobs.ids()) {
+        return Err(NotOffline::Order { found: order.len(), jobs: jobs.len() });
+    }
     split_of(instance.cluster())?;
     let (mut rows, mut executor) = (Rows::default(), Executor::default());
     executor.run_maps(jobs.jobs(), &order, &mut Recorder::new(instance, PhaseKind::Map, &mut rows));

@@ -71,6 +71,14 @@ pub enum NotOffline {
     /// No slots of one kind.
     #[error(transparent)]
     NoSlots(#[from] NoSlots),
+    /// An order that has not every job once.
+    #[error("found an order of {found} jobs, expected each of the {jobs} jobs once")]
+    Order {
+        /// How many jobs are in the order.
+        found: usize,
+        /// How many there are.
+        jobs: usize,
+    },
 }
 
 impl Workload {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use slackline::explain::{Explainer, GoesOn};
@@ -247,7 +247,7 @@ fn tell(args: &Explain, asked: &Asked<'_>, shown: &Shown<'_>) -> anyhow::Result<
         instance,
         policy: explainer.policy(),
         plan: *plan,
-        explanation: &explainer.explain(flow, job),
+        explanation: &explainer.explain(flow, job).context("found a job of another flow")?,
         flows: explainer.flow_times(),
         open: *open,
         there: *there,

@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
             return Ok(Answer::No);
         }
     };
-    let certificates = certificates(args, instance, &simulated, &options);
+    let certificates = certificates(args, instance, &simulated, &options)?;
     let failed = comparison::failed(&simulated.schedule);
     let known = simulated.history.take();
     let page =
@@ -190,8 +190,9 @@ fn certificates(
     instance: &Instance,
     simulated: &Simulated,
     options: &Options,
-) -> Option<Certificates> {
-    args.certificates.then(|| certify(instance, &simulated.schedule, &simulated.choices, options))
+) -> anyhow::Result<Option<Certificates>> {
+    let certified = || certify(instance, &simulated.schedule, &simulated.choices, options);
+    Ok(args.certificates.then(certified).transpose()?)
 }
 
 /// After an empty line, if there is anything.

@@ -258,7 +258,7 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     refuse_without_effect(args)?;
     let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
     tell(&source.name, &loaded.diagnostics);
-    loaded.cut(args.simulation.grain);
+    loaded.prepare(args.simulation.grain)?;
     let request = request(args, &loaded.instance)?;
     let tuned = {
         let cells = Cells::new();
@@ -372,7 +372,7 @@ fn write_best(
     let slots = SlotOptions::Typed { map: split.map() / nodes, reduce: split.reduce() / nodes };
     let options = args.shape.options(&tables.importers)?.with_machines(nodes).with_slots(slots);
     let mut loaded = source.load(&options)?;
-    loaded.cut(args.simulation.grain);
+    loaded.prepare(args.simulation.grain)?;
     let instance = &loaded.instance;
     let plan = in_order(instance, best.order.clone(), request.config.mode)?;
     let mut schedule = plan.schedule(instance, request.method.name());

@@ -4,7 +4,7 @@ mod flows;
 
 use std::collections::BTreeSet;
 
-use crate::cluster::{Cluster, Group, Slots};
+use crate::cluster::{Cluster, Group, SLOTS_MAX, SPEEDS, Slots};
 use crate::draft::{Draft, MachineDraft};
 use crate::error::{Invalid, Problem};
 use crate::id::MachineId;
@@ -15,9 +15,6 @@ pub(super) use flows::{check_one, limits, recurrences};
 
 /// The largest weight, cost and slope: a cost is at most the product of two of them and of a time, and flows are fewer than 2^32.
 const AMOUNT_MAX: f64 = 1e100;
-
-/// Most slots a slot kind may have, so that slot numbers and their sums fit `u32`.
-const SLOTS_MAX: u64 = 1 << 31;
 
 /// Collects problems with the path they belong to.
 #[derive(Default)]
@@ -90,12 +87,12 @@ fn cluster(draft: &Draft, problems: &mut Problems) -> Option<Cluster> {
         let path = |field: &str| format!("cluster.machines[{i}].{field}");
         check_machine(machine, typed, &path, problems);
         let count = u64::from(machine.count);
-        totals[2] += count;
+        totals[2] = totals[2].saturating_add(count);
         match machine.slots {
-            Slots::Universal(n) => totals[0] += count * u64::from(n),
+            Slots::Universal(n) => totals[0] = totals[0].saturating_add(count * u64::from(n)),
             Slots::Typed { map, reduce } => {
-                totals[0] += count * u64::from(map);
-                totals[1] += count * u64::from(reduce);
+                totals[0] = totals[0].saturating_add(count * u64::from(map));
+                totals[1] = totals[1].saturating_add(count * u64::from(reduce));
             }
         }
     }
@@ -129,7 +126,7 @@ fn check_machine(
     if machine.count == 0 {
         problems.add(path("count"), "found 0, expected at least 1 machine");
     }
-    if !(machine.speed.is_finite() && machine.speed > 0.0 && (1e-6..=1e6).contains(&machine.speed)) {
+    if !SPEEDS.contains(&machine.speed) {
         problems.add(path("speed"), format!("found {}, expected a number from 1e-6 to 1e6", machine.speed));
     }
     match machine.slots {

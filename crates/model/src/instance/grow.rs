@@ -4,7 +4,7 @@ use super::{Flow, Instance, Job, Phase};
 use crate::cluster::Cluster;
 use crate::id::{FlowId, JobId, PhaseId};
 use crate::table::Table;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A flow by itself: what arrives in an instance that grows ([`Instance::admit`]). What was derived of it holds on the
 /// cluster of the instance it was made for.
@@ -25,6 +25,11 @@ impl Arrival {
     /// The flow will come again at that time.
     pub fn announce(&mut self, next: Option<Time>) {
         self.flow.next_release = next;
+    }
+
+    /// Cuts its work as [`Instance::cut`] does.
+    pub fn cut(&mut self, grain: Span) {
+        self.phases.iter_mut().for_each(|phase| _ = phase.cut(grain));
     }
 
     /// What is known of the flow; its ids mean nothing before it is admitted.
@@ -109,6 +114,13 @@ impl Instance {
         let copies = (flow.jobs().map(copy_job).collect(), flow.phases().map(copy_phase).collect());
         moved_flow(&mut flow, jobs, phases);
         Arrival::new(flow, copies.0, copies.1)
+    }
+
+    /// Whether a flow can arrive here: its pool is there, and slots for all its phases.
+    pub fn can_admit(&self, arrival: &Arrival) -> bool {
+        let has_slots = |phase: &Phase| self.cluster.slots(self.cluster.slot_kind_of(phase.kind)) > 0;
+        arrival.flow.pool.is_none_or(|pool| pool.index() < self.pools.len())
+            && arrival.phases.iter().all(has_slots)
     }
 
     /// A flow arrives: it gets the next id, and so do its jobs and phases. O(its jobs and phases).

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use slackline_model::cluster::Slots;
+use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Span, duration};
 
 use crate::names::unknown;
@@ -84,7 +85,10 @@ impl Knob {
     pub(super) fn set(&self, draft: &mut Draft, options: &mut Options, value: f64) -> Result<(), String> {
         let whole = value as u32;
         match self {
-            Self::Machines => draft.machines[0].count = whole,
+            Self::Machines => {
+                let machines = draft.machines.first_mut();
+                machines.ok_or("found no machines, expected some whose number is varied")?.count = whole;
+            }
             Self::Slowstart => options.slowstart = value,
             Self::Heartbeat => options.sim.heartbeat = Span::from_seconds_nearest(value),
             // It is the policy that differs.
@@ -144,6 +148,32 @@ impl Axis {
         Self { knob: Knob::Machines, values: Values::Range(range) }
     }
 
+    /// Refuses an axis without values, with values that none can be, and, where each is tried, with too many.
+    pub(super) fn check(&self, tries_each: bool) -> Result<(), String> {
+        let number = match &self.values {
+            Values::Range(range) if range.is_empty() => {
+                return Err(backwards(f64::from(*range.start()), f64::from(*range.end())));
+            }
+            Values::Range(range) if !tries_each => return Ok(()),
+            Values::Range(range) => f64::from(range.end() - range.start()) + 1.0,
+            Values::Listed(values) => {
+                let most = match self.knob {
+                    Knob::Slowstart => 1.0,
+                    Knob::Capacity(_) => 100.0,
+                    _ => SECONDS_MAX,
+                };
+                if let Some(value) = values.iter().find(|value| !(0.0..=most).contains(*value)) {
+                    return Err(format!("found {value} for {}, expected values from 0 to {most}", self.knob));
+                }
+                values.len() as f64
+            }
+        };
+        if (1.0..=MOST + 1.0).contains(&number) {
+            return Ok(());
+        }
+        Err(format!("found {number} values for {}, expected from 1 to {MOST}", self.knob))
+    }
+
     /// The largest value.
     pub fn largest(&self) -> f64 {
         match &self.values {
@@ -155,7 +185,9 @@ impl Axis {
     /// About how many values are tried: all of a list, of a range what halving it takes with checks at its end.
     pub fn to_be_tried(&self) -> usize {
         match &self.values {
-            Values::Range(range) => 5 + (range.end() - range.start() + 1).ilog2() as usize,
+            Values::Range(range) => {
+                5 + range.end().abs_diff(*range.start()).saturating_add(1).ilog2() as usize
+            }
             Values::Listed(values) => values.len(),
         }
     }
@@ -167,6 +199,10 @@ impl Axis {
             Values::Listed(values) => values.first().copied().unwrap_or_default(),
         }
     }
+}
+
+fn backwards(from: f64, to: f64) -> String {
+    format!("found {from}..{to}, expected the smaller value first")
 }
 
 impl FromStr for Axis {
@@ -186,7 +222,7 @@ impl FromStr for Axis {
         let (from, to) = (from?, to?);
         let step = step.map(|step| knob.value(step.trim())).transpose()?;
         if from > to {
-            return Err(format!("found {from}..{to}, expected the smaller value first"));
+            return Err(backwards(from, to));
         }
         // Hadoop's files have percentages; what looks like a fraction of everything is hardly meant as one of a percent.
         if matches!(knob, Knob::Capacity(_)) && to <= 1.0 && !values.contains('%') {

@@ -12,7 +12,7 @@ use super::condition::Condition;
 use super::hopes::Hopes;
 use crate::parallel;
 use crate::policy_spec::PolicySpec;
-use crate::simulate::{Options, SimulateError, Watch, simulate_figures};
+use crate::simulate::{GRAIN, Options, SimulateError, Watch, prepare, simulate_figures};
 
 /// How the smallest size is sought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
             options,
             method: Method::Bisect,
             scout: None,
-            grain: Span(10_000_000),
+            grain: GRAIN,
             threads: 1,
             cancel: &|| false,
             told: &|_| (),
@@ -201,11 +201,17 @@ impl<'a> Search<'a> {
     /// What is simulated for a value of the axis: the workload there, cut by the grain, and the options.
     ///
     /// # Errors
-    /// A draft that is not valid with this value, or machines that have nothing of what is varied.
+    /// A draft that is not valid with this value or cannot be prepared, or machines that have nothing of what is varied.
     pub fn at(&self, draft: &Draft, value: f64) -> Result<(Instance, Options), CapacityError> {
         let (mut draft, mut options) = (draft.clone(), self.options.clone());
         self.axis.knob.set(&mut draft, &mut options, value).map_err(CapacityError::Axis)?;
-        Ok((Instance::new(&draft)?.cut(self.grain), options))
+        let instance = Instance::new(&draft)?;
+        let prepared = prepare(&instance, self.grain).map_err(|problem| self.simulation(value, problem))?;
+        Ok((prepared.into_owned(), options))
+    }
+
+    fn simulation(&self, value: f64, problem: SimulateError) -> CapacityError {
+        CapacityError::Simulation { knob: self.axis.knob.to_string(), value, problem: Box::new(problem) }
     }
 
     /// The policy for a value of the axis.
@@ -242,11 +248,10 @@ impl From<CapacityError> for Stop {
 /// ([`Method::Bisect`]), or all up to the answer; of settings, and of sizes without a condition, all.
 ///
 /// # Errors
-/// A draft that is not valid with some value; a schedule the judge refuses; a policy that could not go on.
-///
-/// # Panics
-/// If the draft has no machines.
+/// A draft that is not valid with some value; an axis without values, or with too many; a schedule the judge refuses; a
+/// policy that could not go on.
 pub fn search(draft: &Draft, search: &Search<'_>) -> Result<Capacity, CapacityError> {
+    search.axis.check(search.conditions.is_empty()).map_err(CapacityError::Axis)?;
     let mut work = Work { draft, search, tried: BTreeMap::new() };
     let sought = match &search.axis.values {
         Values::Range(range) if search.conditions.is_empty() => {
@@ -306,11 +311,14 @@ impl Work<'_> {
 
     /// The smallest first, until one does.
     fn every(&mut self, range: RangeInclusive<u32>) -> Result<Capacity, Stop> {
-        let sizes: Vec<u32> = range.collect();
-        let mut found = None;
-        for sizes in sizes.chunks(self.search.threads.max(1)) {
-            let does = self.sizes(self.search.policy, sizes)?;
-            found = sizes.iter().zip(does).find(|&(_, does)| does).map(|(&size, _)| size);
+        let (mut left, mut found) = (range, None);
+        loop {
+            let sizes: Vec<u32> = left.by_ref().take(self.search.threads.max(1)).collect();
+            if sizes.is_empty() {
+                break;
+            }
+            let does = self.sizes(self.search.policy, &sizes)?;
+            found = sizes.into_iter().zip(does).find(|&(_, does)| does).map(|(size, _)| size);
             if let Some(found) = found {
                 self.tried.retain(|&size, _| size <= found);
                 break;
@@ -376,7 +384,7 @@ impl Work<'_> {
 
     /// Simulates one value, to its end or until a condition cannot be met.
     fn one(&self, policy: &PolicySpec, value: f64, may_give_up: bool) -> Result<Tried, Stop> {
-        let Search { conditions, axis, cancel, .. } = *self.search;
+        let Search { conditions, cancel, .. } = *self.search;
         let (instance, options) = self.search.at(self.draft, value)?;
         let policy = self.search.at_value(policy, value)?;
         let hopes = Hopes::new(&instance, conditions, options.sim.heartbeat);
@@ -392,11 +400,7 @@ impl Work<'_> {
             }),
             Err(SimulateError::Stopped) if may_give_up && hopes.are_gone() => Outcome::GivenUp,
             Err(SimulateError::Stopped) => return Err(Stop::Cancelled),
-            Err(problem) => {
-                let knob = axis.knob.to_string();
-                let problem = Box::new(problem);
-                return Err(CapacityError::Simulation { knob, value, problem }.into());
-            }
+            Err(problem) => return Err(self.search.simulation(value, problem).into()),
         };
         let mut tried = Tried { value, outcome, meets: false };
         tried.meets = tried.figures().is_some_and(|f| conditions.iter().all(|c| c.holds(&f.metrics)));

@@ -25,7 +25,7 @@ impl<'a> Looking<'a> {
     }
 
     /// The flows that were there at `now` and not done, all released then, with what was left of them and what they cost;
-    /// none if nothing was left. What follows in the schedule is a schedule of that workload, but for what came later: no
+    /// none if nothing was left, or nothing is known of it. What follows in the schedule is a schedule of that workload, but for what came later: no
     /// completion is before what a bound allows. So a task that ran is one of the time that it took yet, no longer than all
     /// of it; minima and jobs of no length are left out, which only makes bounds smaller. O(rows of these flows).
     pub(super) fn at(&self, now: Time) -> Option<Instance> {
@@ -47,8 +47,8 @@ impl<'a> Looking<'a> {
             flows,
             ..Draft::default()
         };
-        let left = Instance::new(&draft).expect("invariant: what is left of a valid workload is one");
-        Some(left.with_costs(costs))
+        // What is left of a task may be too short for whole microseconds; then nothing is known of the rest.
+        Some(Instance::new(&draft).ok()?.with_costs(costs))
     }
 
     fn machines(&self) -> Vec<MachineDraft> {
@@ -92,7 +92,7 @@ impl<'a> Looking<'a> {
 
     fn phase(&self, id: PhaseId, now: Time) -> Option<PhaseDraft> {
         let phase = self.instance.phase(id);
-        let tasks = phase.tasks().expect("invariant: the workload was cut into tasks");
+        let tasks = phase.tasks()?;
         let mut left: Vec<f64> = tasks
             .runs()
             .iter()

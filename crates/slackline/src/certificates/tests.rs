@@ -22,7 +22,7 @@ fn no_bound_on_what_was_left_is_above_what_it_really_cost() {
     for (name, instance) in workloads() {
         let instance = instance.cut(slackline_model::Span(10_000_000));
         let run = simulate(&instance, &auto, &options, None, None).unwrap();
-        let found = certify(&instance, &run.schedule, &run.choices, &options);
+        let found = certify(&instance, &run.schedule, &run.choices, &options).unwrap();
         assert_eq!(found.left.len(), run.choices.len(), "{name}");
         for (choice, &bound) in run.choices.iter().zip(&found.left) {
             let cost = really(&instance, &run.schedule, choice.at);
@@ -44,7 +44,7 @@ fn every_rule_is_run_alone_on_the_same_workload() {
     let instance = instance.cut(slackline_model::Span(10_000_000));
     let auto = Registry::standard().parse("auto").unwrap();
     let run = simulate(&instance, &auto, &Options::exact(), None, None).unwrap();
-    let found = certify(&instance, &run.schedule, &run.choices, &Options::exact());
+    let found = certify(&instance, &run.schedule, &run.choices, &Options::exact()).unwrap();
     assert_eq!(found.rules.len(), RULES.len());
     for (policy, cost) in found.rules {
         let policy = Registry::standard().parse(&policy).unwrap();

@@ -89,7 +89,7 @@ fn a_flow_behind_another_is_late_because_of_it() {
         ("b/b/reduce", 0, 0, 1, 30, 35, 0, Outcome::Done),
     ];
     let schedule = ran(&instance, &rows);
-    let found = explain(&instance, &schedule, flow(&instance, "b"), None);
+    let found = explain(&instance, &schedule, flow(&instance, "b"), None).unwrap();
     assert_eq!((found.started, found.completed, found.until), (Some(20.0), Some(35.0), 35.0));
     assert_eq!(found.order, Order { started: Some(2), completed: Some(2), of: 2 });
     assert_eq!(found.chain, [phase(&instance, "b/b/map"), phase(&instance, "b/b/reduce")]);
@@ -112,7 +112,7 @@ fn tasks_at_work_hold_slots_until_now() {
     let at_work = [now("a/a/map", 0.0), now("b/b/map", 22.0)];
     let goes_on = |at_work| GoesOn { at_work, now: 26.0, open: &|_| true };
     let explainer = Explainer::so_far(&instance, &schedule, &goes_on(&at_work));
-    let found = explainer.explain(b, None);
+    let found = explainer.explain(b, None).unwrap();
     assert_eq!((found.until, found.completed, found.losses.len()), (26.0, None, 0));
     assert_eq!(found.waits, waits(12.0, 10.0, 0.0, 4.0, 17.0));
     let [other] = found.blocked.others[..] else { panic!("{:?}", found.blocked) };
@@ -121,12 +121,12 @@ fn tasks_at_work_hold_slots_until_now() {
     // A flow that has nothing at work waits until now, one that is over does not.
     let at_work = [now("a/a/map", 0.0), now("a/a/map", 3.0)];
     let waiting = ran(&instance, &[]);
-    let found = Explainer::so_far(&instance, &waiting, &goes_on(&at_work)).explain(b, None);
+    let found = Explainer::so_far(&instance, &waiting, &goes_on(&at_work)).explain(b, None).unwrap();
     assert_eq!((found.started, found.until, found.waits), (None, 26.0, waits(26.0, 0.0, 0.0, 0.0, 26.0)));
     let held: Vec<f64> = found.blocked.others.iter().map(|other| other.slot_seconds).collect();
     assert_eq!((held, found.blocked.idle), (vec![49.0], 3.0));
     let over = GoesOn { open: &|flow| flow == a, ..goes_on(&at_work) };
-    assert_eq!(Explainer::so_far(&instance, &waiting, &over).explain(b, None).until, 0.0);
+    assert_eq!(Explainer::so_far(&instance, &waiting, &over).explain(b, None).unwrap().until, 0.0);
 }
 
 #[test]
@@ -142,12 +142,12 @@ fn a_plan_is_explained_from_its_allocations() {
     for (name, start, end, slots) in rows {
         schedule.allocations.push(Allocation { phase: phase(&instance, name), start, end, slots });
     }
-    let found = explain(&instance, &schedule, flow(&instance, "a"), None);
+    let found = explain(&instance, &schedule, flow(&instance, "a"), None).unwrap();
     assert_eq!(found.waits, waits(0.0, 15.0, 2.5, 0.0, 7.5));
     assert_eq!((found.blocked.seconds, found.blocked.own, found.blocked.idle), (15.0, 30.0, 5.0));
     assert_eq!(found.blocked.others[0].slot_seconds, 25.0);
     assert_eq!((found.phases[0].mean, found.phases[0].most), (Some(40.0 / 17.5), 4));
-    let met = explain(&instance, &schedule, flow(&instance, "b"), None);
+    let met = explain(&instance, &schedule, flow(&instance, "b"), None).unwrap();
     assert_eq!(met.deadline.unwrap().verdict, Verdict::Met);
 }
 
@@ -157,7 +157,7 @@ fn idle_slots_and_last_tasks_are_told_apart() {
     let instance = instance(text, "2");
     let rows =
         [("a/a/map", 0, 0, 2, 0, 10, 0, Outcome::Done), ("a/a/map", 2, 1, 1, 12, 22, 0, Outcome::Done)];
-    let found = explain(&instance, &ran(&instance, &rows), FlowId(0), None);
+    let found = explain(&instance, &ran(&instance, &rows), FlowId(0), None).unwrap();
     assert_eq!(found.waits, waits(2.0, 0.0, 10.0, 10.0, 2.0));
     assert_eq!((found.blocked.seconds, found.blocked.idle, found.blocked.own), (2.0, 4.0, 0.0));
 }
@@ -186,9 +186,9 @@ release = 10.0
         ("b/b/reduce", 0, 0, 1, 25, 30, 0, Outcome::Done),
     ];
     let schedule = ran(&instance, &rows);
-    let early = explain(&instance, &schedule, FlowId(0), None);
+    let early = explain(&instance, &schedule, FlowId(0), None).unwrap();
     assert_eq!((early.phases[1].early, early.waits.total()), (10.0, 25.0));
-    let other = explain(&instance, &schedule, FlowId(1), None);
+    let other = explain(&instance, &schedule, FlowId(1), None).unwrap();
     assert_eq!((other.blocked.others[0].slot_seconds, other.blocked.others[0].waiting), (15.0, 10.0));
 }
 
@@ -211,7 +211,7 @@ fn a_failed_flow_names_its_tasks() {
         status: FlowStatus::Failed,
     };
     schedule.flows.push(row);
-    let found = explain(&instance, &schedule, id, None);
+    let found = explain(&instance, &schedule, id, None).unwrap();
     assert!(found.failed && found.completed.is_none());
     let failure = |task, attempts, last| Failure { phase: map, task, attempts, last };
     assert_eq!(found.failures, [failure(0, 1, 10.0), failure(1, 2, 15.0)]);
@@ -229,7 +229,7 @@ fn deadlines_that_no_order_makes_are_recognised() {
         );
         let instance = instance(&text, "2");
         let rows = [("a/a/map", 0, 0, tasks.min(2), 0, end, 0, Outcome::Done)];
-        explain(&instance, &ran(&instance, &rows), FlowId(0), None).deadline.unwrap().verdict
+        explain(&instance, &ran(&instance, &rows), FlowId(0), None).unwrap().deadline.unwrap().verdict
     };
     assert_eq!(verdict(1, 30.0, 30), Verdict::Impossible);
     assert_eq!(verdict(10, 10.0, 50), Verdict::TooSmall);
@@ -260,13 +260,13 @@ release = 1.0
         ("a/last/map", 0, 0, 1, 11, 14, 0, Outcome::Done),
     ];
     let schedule = ran(&instance, &rows);
-    let found = explain(&instance, &schedule, FlowId(0), None);
+    let found = explain(&instance, &schedule, FlowId(0), None).unwrap();
     assert_eq!(found.chain, [phase(&instance, "a/long/map"), phase(&instance, "a/last/map")]);
     assert_eq!(found.waits, waits(1.0, 0.0, 12.0, 0.0, 1.0));
     let job = |name: &str| instance.jobs().iter_enumerated().find(|(_, job)| job.id == name).unwrap().0;
-    let short = explain(&instance, &schedule, FlowId(0), Some(job("short")));
+    let short = explain(&instance, &schedule, FlowId(0), Some(job("short"))).unwrap();
     assert!(!short.decides && short.phases.len() == 1 && short.until == 3.0);
-    let last = explain(&instance, &schedule, FlowId(0), Some(job("last")));
+    let last = explain(&instance, &schedule, FlowId(0), Some(job("last"))).unwrap();
     assert!(last.decides && last.chain.len() == 2);
     assert_eq!(instance.phase(last.chain[0]).kind, PhaseKind::Map);
 }

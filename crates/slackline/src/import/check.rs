@@ -11,9 +11,10 @@ use slackline_trace::{
 };
 
 use super::error::ImportError;
-use super::loaded::{GRAIN, Loaded};
+use super::loaded::Loaded;
 use super::source::Source;
 use super::workload_options::WorkloadOptions;
+use crate::simulate::GRAIN;
 
 /// A schedule document with what it records of its workload.
 #[derive(Clone, Debug)]
@@ -76,7 +77,7 @@ impl<'a> ScheduleDocument<'a> {
         let (options, grain) = WorkloadOptions::read(&meta.options, importers).map_err(recorded)?;
         let options = WorkloadOptions { seed: options.seed.or(Some(meta.seed)), ..options };
         // Tasks of a phase that is given only as work are cut with the usual grain where none is recorded.
-        let grain = grain.or(has_tasks.then_some(GRAIN));
+        let grain = grain.or(has_tasks.then_some(GRAIN.seconds()));
         Ok(Self { source, is_in_lines, meta, options, grain })
     }
 
@@ -126,7 +127,7 @@ impl<'a> ScheduleDocument<'a> {
     ) -> Result<Loaded, ImportError> {
         let mut loaded = workload.shape(&options.or(self.options.clone()))?.into_loaded()?;
         if let Some(grain) = grain.or(self.grain) {
-            loaded.cut(Some(grain));
+            loaded.cut(grain)?;
         }
         Ok(loaded)
     }

@@ -4,6 +4,7 @@ use slackline_model::Invalid;
 use slackline_trace::TraceError;
 
 use super::check::WrongWorkload;
+use crate::simulate::WrongOption;
 use crate::woha::{PlanFileError, PlanMismatch};
 
 /// Why there is no instance, or no way to simulate it as was asked.
@@ -100,6 +101,12 @@ impl std::fmt::Display for MissingOption {
             Self::Machines => "machines",
             Self::Slots => "slots, or map-slots and reduce-slots,",
         })
+    }
+}
+
+impl From<WrongOption> for ImportError {
+    fn from(WrongOption { option, problem }: WrongOption) -> Self {
+        Self::option(option, problem)
     }
 }
 

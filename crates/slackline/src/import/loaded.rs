@@ -1,26 +1,18 @@
 //! A workload with its options applied: as a draft, and as an instance.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, TasksDraft};
-use slackline_model::instance::{Amount, Phase};
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Cluster, Draft, Instance, Schedule, Span, Time};
+use slackline_model::{Draft, Instance, Schedule, Span, Time};
 use slackline_trace::{Diagnostic, Imported, Meta, TraceError};
 
 use super::error::ImportError;
 use super::recorded_options::{RecordedOptions, add_grain};
 use crate::recorded::Recorded;
-
-/// Grain of phases that are given only as work, unless another is asked for, seconds.
-pub(super) const GRAIN: f64 = 10.0;
-
-/// The longest simulation, seconds: far enough below 2^64 microseconds for whatever distorts it.
-pub(super) const HORIZON_MAX: f64 = 1e12;
-
-/// The largest cluster that is simulated: every machine and slot takes memory.
-const SLOTS_MAX: u64 = 20_000_000;
+use crate::simulate::{self, GRAIN, WrongOption, check_number};
 
 /// A workload as it was read and shaped, not checked yet.
 #[derive(Clone, Debug)]
@@ -52,20 +44,12 @@ pub struct Loaded {
 
 /// The grain that was asked for in seconds, or the usual one.
 pub fn grain_span(seconds: Option<f64>) -> Span {
-    Span::from_seconds_nearest(seconds.unwrap_or(GRAIN))
+    seconds.map_or(GRAIN, Span::from_seconds_nearest)
 }
 
-/// Refuses clusters that are too large for a simulation.
-pub(super) fn check_cluster(name: &str, cluster: &Cluster) -> Result<(), ImportError> {
-    let slots: u64 = cluster.slot_kinds().iter().map(|&slot_kind| u64::from(cluster.slots(slot_kind))).sum();
-    if slots.max(u64::from(cluster.n_machines())) <= SLOTS_MAX {
-        return Ok(());
-    }
-    let problem = format!(
-        "found {} machines with {slots} slots, expected at most {SLOTS_MAX} of either in a simulation",
-        cluster.n_machines()
-    );
-    Err(ImportError::TooLarge { name: name.to_owned(), problem })
+/// Refuses a grain that is no length of a task.
+pub(super) fn check_grain(seconds: Option<f64>) -> Result<(), WrongOption> {
+    seconds.map_or(Ok(()), |seconds| check_number("grain", seconds, 1e-6, SECONDS_MAX))
 }
 
 impl Shaped {
@@ -173,36 +157,34 @@ fn write_deadlines(draft: &mut Draft, instance: &Instance) {
 }
 
 impl Loaded {
-    /// Makes it ready for a simulation: see [`Self::cut`].
+    /// Makes it ready for a simulation ([`simulate::prepare`]), and remembers the grain where work was cut with it.
     ///
     /// # Errors
-    /// More work than there is time for (simulated time is counted in 64 bits), or a cluster that is too
-    /// large.
+    /// A grain that is no length of a task; more work than there is time for (simulated time is counted in 64 bits), or a
+    /// cluster that is too large.
     pub fn prepare(&mut self, grain: Option<f64>) -> Result<(), ImportError> {
-        let releases = self.instance.flows().iter().map(|flow| flow.release.seconds());
-        let work: f64 = self.instance.flows().iter().map(|flow| flow.work.slot_seconds()).sum();
-        let cluster = self.instance.cluster();
-        let slowest = cluster.groups().iter().map(|group| group.speed).fold(f64::INFINITY, f64::min);
-        let horizon = releases.fold(0.0, f64::max) + work / slowest;
-        let too_large = |problem| ImportError::TooLarge { name: self.name.clone(), problem };
-        if horizon > HORIZON_MAX {
-            return Err(too_large(format!(
-                "found work that may take {horizon:e} s, expected at most {HORIZON_MAX:e} s in a simulation"
-            )));
+        check_grain(grain)?;
+        match simulate::prepare(&self.instance, grain_span(grain)) {
+            Ok(Cow::Borrowed(_)) => {}
+            Ok(Cow::Owned(cut)) => {
+                add_grain(&mut self.options, grain_span(grain));
+                self.instance = cut;
+            }
+            Err(problem) => {
+                return Err(ImportError::TooLarge { name: self.name.clone(), problem: problem.to_string() });
+            }
         }
-        check_cluster(&self.name, cluster)?;
-        self.cut(grain);
         Ok(())
     }
 
-    /// Cuts phases that are given only as work into tasks of at most `grain` seconds, and remembers the grain
-    /// where there are any.
-    pub fn cut(&mut self, grain: Option<f64>) {
-        let malleable = |phase: &Phase| matches!(phase.amount, Amount::Malleable(_));
-        if self.instance.phases().iter().any(malleable) {
-            add_grain(&mut self.options, grain.unwrap_or(GRAIN));
-            self.instance = self.instance.clone().cut(grain_span(grain));
+    /// Cuts work as [`Self::prepare`] does, however much there is of it: a schedule that was made is read all the same.
+    pub(super) fn cut(&mut self, grain: f64) -> Result<(), ImportError> {
+        check_grain(Some(grain))?;
+        if self.instance.phases().iter().any(|phase| phase.tasks().is_none()) {
+            add_grain(&mut self.options, grain_span(Some(grain)));
+            self.instance = self.instance.clone().cut(grain_span(Some(grain)));
         }
+        Ok(())
     }
 
     /// What a schedule of this workload says of itself beside its rows.

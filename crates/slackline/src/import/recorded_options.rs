@@ -8,11 +8,11 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
-use slackline_model::{Combine, Metric};
+use slackline_model::{Combine, Metric, Span};
 use slackline_trace::importer::SEED;
 use slackline_trace::{ImportOptions, Importers, Parameters};
 
-use super::workload_options::{SlotOptions, WorkloadOptions};
+use super::workload_options::{DEADLINES_MAX, SlotOptions, WorkloadOptions};
 
 /// Options by their names: numbers as numbers, all else as text.
 pub type RecordedOptions = BTreeMap<String, Value>;
@@ -43,8 +43,8 @@ pub(super) fn put(options: &mut RecordedOptions, name: &str, value: Option<impl 
 }
 
 /// The phases given only as work were cut with this grain.
-pub(super) fn add_grain(options: &mut RecordedOptions, seconds: f64) {
-    put(options, "grain", Some(seconds));
+pub(super) fn add_grain(options: &mut RecordedOptions, grain: Span) {
+    put(options, "grain", Some(grain.seconds()));
 }
 
 /// The search for a plan had so many seconds.
@@ -107,7 +107,7 @@ impl WorkloadOptions {
             metric: reader.take("metric", Metric::from_name, "a metric")?,
             combine: reader.take("combine", Combine::from_name, "sum or max")?,
             weights: reader.take("weights", weights, "use or ignore")?,
-            deadlines: reader.number("deadlines", 0.0..=1e9)?,
+            deadlines: reader.number("deadlines", 0.0..=DEADLINES_MAX)?,
             seed: reader.take("seed", |text| text.parse().ok(), "a whole number")?,
         };
         let grain = reader.number("grain", 1e-6..=SECONDS_MAX)?;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use slackline_model::{FlowId, History, Instance, MachineId, Profile, Seed, SlotKind, Span, Time};
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{FlowId, History, Instance, MachineId, Profile, Seed, Span, Time};
 use slackline_sim::{Crash, Crashes};
 
 use super::error::ImportError;
 use super::recorded_options::{RecordedOptions, put};
 use super::source::Source;
-use crate::simulate::{Knowledge, Options};
+use crate::simulate::{Knowledge, Options, WrongOption, check_number};
 use crate::woha::{Plan, PlanFile};
 
 /// How to simulate, as it is said of any workload. Times are seconds.
@@ -144,14 +145,14 @@ impl SimulationOptions {
         self.noise > 0.0 || self.jitter > 0.0 || self.crash_rate.is_some() || profile
     }
 
-    /// The options for an instance that was cut into tasks; `history` counts with [`KnowledgeOption::Learned`].
+    /// The options for an instance, prepared if there are plan files; `history` counts with [`KnowledgeOption::Learned`].
     ///
     /// # Errors
-    /// A crash of a machine that the cluster does not have, or that is down; plans that cannot be read or are
-    /// of other flows; what does not go with the profile.
+    /// A number outside its range; a crash of a machine that the cluster does not have, or that is down; plans that cannot
+    /// be read or are of other flows; what does not go with the profile.
     pub fn resolve(&self, instance: &Instance, seed: u64, history: &History) -> Result<Options, ImportError> {
-        self.check_profile(instance)?;
-        self.check_known()?;
+        self.check_profile()?;
+        self.check_seconds()?;
         let mut options = Options {
             knowledge: match self.knowledge {
                 KnowledgeOption::Mean => Knowledge::Mean,
@@ -173,57 +174,39 @@ impl SimulationOptions {
         if self.profile.is_some() {
             options.sim = options.sim.with_profile(self.profile.clone());
         }
+        options.check(instance)?;
         Ok(options)
     }
 
-    /// Whether all is certain that `auto` is told.
-    fn check_known(&self) -> Result<(), ImportError> {
-        let uncertain = [
-            ("noise", self.noise > 0.0),
-            ("jitter", self.jitter > 0.0),
-            ("crashes", !self.crashes.is_empty() || self.crash_rate.is_some()),
-            ("knowledge learned", self.knowledge == KnowledgeOption::Learned),
-            ("a profile", self.profile.is_some()),
-        ];
-        let found = uncertain.into_iter().find(|&(_, is_given)| is_given && self.known_releases);
-        found.map_or(Ok(()), |(what, _)| {
-            let problem = format!("found {what} too, expected none: what is to come would not be known then");
-            Err(ImportError::option("known-releases", problem))
-        })
+    /// Whether all seconds are such that they can be counted.
+    fn check_seconds(&self) -> Result<(), WrongOption> {
+        let pauses = [("heartbeat", self.heartbeat), ("locality-wait", self.locality_wait)];
+        let crashes = self.crashes.iter().map(|crash| ("crash", crash.at));
+        for (option, seconds) in pauses.into_iter().chain(crashes) {
+            check_number(option, seconds, 0.0, SECONDS_MAX)?;
+        }
+        let away = self.crashes.iter().filter_map(|crash| Some(("crash", crash.away?)));
+        let rate = self.crash_rate.map(|rate| [("crash-rate", rate.between), ("repair", rate.repair)]);
+        for (option, seconds) in away.chain(rate.into_iter().flatten()) {
+            check_number(option, seconds, 1e-6, SECONDS_MAX)?;
+        }
+        Ok(())
     }
 
-    /// Whether the profile goes with everything else.
-    fn check_profile(&self, instance: &Instance) -> Result<(), ImportError> {
+    /// Whether the parameters of the profile are given as such.
+    fn check_profile(&self) -> Result<(), ImportError> {
         let Some(profile) = &self.profile else { return Ok(()) };
-        let refused = |option, found: String| Err(ImportError::option(option, found));
         let own = [
             ("heartbeat", self.heartbeat, "heartbeat"),
             ("jitter", self.jitter, "spread"),
             ("locality-wait", self.locality_wait, "node-delay"),
         ];
-        if let Some((option, value, param)) = own.into_iter().find(|own| own.1 > 0.0) {
-            let found = format!(
-                "found {value} with --profile, expected it as a parameter of the profile ({}:{param}={value})",
-                profile.name()
-            );
-            return refused(option, found);
-        }
-        if !self.crashes.is_empty() || self.crash_rate.is_some() {
-            let found = "found machines that die, expected none: what becomes of ApplicationMasters on them is not simulated";
-            return refused("profile", found.to_owned());
-        }
-        let cluster = instance.cluster();
-        if profile.am_share() > 0.0 && cluster.is_typed() {
-            let found = "found map slots and reduce slots, expected universal ones, which ApplicationMasters can hold too \
-                         (or am-share=0)";
-            return refused("profile", found.to_owned());
-        }
-        if profile.am_share() > 0.0 && cluster.slots(SlotKind::Any) < 2 {
-            let found = "found 1 slot, expected at least 2: one is the ApplicationMaster's (or am-share=0)"
-                .to_owned();
-            return refused("profile", found);
-        }
-        Ok(())
+        let Some((option, value, param)) = own.into_iter().find(|own| own.1 > 0.0) else { return Ok(()) };
+        let found = format!(
+            "found {value} with --profile, expected it as a parameter of the profile ({}:{param}={value})",
+            profile.name()
+        );
+        Err(ImportError::option(option, found))
     }
 
     /// The plans of all plan files.
@@ -253,14 +236,8 @@ impl SimulationOptions {
             Ok(Crash { machine: machine(instance, &crash.machine)?, at, back })
         };
         let script = self.crashes.iter().map(crash).collect::<Result<Vec<_>, ImportError>>()?;
-        Crashes::script(script).map_err(|overlap| {
-            let machine = instance.cluster().machine_name(overlap.machine);
-            let problem = format!(
-                "found {machine} dying at {} while it is down since {}, expected it to be back before",
-                overlap.at, overlap.since
-            );
-            ImportError::option("crash", problem)
-        })
+        // What overlaps is refused with all other options.
+        Ok(Crashes::script(script.clone()).unwrap_or(Crashes::Script(script)))
     }
 }
 
@@ -319,7 +296,7 @@ mod tests {
         };
         let mut options = given.record(BTreeMap::new());
         simulation.record(&mut options, Some("00ff"));
-        add_grain(&mut options, 7.5);
+        add_grain(&mut options, Span(7_500_000));
         add_budget(&mut options, Some(0.5));
         let (read, grain) = WorkloadOptions::read(&options, &Importers::default()).unwrap();
         assert_eq!(read.slots, given.slots);

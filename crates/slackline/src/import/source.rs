@@ -10,7 +10,8 @@ use slackline_trace::{
 
 use super::error::ImportError;
 use super::loaded::{Loaded, Shaped};
-use super::workload_options::WorkloadOptions;
+use super::workload_options::{DEADLINES_MAX, WorkloadOptions};
+use crate::simulate::check_number;
 use crate::woha::PlanFile;
 
 /// A file in memory, so that it can be read more than once even if it came through a pipe; or a folder.
@@ -152,8 +153,11 @@ pub(super) fn refuse_options(importer: &Importer, options: &WorkloadOptions) -> 
     }
 }
 
-/// The options of importers.
+/// The options of importers, after what holds for every format.
 pub(super) fn import_options(options: &WorkloadOptions) -> Result<ImportOptions, ImportError> {
+    if let Some(factor) = options.deadlines {
+        check_number("deadlines", factor, 0.0, DEADLINES_MAX)?;
+    }
     let mut import =
         ImportOptions::new(options.importers.clone()).with_parameters(options.parameters.clone());
     for (name, value) in &options.import {

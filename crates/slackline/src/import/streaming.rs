@@ -7,10 +7,11 @@ use slackline_model::{Instance, Metric, Objective};
 use slackline_trace::{Diagnostic, Meta, TraceError, WorkloadStream};
 
 use super::error::ImportError;
-use super::loaded::{HORIZON_MAX, check_cluster, grain_span};
+use super::loaded::{check_grain, grain_span};
 use super::recorded_options::{RecordedOptions, add_grain};
 use super::source::{import_options, refuse_options};
 use super::workload_options::WorkloadOptions;
+use crate::simulate::{check_cluster, check_horizon, slowest};
 
 /// A workload that is read while it is used: an iterator over its flows as they arrive. After an error there are no more.
 #[derive(Debug)]
@@ -44,6 +45,7 @@ impl StreamedWorkload {
         options: &WorkloadOptions,
         grain: Option<f64>,
     ) -> Result<Self, ImportError> {
+        check_grain(grain)?;
         let import = import_options(options)?;
         let stream = WorkloadStream::open(name, source, options.from.as_deref(), &import)?;
         refuse_options(stream.importer(), options)?;
@@ -58,15 +60,15 @@ impl StreamedWorkload {
         let recorded = import.recorded(stream.importer());
         let recorded = recorded.map_err(|problem| ImportError::option("from", problem.to_string()))?;
         let mut recorded = options.record(recorded);
-        if let Some(grain) = grain {
-            add_grain(&mut recorded, grain);
+        if grain.is_some() {
+            add_grain(&mut recorded, grain_span(grain));
         }
         let intake = Intake::new(head, options.deadlines, Some(grain_span(grain)));
         let intake = intake.map_err(|invalid| stream.error(invalid.to_string()))?;
         let empty = intake.instance().clone();
-        check_cluster(name, empty.cluster())?;
-        let groups = empty.cluster().groups();
-        let slowest = groups.iter().map(|group| group.speed).fold(f64::INFINITY, f64::min);
+        let too_large = |problem| ImportError::TooLarge { name: name.to_owned(), problem };
+        check_cluster(empty.cluster()).map_err(too_large)?;
+        let slowest = slowest(empty.cluster());
         Ok(Self {
             name: name.to_owned(),
             options: recorded,
@@ -118,13 +120,8 @@ impl StreamedWorkload {
         }
         self.intake.give(flow, line).map_err(|refused| self.stream.refused(&refused))?;
         let horizon = self.intake.latest().seconds() + self.intake.work() / self.slowest;
-        if horizon > HORIZON_MAX {
-            let problem = format!(
-                "found work that may take {horizon:e} s up to line {line}, expected at most {HORIZON_MAX:e} s in a simulation"
-            );
-            return Err(ImportError::TooLarge { name: self.name.clone(), problem });
-        }
-        Ok(())
+        let too_large = |problem| ImportError::TooLarge { name: self.name.clone(), problem };
+        check_horizon(horizon, &format!(" up to line {line}")).map_err(too_large)
     }
 
     /// The hash of the document, read to its end, and what its importer has to say.

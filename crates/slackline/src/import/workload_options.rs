@@ -8,6 +8,9 @@ use slackline_trace::{Importers, Parameters};
 
 use super::error::{ImportError, MissingOption};
 
+/// The largest factor of deadlines.
+pub(super) const DEADLINES_MAX: f64 = 1e9;
+
 /// Options that shape a workload. What is not given is taken from the document.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -138,6 +141,10 @@ impl WorkloadOptions {
     pub(super) fn apply_cluster(&self, draft: &mut Draft, name: &str) -> Result<(), ImportError> {
         if self.machines.is_none() && self.slots.is_none() && self.speed.is_none() {
             return Ok(());
+        }
+        if self.machines == Some(0) || self.slots == Some(SlotOptions::Total(0)) {
+            let option = if self.machines == Some(0) { "machines" } else { "total-slots" };
+            return Err(ImportError::option(option, "found 0, expected at least 1"));
         }
         // Slots and speeds are of every machine, however many groups there are.
         if self.machines.is_none()

@@ -514,7 +514,7 @@ mod tests {
         let fifo = Registry::standard().parse("fifo").unwrap();
         let simulated = simulate(&instance, &fifo, &Options::exact(), None, None).unwrap();
         let explainer = Explainer::new(&instance, &simulated.schedule);
-        let explanation = explainer.explain(FlowId(1), None);
+        let explanation = explainer.explain(FlowId(1), None).unwrap();
         let told = Told {
             instance: &instance,
             policy: "fifo",

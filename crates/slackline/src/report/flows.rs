@@ -22,6 +22,11 @@ fn verdict(instance: &Instance, row: &FlowRow) -> &'static str {
     }
 }
 
+/// The flows of a schedule that the instance has.
+fn known<'a>(instance: &'a Instance, schedule: &'a Schedule) -> impl Iterator<Item = &'a FlowRow> {
+    schedule.flows.iter().filter(|row| instance.flows().contains(row.flow))
+}
+
 /// What may be asked for with `--columns`.
 pub const COLUMNS: [&str; 9] =
     ["flow", "release", "start", "wait", "completion", "response", "deadline", "cost", "status"];
@@ -29,8 +34,9 @@ pub const COLUMNS: [&str; 9] =
 /// The first `most` flows in the order of the schedule or of the view, and how many more there are.
 pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View) -> String {
     let flow = |row: &FlowRow| instance.flow(row.flow);
-    let words = |get: &dyn Fn(&FlowRow) -> String| schedule.flows.iter().map(get).collect::<Vec<_>>();
-    let values = |get: &dyn Fn(&FlowRow) -> Option<f64>| schedule.flows.iter().map(get).collect::<Vec<_>>();
+    let rows = || known(instance, schedule);
+    let words = |get: &dyn Fn(&FlowRow) -> String| rows().map(get).collect::<Vec<_>>();
+    let values = |get: &dyn Fn(&FlowRow) -> Option<f64>| rows().map(get).collect::<Vec<_>>();
     let numbers =
         |name: &str, unit, get: &dyn Fn(&FlowRow) -> Option<f64>| Column::numbers(name, &values(get), unit);
     let at = |name: &str, get: &dyn Fn(&FlowRow) -> Option<f64>| {
@@ -50,7 +56,7 @@ pub fn table(instance: &Instance, schedule: &Schedule, most: usize, view: &View)
         Column::words("status", words(&|row| verdict(instance, row).to_owned())).heading("").rank(1),
     ]);
     let mut out = table.render_first(view, most);
-    let more = schedule.flows.len().saturating_sub(most);
+    let more = rows().count().saturating_sub(most);
     if more > 0 {
         out.extend(["… ", &more.to_string(), " more (--all shows them)\n"]);
     }
@@ -62,7 +68,7 @@ const HEADER: [&str; 9] =
 
 /// One row a flow with all digits.
 pub fn csv(instance: &Instance, schedule: &Schedule) -> String {
-    crate::report::csv(&HEADER, schedule.flows.iter().map(|row| record(instance, row)))
+    crate::report::csv(&HEADER, known(instance, schedule).map(|row| record(instance, row)))
 }
 
 fn record(instance: &Instance, row: &FlowRow) -> Vec<String> {

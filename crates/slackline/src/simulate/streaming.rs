@@ -15,7 +15,7 @@ use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::{NotWritten, Options, RowWriter, SimulateError, Simulated};
+use super::{GRAIN, NotWritten, Options, RowWriter, SimulateError, Simulated, check_instance};
 use crate::offered_load::Tally;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
@@ -74,13 +74,13 @@ pub fn needs_whole(empty: &Instance, options: &Options) -> Option<String> {
     }
 }
 
-/// Simulates `policy` on flows that come in the order of their releases, each cut into tasks, and judges what leaves;
-/// rows and flows go to `out`. `empty` has the cluster, the pools and the objective.
+/// Simulates `policy` on flows that come in the order of their releases, and judges what leaves; work is cut with [`GRAIN`].
+/// Rows and flows go to `out`. `empty` has the cluster, the pools and the objective.
 ///
 /// The rows are those of [`super::simulate_to`] on the same flows. `progress` is told how many tasks are done.
 ///
 /// # Errors
-/// The first flow that could not be had; the judge's finding; whatever `out` says; what cannot be streamed
+/// The first flow that could not be had, or comes too late or from another cluster; the judge's finding; whatever `out` says; what cannot be streamed
 /// ([`needs_whole`], and flows with minima that the policy promises to keep). What was written then has to be thrown away.
 pub fn simulate_stream<E>(
     empty: &Instance,
@@ -90,6 +90,9 @@ pub fn simulate_stream<E>(
     progress: Option<&mut dyn FnMut(u64)>,
     out: &mut dyn RowWriter,
 ) -> Result<Streamed, NotStreamed<E>> {
+    let refused = |problem| NotStreamed::NotWritten(NotWritten::NotSimulated(problem));
+    check_instance(empty).map_err(refused)?;
+    options.check(empty).map_err(|wrong| refused(wrong.into()))?;
     if let Some(why) = needs_whole(empty, options) {
         return Err(NotStreamed::NeedsWhole(why));
     }
@@ -199,6 +202,8 @@ struct Shared<'o, I, E> {
     out: &'o mut dyn RowWriter,
     costs: Costs,
     tally: Tally,
+    /// The release of the flow that came last.
+    latest: Time,
     /// The first thing that went wrong.
     failed: Option<NotStreamed<E>>,
 }
@@ -207,7 +212,7 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
     fn new(empty: &Instance, arrivals: I, judge: OpenStream, out: &'o mut dyn RowWriter) -> Self {
         let combine = empty.objective().combine;
         let costs = Costs { combine, waiting: InOrder::new(OVERTAKING_MAX), total: None, failed: false };
-        Self { arrivals, judge, out, costs, tally: Tally::default(), failed: None }
+        Self { arrivals, judge, out, costs, tally: Tally::default(), latest: Time::ZERO, failed: None }
     }
 
     /// The next flow, of which the judge then knows.
@@ -215,29 +220,38 @@ impl<'o, I: Iterator<Item = Result<Arrival, E>>, E> Shared<'o, I, E> {
         if self.failed.is_some() {
             return None;
         }
-        match self.arrivals.next()? {
+        let next = self.arrivals.next()?.map_err(NotStreamed::Flows);
+        match next.and_then(|arrival| self.arrive(arrival)) {
+            Ok(arrival) => Some(arrival),
             Err(error) => {
-                self.failed = Some(NotStreamed::Flows(error));
+                self.failed = Some(error);
                 None
             }
-            Ok(arrival) => match self.judge.arrive(arrival.clone()) {
-                Ok(id) => {
-                    self.tally.add(self.judge.instance(), id);
-                    Some(arrival)
-                }
-                Err(NotByStream::Minima { flow }) => {
-                    let why = format!(
-                        "flow {flow} has slots guaranteed, and that a policy keeps its promise to give it so many can \
-                         only be judged with all flows"
-                    );
-                    self.failed = Some(NotStreamed::NeedsWhole(why));
-                    None
-                }
-                Err(error) => {
-                    self.failed = Some(NotStreamed::NeedsWhole(error.to_string()));
-                    None
-                }
-            },
+        }
+    }
+
+    fn arrive(&mut self, mut arrival: Arrival) -> Result<Arrival, NotStreamed<E>> {
+        let flow = arrival.flow();
+        if flow.release < self.latest || !self.judge.instance().can_admit(&arrival) {
+            let problem = format!(
+                "found flow {:?} released at {} after one at {}, expected flows of this cluster in the order of their \
+                 releases",
+                flow.id, flow.release, self.latest
+            );
+            return Err(NotWritten::from(SimulateError::Refused(problem)).into());
+        }
+        self.latest = flow.release;
+        arrival.cut(GRAIN);
+        match self.judge.arrive(arrival.clone()) {
+            Ok(id) => {
+                self.tally.add(self.judge.instance(), id);
+                Ok(arrival)
+            }
+            Err(NotByStream::Minima { flow }) => Err(NotStreamed::NeedsWhole(format!(
+                "flow {flow} has slots guaranteed, and that a policy keeps its promise to give it so many can only be \
+                 judged with all flows"
+            ))),
+            Err(error) => Err(NotStreamed::NeedsWhole(error.to_string())),
         }
     }
 

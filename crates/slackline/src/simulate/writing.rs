@@ -12,7 +12,7 @@ use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
-use super::{Crowding, Left, Options, SimulateError, Simulated, Watch};
+use super::{Crowding, GRAIN, Left, Options, SimulateError, Simulated, Watch, prepare};
 use crate::plan;
 use crate::policy_spec::PolicySpec;
 use crate::stopwatch::Stopwatch;
@@ -107,6 +107,8 @@ pub(crate) fn simulate_watched(
     watch: Watch<'_>,
     mut leave: Leave<'_>,
 ) -> Result<Simulated, NotWritten> {
+    let instance = &*prepare(instance, GRAIN)?;
+    options.check(instance).map_err(SimulateError::from)?;
     let stopwatch = Stopwatch::start();
     let nanos = || stopwatch.nanos();
     // The cast shortens the lifetime of what may be borrowed inside, which `Option` alone does not.

@@ -30,7 +30,7 @@ proptest! {
         let completions = slackline_judge::completions(&instance, &schedule);
         let times = flow_times(&instance, &schedule);
         for (id, flow) in instance.flows().iter_enumerated() {
-            let found = explain(&instance, &schedule, id, None);
+            let found = explain(&instance, &schedule, id, None).unwrap();
             prop_assert_eq!(found.completed, completions[id.index()]);
             prop_assert_eq!(times[id].completed, found.completed);
             let completed = found.completed.unwrap();
@@ -59,7 +59,7 @@ proptest! {
                 prop_assert!(harness::at_most(deadline.alone, completed - found.released), "{deadline:?}");
             }
             for job in flow.jobs() {
-                let one = explain(&instance, &schedule, id, Some(job));
+                let one = explain(&instance, &schedule, id, Some(job)).unwrap();
                 prop_assert_eq!(&one.deadline, &found.deadline);
                 prop_assert!(same(one.waits.total(), one.until - one.released));
             }

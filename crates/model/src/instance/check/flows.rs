@@ -8,11 +8,10 @@ use crate::cost::Metric;
 use crate::draft::{CostDraft, Draft, FlowDraft, JobDraft, SplitDraft, TasksDraft};
 use crate::error::Invalid;
 use crate::id::PhaseKind;
+use crate::instance::TASKS_MAX;
 use crate::instance::order::topological;
 use crate::time::{SECONDS_MAX, Span};
 
-/// Most tasks a phase may have.
-const TASKS_MAX: u64 = 1 << 31;
 /// Most flows after recurrences are written out.
 const FLOWS_MAX: u64 = 10_000_000;
 /// Most bytes of the name of a flow.

@@ -40,7 +40,7 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
     // Whole tables: what is too wide for the page is scrolled.
     let view = View { width: WIDTH, note: false, ..View::default() };
     let explain = |flow: FlowId| {
-        let explanation = explainer.explain(flow, None);
+        let explanation = explainer.explain(flow, None)?;
         let told = Told {
             instance,
             policy: &schedule.policy,
@@ -52,13 +52,13 @@ pub(super) fn explained(explainer: &Explainer<'_>, schedule: &Schedule, is_plan:
         };
         let (holders, idle) = shares(instance, flow, &explanation.blocked);
         let text = told.text(&view);
-        Explained { flow: usize::from(flow), text, wanted: explanation.blocked.seconds, holders, idle }
+        Some(Explained { flow: usize::from(flow), text, wanted: explanation.blocked.seconds, holders, idle })
     };
     let mut flows = most_costly(schedule);
     let more: Vec<FlowId> =
         latest(instance, schedule).into_iter().filter(|flow| !flows.contains(flow)).collect();
     flows.extend(more);
-    flows.into_iter().map(explain).collect()
+    flows.into_iter().filter_map(explain).collect()
 }
 
 /// Which flows held how much of the slots while a flow wanted more, those with most first; and how much was idle.

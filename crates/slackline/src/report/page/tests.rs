@@ -189,7 +189,7 @@ fn flows_are_explained_as_by_explain() {
     let explainer = Explainer::new(&instance, &simulated.schedule);
     for said in document["policies"][0]["ran"]["explained"].as_array().unwrap() {
         let flow = slackline_model::FlowId(said["flow"].as_u64().unwrap() as u32);
-        let explanation = explain(&instance, &simulated.schedule, flow, None);
+        let explanation = explain(&instance, &simulated.schedule, flow, None).unwrap();
         let told = Told {
             instance: &instance,
             policy: "fifo",
@@ -238,7 +238,7 @@ fn sums_explain_nearly_what_rows_do() {
     let sums = sums::Sums::of(&instance, &schedule.tasks).into_held();
     let summed = Explainer::of_sums(&instance, schedule, sums);
     for flow in instance.flows().keys() {
-        let [exact, summed] = [&exact, &summed].map(|explainer| explainer.explain(flow, None));
+        let [exact, summed] = [&exact, &summed].map(|explainer| explainer.explain(flow, None).unwrap());
         assert_eq!(summed.chain, exact.chain);
         assert_eq!((summed.completed, summed.order), (exact.completed, exact.order));
         assert!((summed.until - exact.until).abs() < 1e-6);
