@@ -72,7 +72,7 @@ impl MadePart {
     /// # Errors
     /// There is no such file.
     fn is_still(&self, path: &Path, is_read: bool) -> io::Result<bool> {
-        let now = Source::now(path)?;
+        let now = Source::of_part(path)?;
         Ok(match &self.digest {
             Some(digest) => digest.check(path, digest.stamp.filter(|_| !is_read)).is_ok(),
             None => (now.bytes, now.modified) == (self.source.bytes, self.source.modified),

@@ -191,7 +191,7 @@ impl<'a> Publisher<'a> {
         let stamp = Some(Stamp::now(&path)?);
         let digest = self.digests.borrow_mut().remove(&job.final_task(index, task));
         let digest = digest.map(|digest| Digest { stamp, ..digest });
-        Ok((name, MadePart { source: Source::now(&path)?, digest }))
+        Ok((name, MadePart { source: Source::of_part(&path)?, digest }))
     }
 
     /// A part of another job, for a task that reads it: as it is now where it has the content that was published, else
@@ -201,7 +201,7 @@ impl<'a> Publisher<'a> {
         let part = self.made_part(&path)?;
         let is_still = |digest: &Digest| self.known.problem(&path, digest, digest.stamp).is_none();
         let now =
-            part.digest.as_ref().filter(|digest| is_still(digest)).and_then(|_| Source::now(&path).ok());
+            part.digest.as_ref().filter(|digest| is_still(digest)).and_then(|_| Source::of_part(&path).ok());
         Some(now.unwrap_or(part.source))
     }
 

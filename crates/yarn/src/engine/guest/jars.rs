@@ -352,6 +352,6 @@ fn outcome(plan: &JobPlan, id: TaskId, part: Option<&Path>, base: &Path) -> io::
     };
     let splits = plan.inputs.maps.get(id.task as usize).filter(|_| id.phase == PhaseKind::Map);
     let bytes_in = splits.into_iter().flatten().map(bytes).sum();
-    let bytes_out = part.map(Source::now).transpose()?.map_or(0, |part| part.bytes);
+    let bytes_out = part.map(Source::of_part).transpose()?.map_or(0, |part| part.bytes);
     Ok(Outcome { bytes_in, bytes_out, ..Outcome::default() })
 }
