@@ -184,7 +184,9 @@ fn a_total_order_is_that_of_one_run_of_each_map() {
 #[test]
 fn machines_that_lose_map_output_give_the_output_of_one_run() {
     let test = "outputs-fleet";
-    let (dir, family) = (shuffling(test, false, REMOVES, ""), Family::new(test));
+    // What is gone may only be seen late, and is waited for; what is cut is not.
+    let cuts = REMOVES.replace("rm -r state/maps/*/1", "truncate -s 100 state/maps/*/1/map.out");
+    let (dir, family) = (shuffling(test, false, &cuts, ""), Family::new(test));
     let dir = with_machines(dir, SSH, &[1]);
     fs::write(dir.join("go"), "").expect("a file");
     let engine = ["run", "flow.toml", "--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach"];
