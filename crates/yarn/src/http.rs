@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use serde_json::Value;
+use slackline_local::surroundings::{try_threads, with_remedy};
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
 
@@ -263,6 +264,7 @@ impl Client {
     pub fn put(&self, path: &str, document: &Value) -> Result<Vec<u8>, HttpError> {
         let document = document.to_string();
         let send = |url: &str| {
+            has_thread(url)?;
             let mut request = self.agent.put(url).content_type("application/json");
             if let Some(user) = self.settings.user.as_ref().filter(|_| !url.contains("user.name=")) {
                 request = request.query("user.name", user);
@@ -312,6 +314,7 @@ impl Client {
 
     fn get_once(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
         let url = self.url(path);
+        has_thread(&url)?;
         let mut answer = self.read(&url, self.agent.get(&url).query_pairs(query.iter().copied()).call())?;
         for _ in 0..REDIRECTS {
             if let Answer::Elsewhere(_, to) = answer {
@@ -365,6 +368,12 @@ impl Client {
         };
         HttpError::Unreachable { url, why }
     }
+}
+
+/// Makes sure that the client can look the host up, for which it starts a thread and panics if it cannot.
+fn has_thread(url: &str) -> Result<(), HttpError> {
+    try_threads(1)
+        .map_err(|error| HttpError::Unreachable { url: url.to_owned(), why: with_remedy(error.to_string()) })
 }
 
 /// Where a redirection leads: a ResourceManager that stands by names the one that is active.

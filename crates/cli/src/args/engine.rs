@@ -113,7 +113,10 @@ mod tests {
     #[test]
     fn flags_and_parameters_say_the_same() {
         let flags = options(&["--map-slots=2", "--reduce-slots", "1", "--split=1MiB", "--speculate"]);
-        assert_eq!(flags, options(&["--engine=local:map-slots=2,reduce-slots=1", "--split", "1MiB"]));
+        assert_eq!(
+            flags,
+            options(&["--engine=local:map-slots=2,reduce-slots=1,speculate=on", "--split", "1MiB"])
+        );
         assert!(flags.unwrap().contains("Typed { map: 2, reduce: 1 }"));
         assert_eq!(options(&[]), options(&["--engine", "local", "--timeout=none", "--speculate=off"]));
     }

@@ -98,8 +98,9 @@ mod tests {
         for verb in command.get_subcommands() {
             for arg in verb.get_arguments() {
                 let names = arg.get_value_names().unwrap_or_default();
-                let is_path = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
-                    || names.iter().any(|name| PATHS.contains(&name.as_str()));
+                let is_path = arg.get_action().takes_values()
+                    && (arg.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+                        || names.iter().any(|name| PATHS.contains(&name.as_str())));
                 if !is_path {
                     continue;
                 }

@@ -112,8 +112,10 @@ fn a_command_that_cannot_be_run_removes_nothing() {
     is_right(&dir);
     fs::rename(dir.join("away"), dir.join("in.txt")).expect("it can be moved");
     fs::rename(dir.join("away-too"), dir.join("other.txt")).expect("it can be moved");
+    // A rename changes the time that the system notes.
     let twice = family.slackline(&dir, &RUN);
-    assert!(twice.code == Some(0) && twice.err.contains("nothing is left to do"), "{}", twice.err);
+    assert!(twice.code == Some(0) && twice.err.contains("in.txt changed (change time)"), "{}", twice.err);
+    is_right(&dir);
 }
 
 #[test]
@@ -325,8 +327,6 @@ fn a_record_of_finished_jobs_that_was_cut_is_blamed_and_not_the_output() {
     let (dir, family) = (waiting("run-cut-jobs"), Family::new("run-cut-jobs"));
     fs::write(dir.join("go"), "").expect("a file");
     assert_eq!(family.slackline(&dir, &RUN).code, Some(0));
-    let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
-    assert_eq!(again.code, Some(0), "{}", again.err);
     let path = dir.join("state/jobs.log");
     cut(&path, fs::metadata(&path).expect("it is there").len() - 1);
     // The first run cuts off what is left of the record, and the next still knows that there was one.
@@ -400,7 +400,7 @@ fn a_staged_part_that_is_not_as_it_was_written_is_made_again() {
     let cases: [(&str, Harm, &str); 4] = [
         ("cut", |path| cut(path, 3), "found 3 bytes in"),
         ("removed", |path| fs::remove_file(path).expect("it is there"), "its output is gone: found no"),
-        ("edited", edited, "changed since it was written"),
+        ("edited", edited, "its output was changed"),
         ("left", |_| (), ""),
     ];
     let run = ["run", "flow.toml", "--slots", "4", "--state", "state", "--events", "e.jsonl"];

@@ -200,7 +200,7 @@ fn a_service_and_attach_keep_ignored_signals_ignored() {
     let cluster = format!("yarn://{}", mock.address());
     let socket = place.socket.display().to_string();
     let verbs = [
-        (&["serve", "--state", "s", "--socket", &socket][..], 0),
+        (&["serve", "--allow-root", "--state", "s", "--socket", &socket][..], 0),
         (&["attach", &cluster, "--dry-run", "--for", "300"][..], 130),
     ];
     for (args, code) in verbs {

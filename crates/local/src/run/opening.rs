@@ -358,23 +358,27 @@ impl New<'_> {
         if let Some(machines) = (self.acquire)(needs)? {
             chosen.draft.machines = machines;
         }
+        let jobs: Vec<KnownJob> = chosen.plans.iter().map(JobPlan::known).collect();
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.head.jobs == jobs && kept.done == done) {
+            // Also the failed attempts of jobs of which nothing is done yet.
+            chosen.attempts.clone_from(&kept.attempts);
+        }
         let segments = self.segments(kept.as_ref(), &chosen);
         let head = Head {
             setup: self.setup.clone(),
             owner,
             started: kept.as_ref().map_or(self.started, |run| run.head.started),
             workload: chosen.draft.clone(),
-            jobs: chosen.plans.iter().map(JobPlan::known).collect(),
+            jobs,
             kept: kept_jobs,
             segments,
         };
         let resumed = chosen.resumed;
         asked.iter().try_for_each(|made| self.made_log.add(made))?;
-        let is_same = |kept: &&Unfinished| kept.head == head && kept.done == done;
-        let (journal, attempts) = match kept.as_ref().filter(is_same) {
-            Some(kept) => (journal, kept.attempts.clone()),
-            None => (Journal::replace(&self.layout.journal(), &head, &chosen.attempts)?, chosen.attempts),
-        };
+        let attempts = chosen.attempts;
+        let is_same = kept.as_ref().is_some_and(|kept| kept.head == head && kept.done == done);
+        let journal =
+            if is_same { journal } else { Journal::replace(&self.layout.journal(), &head, &attempts)? };
         let mut session = Session {
             layout,
             journal,
