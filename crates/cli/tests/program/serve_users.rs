@@ -198,3 +198,31 @@ fn the_inbox_of_the_page_submits_each_file_once_and_moves_it_away() {
     service.kill().expect("it can be killed");
     service.wait().expect("it is gone");
 }
+
+#[test]
+fn a_pipe_or_a_link_in_place_of_a_state_file_is_refused_and_nothing_waits_for_it() {
+    let place = place("serve-pipes");
+    for (name, kind) in [
+        ("tokens.lock", "a named pipe"),
+        ("past.history.lock", "a named pipe"),
+        ("past.history", "a named pipe"),
+        ("tokens.json", "a named pipe"),
+        ("service.log", "a named pipe"),
+        ("audit.log", "a named pipe"),
+        ("audit.log", "a link"),
+    ] {
+        let state = place.dir.join(format!("{name} {kind}"));
+        let path = state.join(name);
+        fs::create_dir(&state).expect("a directory");
+        if kind == "a link" {
+            std::os::unix::fs::symlink(place.dir.join("elsewhere"), &path).expect("a link");
+        } else {
+            let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo starts");
+            assert!(made.success());
+        }
+        let refused = place.refused(&["serve", "--allow-root", "--state", crate::text(&state)]);
+        assert!(refused.contains(&format!("found {kind}, expected a regular file")), "{name}: {refused}");
+        assert!(refused.contains(name), "{refused}");
+    }
+    assert!(!place.dir.join("elsewhere").exists());
+}
