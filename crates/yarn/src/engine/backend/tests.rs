@@ -1126,9 +1126,13 @@ fn a_run_goes_on_where_its_cluster_is_another() {
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
     let journal =
         slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap().read().unwrap();
-    let machines = journal.head.unwrap().workload.machines;
-    let names: Vec<&str> = machines.iter().map(|machine| machine.name.as_str()).collect();
-    assert_eq!(names, ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"]);
-    // All attempts ran on 127.0.0.2, whose slots are the third and the fourth now.
-    assert!(journal.attempts.iter().all(|attempt| matches!(attempt.slot, 2 | 3)), "{:?}", journal.attempts);
+    let segments = journal.head.unwrap().segments;
+    let names = |number: usize| -> Vec<&str> {
+        segments[number].machines.iter().map(|machine| machine.name.as_str()).collect()
+    };
+    assert_eq!(names(0), ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"]);
+    assert_eq!((names(1), segments.len()), (vec!["127.0.0.1", "127.0.0.2"], 2));
+    // All attempts ran on 127.0.0.2, whose slots are the first two in one segment, and then the third and the fourth.
+    let is_there = |attempt: &slackline_local::Attempt| attempt.slot / 2 == attempt.segment;
+    assert!(journal.attempts.iter().all(is_there), "{:?}", journal.attempts);
 }

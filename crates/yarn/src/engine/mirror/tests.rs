@@ -86,9 +86,9 @@ impl Files for Disk {
         self.lists.lock().unwrap().push(pattern.to_owned());
         self.answers(0)?;
         let (directory, name) = pattern.rsplit_once('/').unwrap();
-        let is_pattern = name.contains('*');
+        let is_pattern = name.contains('*') || name.contains('[') && !name.contains('\\');
         let directory = self.path(&if is_pattern { directory } else { pattern }.replace('\\', ""));
-        let prefix = if is_pattern { name.split('*').next().unwrap() } else { "" };
+        let prefix = if is_pattern { name.split(['*', '[']).next().unwrap() } else { "" };
         let mut entries: Vec<Entry> =
             fs::read_dir(directory)?.map(|entry| self.entry(&entry.unwrap().path())).collect();
         entries.retain(|entry| super::name(&entry.path).starts_with(prefix));
