@@ -28,7 +28,7 @@ fn policies() -> Vec<PolicySpec> {
 }
 
 fn edf() -> PolicySpec {
-    Registry::standard().parse("edf").unwrap()
+    Registry::standard().parse("edf").expect("a policy")
 }
 
 fn machines(slots: Slots) -> Vec<MachineDraft> {
@@ -54,11 +54,11 @@ fn draft(flows: usize) -> Draft {
 }
 
 fn instance(flows: usize) -> Instance {
-    Instance::new(&draft(flows)).unwrap()
+    Instance::new(&draft(flows)).expect("a workload")
 }
 
 fn simulated_error(options: &Options) -> String {
-    simulate(&instance(2), &edf(), options, None, None).unwrap_err().to_string()
+    simulate(&instance(2), &edf(), options, None, None).expect_err("refused").to_string()
 }
 
 #[test]

@@ -30,8 +30,8 @@ fn workloads() -> Vec<PathBuf> {
     let mut waiting: Vec<PathBuf> = ["examples", "testdata"].map(|folder| root().join(folder)).into();
     let mut found = vec![root().join("examples/hadoop-log")];
     while let Some(folder) = waiting.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
             if path.is_dir() { waiting.push(path) } else { found.push(path) }
         }
     }
@@ -54,7 +54,7 @@ fn the_snippet_is_the_one_of_both_readmes() {
 /// Simulates a loaded workload as it is, and as the program prepares it.
 fn simulate_both(loaded: &mut Loaded, policy: &PolicySpec) -> [Result<Simulated, SimulateError>; 2] {
     let as_it_is = simulate(&loaded.instance, policy, &Options::exact(), None, None);
-    loaded.prepare(None).unwrap();
+    loaded.prepare(None).expect("a workload");
     [as_it_is, simulate(&loaded.instance, policy, &Options::exact(), None, None)]
 }
 

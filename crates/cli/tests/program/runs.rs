@@ -201,6 +201,7 @@ const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
 
 /// Kills a run in `dir` at all sorts of moments, by all sorts of signals, and resumes it in a third of the cases as another
 /// one of `runs`, which differ in their settings. In the end it has given what one in `calm` gives that nobody disturbs.
+#[allow(clippy::print_stdout, reason = "the counts of the long check")]
 pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, runs: &[&[&str]]) {
     assert_eq!(slackline(calm, &RUN).code, Some(0));
     let expected = results(calm);

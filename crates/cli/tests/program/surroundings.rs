@@ -105,7 +105,7 @@ const LOOK: &str = "grep -H '^Sig[IB]' /proc/self/status /proc/$PPID/status";
 fn ignored_signals_stay_ignored_in_workers_commands_and_hooks_and_others_do_not() {
     for ignored in [&[][..], &["HUP"], &["HUP", "INT", "QUIT", "USR1", "TERM", "TSTP"], &["XFSZ"]] {
         let dir = flow_of("around-ignored", &format!("{LOOK} > seen"));
-        let set_up = ignored.iter().map(|name| format!("trap '' {name}\n")).collect::<String>();
+        let set_up = ignored.iter().fold(String::new(), |set_up, name| set_up + "trap '' " + name + "\n");
         let hook = format!("{LOOK} > hook");
         let args = [&RUN[..], &["--on-end", &hook]].concat();
         let ran = run_after(&set_up, &dir, &args);
@@ -245,13 +245,11 @@ fn descriptors_of_the_caller_do_not_reach_children() {
 }
 
 #[test]
-fn descriptors_of_the_caller_do_not_reach_policies_and_alerts() {
+fn descriptors_of_the_caller_do_not_reach_policies() {
     let dir = scratch("around-policy");
     fs::write(dir.join("secret"), "hunter2\n").unwrap();
-    let script = format!(
-        "ls -l /proc/self/fd /proc/$$/fd | grep secret > seen\nread -r hello\n\
-         echo '{{\"protocol\": 1, \"style\": \"order\"}}'\nwhile read -r line; do echo '{{}}'; done\n"
-    );
+    let script = "ls -l /proc/self/fd /proc/$$/fd | grep secret > seen\nread -r hello\n\
+         echo '{\"protocol\": 1, \"style\": \"order\"}'\nwhile read -r line; do echo '{}'; done\n";
     fs::write(dir.join("policy.sh"), script).unwrap();
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(CONTRACT), dir.join("w.toml")).unwrap();
     let ran = run_after(OPEN, &dir, &["simulate", "w.toml", "--policy", "command:sh policy.sh"]);
@@ -292,7 +290,8 @@ fn is_right_or_refused(ran: &Ran, dir: &Path, expected: &[u8], what: &str) {
 
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error() {
-    let text: String = (0..40_000).map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = (0..40_000).map(|line| line.to_string()).collect();
+    let text = lines.join("\n") + "\n";
     let mut refused = 0;
     for work in ["mapper = 'cat'", "command = '''cat \"$SLACKLINE_INPUTS\"'''", "program = 'sort'"] {
         for blocks in [0, 1, 2, 3, 5, 8, 40, 100, 4000] {
@@ -384,7 +383,6 @@ fn a_limit_on_processes_is_an_error_of_other_verbs_too() {
         (&["tune", "w.toml", "--policy", "edf", "--over", "slowstart=0.1..0.9"], 0),
         (&["simulate", "w.toml", "--policy", "command:cat"], 1),
         (&["serve", "--state", "s", "--socket", "socket"], 2),
-        (&["attach", "yarn://127.0.0.1:1"], 2),
     ];
     for processes in [1, 2, 4] {
         for (args, code) in verbs {

@@ -20,7 +20,7 @@ pub(super) enum Sink {
     /// To the reduces.
     Shuffle(Box<Collector>),
     /// To a part file, of a map without reduces.
-    Part(Part),
+    Part(Box<Part>),
     /// The beginnings of keys alone, to see how they are distributed.
     Sample(Vec<Vec<u8>>),
 }

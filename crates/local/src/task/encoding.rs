@@ -308,10 +308,8 @@ fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
     }
     let is_wide = |low_first: bool| {
         // A character of UTF-32 is at most 0x10ffff.
-        let is_character = |unit: &[u8]| match low_first {
-            true => unit[3] == 0 && unit[2] <= 0x10,
-            false => unit[0] == 0 && unit[1] <= 0x10,
-        };
+        let (last, next) = if low_first { (3, 2) } else { (0, 1) };
+        let is_character = |unit: &[u8]| unit[last] == 0 && unit[next] <= 0x10;
         head.len() >= 8 && head.chunks_exact(4).all(is_character)
     };
     if begins(head, b"\xff\xfe\0\0") || begins(head, b"\0\0\xfe\xff") || is_wide(true) || is_wide(false) {
@@ -339,13 +337,13 @@ fn is_utf16(head: &[u8], low_first: bool) -> bool {
         others += usize::from(low == 0);
     }
     let units = head.len() / 2;
-    let is_whole = head.len() % 2 == 0;
+    let is_whole = head.len().is_multiple_of(2);
     is_whole && narrow >= 2 && others * 8 <= units && (newlines > 0 || narrow * 4 >= units * 3)
 }
 
 /// Whether most of a block are zeros, as in programs, images of disks and files with holes.
 fn is_mostly_zeros(head: &[u8]) -> bool {
-    let zeros = head.iter().filter(|byte| **byte == 0).count();
+    let zeros = memchr::memchr_iter(0, head).count();
     head.len() >= 64 && zeros * 5 > head.len() * 2
 }
 

@@ -213,24 +213,23 @@ impl Records {
         let (path, begin) = (&split.path, split.file_offset());
         // Only plain files are cut, and the first bytes of an excerpt say nothing about its file.
         let encoding = if split.is_excerpt() { None } else { encoding(path, &file, format.content())? };
-        let (source, position) = match encoding {
-            Some(encoding) => (encoding.reader(file, format.content()), 0),
-            None => {
-                // A file that is compared with its earlier state may report any size.
-                if split.source.is_none() {
-                    let end = split.length.map_or(0, |length| split.offset.saturating_add(length));
-                    check_size(path, &file, end.saturating_sub(begin))?;
-                }
-                let position = match format {
-                    Format::Text | Format::Lines => split.offset,
-                    Format::Fixed(_) if split.is_excerpt() => {
-                        return Err(needs_all(path, "records of a fixed length"));
-                    }
-                    Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
-                };
-                file.seek(SeekFrom::Start(position - begin)).map_err(at("cannot read", path))?;
-                (Box::new(file) as Box<dyn Read + Send>, position)
+        let (source, position) = if let Some(encoding) = encoding {
+            (encoding.reader(file, format.content()), 0)
+        } else {
+            // A file that is compared with its earlier state may report any size.
+            if split.source.is_none() {
+                let end = split.length.map_or(0, |length| split.offset.saturating_add(length));
+                check_size(path, &file, end.saturating_sub(begin))?;
             }
+            let position = match format {
+                Format::Text | Format::Lines => split.offset,
+                Format::Fixed(_) if split.is_excerpt() => {
+                    return Err(needs_all(path, "records of a fixed length"));
+                }
+                Format::Fixed(length) => split.offset.div_ceil(length as u64) * length as u64,
+            };
+            file.seek(SeekFrom::Start(position - begin)).map_err(at("cannot read", path))?;
+            (Box::new(file) as Box<dyn Read + Send>, position)
         };
         // A small split needs little more than itself, its last line's end.
         let bytes = split.length.map_or(BLOCK, |length| (length as usize).saturating_add(MORE));

@@ -77,7 +77,7 @@ impl Map<'_> {
         let mut part = Part::create(&self.spec.directory, self.index, self.spec.compress)?;
         generator.generate(self.index, self.maps, &mut part)?;
         let mut outcome = Outcome::default();
-        finish(self.spec, Sink::Part(part), &mut outcome)?;
+        finish(self.spec, Sink::Part(Box::new(part)), &mut outcome)?;
         Ok(outcome)
     }
 
@@ -151,7 +151,7 @@ impl Map<'_> {
             }
         }
         let mut outcome = Outcome::default();
-        finish(self.spec, Sink::Part(part), &mut outcome)?;
+        finish(self.spec, Sink::Part(Box::new(part)), &mut outcome)?;
         report(&log, &mut outcome);
         Ok(outcome)
     }
@@ -189,7 +189,8 @@ impl Map<'_> {
     /// Where the map's output goes.
     fn sink(&self, combiner: Combiner) -> Result<Sink, TaskError> {
         if self.partitions == 0 {
-            return Part::create(&self.spec.directory, self.index, self.spec.compress).map(Sink::Part);
+            return Part::create(&self.spec.directory, self.index, self.spec.compress)
+                .map(|part| Sink::Part(Box::new(part)));
         }
         let partitioner = match self.prepared {
             Some(path) => Partitioner::Range(Boundaries::read(path, self.partitions)?),

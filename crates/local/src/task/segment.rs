@@ -165,7 +165,9 @@ impl RunWriter {
         let RunWriter { file, path, sections, offset, output, .. } = self;
         let digest = output.map(|mut output| {
             // Where one partition ends and the next begins counts too.
-            sections.iter().for_each(|section| output.write(&section.stored.to_le_bytes()));
+            for section in &sections {
+                output.write(&section.stored.to_le_bytes());
+            }
             Digest { bytes: offset, sum: output.finish(), stamp: None }
         });
         if let Some(digest) = &digest {

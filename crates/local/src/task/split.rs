@@ -80,7 +80,7 @@ pub fn of_inputs(inputs: &[String], split_bytes: u64) -> Result<Vec<Vec<Split>>,
             check_regular(&path)?;
             let source = Source::now(&path).map_err(at("cannot read", &path))?;
             let bytes = source.bytes;
-            for split in of_file(&path, source, input as u32, split_bytes)? {
+            for split in of_file(&path, &source, input as u32, split_bytes)? {
                 batch.add(split, bytes, split_bytes, &mut maps);
             }
         }
@@ -114,7 +114,7 @@ impl Batch {
 }
 
 /// The splits of one file. The last one goes on to the end of the file, whatever size was reported.
-fn of_file(path: &Path, source: Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
+fn of_file(path: &Path, source: &Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
     let bytes = source.bytes;
     let split = |offset, length| Split {
         path: path.to_owned(),

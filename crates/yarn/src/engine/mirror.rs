@@ -127,8 +127,9 @@ impl Mirror {
     fn input(&self, input: &str, before: &Path) -> io::Result<String> {
         let Some(uri) = self.whole(input)? else { return Ok(local(input).into_owned()) };
         let is_pattern = uri.contains(['*', '?', '[']);
-        if let Some(entry) = self.files.stat(&uri)? {
-            self.mirror(&entry, before)?;
+        let exact = self.files.stat(&uri)?;
+        if let Some(entry) = &exact {
+            self.mirror(entry, before)?;
             // What has the pattern for its name must be the only match: see `slackline_local::task::Pattern`.
             if !is_pattern {
                 return Ok(self.place(&entry.path).display().to_string());
@@ -143,8 +144,11 @@ impl Mirror {
                 "found the pattern {input}, expected one without ** and [!"
             )));
         }
+        let exact = exact.map(|entry| entry.path);
         for entry in self.files.list(&uri.replace('{', "\\{"))? {
-            self.mirror(&entry, before)?;
+            if exact.as_ref() != Some(&entry.path) {
+                self.mirror(&entry, before)?;
+            }
         }
         // Only what the reader wrote is a pattern.
         let root = glob_escaped(&self.root.display().to_string());
