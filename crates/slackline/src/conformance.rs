@@ -293,7 +293,7 @@ fn with_all_machines(instance: &Instance, setup: &Setup) -> Instance {
 /// Why the policy could not go on, what the judge found, or a bound above the cost, as a message.
 ///
 /// # Panics
-/// As [`simulate`].
+/// As [`simulate`](fn@simulate).
 pub fn judged(
     instance: &Instance,
     policy: &mut dyn Policy,
