@@ -139,7 +139,8 @@ fn what_another_run_has_made_is_neither_mixed_nor_removed() {
     let late = family.slackline(&dir, &RUN);
     assert_ne!(late.code, Some(0), "{}{}", late.out, late.err);
     let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
-    assert_eq!(again.code, Some(2), "{}{}", again.out, again.err);
+    // A part with the content that this state directory once published counts as its own: then one flow may run.
+    assert!(matches!(again.code, Some(1 | 2)), "{}{}", again.out, again.err);
     assert!(["waited", "good"].map(|output| parts(&dir.join(output))) == right);
 }
 
