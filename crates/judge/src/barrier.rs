@@ -34,7 +34,7 @@ pub(crate) struct Barrier {
 pub(crate) struct Enough {
     /// How many maps.
     pub(crate) maps: u32,
-    /// When so many had finished once, if ever.
+    /// When that number of maps had finished once, if ever.
     pub(crate) at: Option<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! Segments of a run: parts of its time under settings of their own.
+//! Segments of a run: parts of its time, each with its settings.
 //!
 //! A rule about the start of an attempt is that of the segment in which the attempt started: how many maps had to be
 //! done before a reduce could take a slot, and which slots were available.

@@ -133,7 +133,7 @@ pub struct Setup {
     pub options: BTreeMap<String, String>,
 }
 
-/// A part of a run under settings of its own. They hold from its start to the start of the next segment.
+/// A part of a run with its settings. They hold from its start to the start of the next segment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// When it starts: microseconds since the start of the run.
@@ -241,7 +241,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The settings under which it was begun or continued the last time.
+    /// The settings of its last segment.
     pub fn last_segment(&self) -> &Segment {
         self.segments.last().expect("invariant: a run has a segment")
     }

@@ -1,5 +1,5 @@
 //! Which machine a slot is of. The journal has slots by their numbers, of the slot kind that serves the task; people and what is
-//! learned of machines want names. Each segment of a run has machines and slot numbers of its own; [`WholeCluster`] puts
+//! learned of machines want names. Each segment of a run has its machines and slot numbers; [`WholeCluster`] puts
 //! them together.
 
 use std::collections::BTreeSet;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_one_whatever_slots_it_has_when() {
+    fn a_machine_is_one_machine_when_its_slots_change() {
         let some = |slots| segment(&[("local", 1, Slots::Universal(slots))]);
         let all = [some(2), some(4), some(1)];
         let whole = WholeCluster::of(&all);

@@ -124,7 +124,7 @@ impl<'a> Publisher<'a> {
     ) -> io::Result<()> {
         let job = &self.jobs[id.job as usize];
         let Some(digest) = digest.filter(|_| job.is_final(id)) else { return put() };
-        // What nobody has changed since the task wrote it needs no look before it is published.
+        // A part that is unchanged since its task wrote it is not read again before it is published.
         let is_fresh = digest.is_fresh(&self.layout.attempt(job, id, number).join(job.part(id.task)));
         put()?;
         self.digests.borrow_mut().insert(id, digest.clone());

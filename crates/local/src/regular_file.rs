@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::clock;
 
-/// The largest file of its own that the program reads into memory, bytes.
+/// The largest state file that the program reads into memory, bytes.
 pub(crate) const LARGEST: u64 = 4 << 30;
 
 /// Flags of a file that is appended to, and created if it is missing.
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whatever_size_a_file_has() {
+    fn memory_is_bounded_for_files_of_every_size() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         File::create(&path).unwrap().set_len(1 << 40).unwrap();

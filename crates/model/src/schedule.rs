@@ -62,7 +62,7 @@ pub struct Origin {
     pub profile: Option<Profile>,
 }
 
-/// A part of a run under settings of its own. They hold from its start to the start of the next segment.
+/// A part of a run with its settings. They hold from its start to the start of the next segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// When it starts.

@@ -84,7 +84,7 @@ mod tests {
         "WORKLOAD",
     ];
 
-    /// What is said of a value of an argument that is refused.
+    /// The message for an argument that is refused.
     fn refusal(arg: &Arg, value: &str) -> Option<String> {
         let arg = Arg::new("value").num_args(1).value_parser(arg.get_value_parser().clone());
         let command = Command::new("try").no_binary_name(true).arg(arg);
@@ -107,9 +107,9 @@ mod tests {
                 let name = format!("{} {}", verb.get_name(), arg.get_id());
                 for value in ["~/x", "~anna/x", "$HOME/x", "${X}/y", "/data/$(date)/x"] {
                     let refused = refusal(arg, value).unwrap_or_else(|| panic!("{name} takes {value}"));
-                    let is_told =
+                    let has_hint =
                         refused.contains("expected the path written out: Slackline does not expand");
-                    assert!(is_told, "{name}: {refused}");
+                    assert!(has_hint, "{name}: {refused}");
                 }
                 tried.push(name);
             }

@@ -49,7 +49,7 @@ fn lines(dir: &Path, inputs: &str) -> Result<Vec<String>, String> {
     match ran.code {
         Some(0) => Ok(output(dir).lines().map(str::to_owned).collect()),
         Some(2) => {
-            assert!(!dir.join("out").exists(), "nothing was begun");
+            assert!(!dir.join("out").exists(), "nothing has started");
             Err(ran.err)
         }
         code => panic!("{inputs}: {code:?}: {}", ran.err),

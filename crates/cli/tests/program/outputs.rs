@@ -214,7 +214,7 @@ fn a_staged_part_is_published_only_with_the_content_that_was_written() {
 }
 
 #[test]
-fn a_staged_part_that_is_damaged_while_the_run_goes_on_is_made_again() {
+fn a_staged_part_that_is_damaged_during_the_run_is_written_again() {
     let (dir, family) = (shuffling("outputs-during", true, ":", ""), Family::new("outputs-during"));
     for reduce in 0..2 {
         fs::write(dir.join(format!("go-{reduce}")), "").expect("a file");

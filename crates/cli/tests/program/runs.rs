@@ -200,7 +200,7 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
 const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
 
 /// Kills a run in `dir` at all sorts of moments, by all sorts of signals, and resumes it in a third of the cases as another
-/// one of `runs`, which differ in their settings. In the end it has given what one in `calm` gives that nobody disturbs.
+/// one of `runs`, which differ in their settings. Its result is that of a run in `calm` that is never killed.
 #[allow(clippy::print_stdout, reason = "the counts of the long check")]
 pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, runs: &[&[&str]]) {
     assert_eq!(slackline(calm, &RUN).code, Some(0));

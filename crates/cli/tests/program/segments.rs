@@ -254,7 +254,7 @@ fn another_engine_is_refused_before_anything_starts() {
     for more in [&[][..], &["--dry-run"], &["--policy", "fair"]] {
         let ran = scene.run(&[&ssh[..], more].concat());
         assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
-        for words in ["begun with engine local", "--engine local to resume it", "--again to start over"] {
+        for words in ["started with engine local", "--engine local to resume it", "--again to start over"] {
             assert!(ran.err.contains(words), "{words:?} in {}", ran.err);
         }
     }
@@ -333,9 +333,9 @@ fn a_flow_file_that_is_edited_between_is_right() {
     }
 }
 
-/// A job that only comes after another is not done again with it.
+/// A job that only waits for another does not rerun with it.
 #[test]
-fn output_that_is_lost_between_is_made_again_and_the_run_is_right() {
+fn output_that_is_lost_between_segments_is_written_again_and_the_run_is_right() {
     let scene = Scene::new("segments-lost");
     scene.open(&["map-0", "map-1"]);
     scene.session(&["--slowstart", "0"], ("task_done map j", 2), "TERM");
@@ -383,7 +383,7 @@ fn hosts_that_join_and_leave_between_are_machines_of_the_run() {
 }
 
 #[test]
-fn a_service_that_is_restarted_with_other_settings_goes_on() {
+fn a_service_that_is_restarted_with_other_settings_resumes_its_runs() {
     let scene = Scene::new("segments-serve");
     let dir = &scene.dir;
     // The service cuts inputs at 64 KiB.

@@ -117,7 +117,7 @@ impl Local<'_> {
         self.demand(id).fits(capacity, own.map(|other| self.demand(other.id)).chain(others))
     }
 
-    /// All attempts that are at work, second ones and those of lost tasks included.
+    /// All running attempts, speculative ones and those of lost tasks included.
     fn all_at_work(&self) -> impl Iterator<Item = &Running> {
         let seconds = self.running.values().filter_map(|running| running.second.as_deref());
         self.running

@@ -27,7 +27,7 @@ use crate::worker::Report as Said;
 
 /// What was lost and is not there again.
 pub(super) struct Lost {
-    /// How often the output of each task was lost whose output ever was.
+    /// How often the output of each task was lost; only tasks that lost one.
     times: BTreeMap<TaskId, u16>,
     /// Tasks that have to run again, and the attempt that does so.
     tasks: BTreeMap<TaskId, Option<u64>>,
@@ -192,7 +192,7 @@ impl Local<'_> {
             *times = times.saturating_add(1);
             self.lost.tasks.insert(id, None);
             self.open[id.job as usize] += u32::from(self.is_final(id));
-            // If it stays, the next output cannot be moved there, and that is said.
+            // If it stays, moving the next output there fails with a message.
             let _ = crate::files::remove(&self.work.layout.committed(&self.work.jobs[id.job as usize], id));
         }
         if !tasks.is_empty() {
@@ -275,7 +275,7 @@ impl Local<'_> {
             && (id.phase == PhaseKind::Map || maps() == self.work.jobs[id.job as usize].maps() as usize)
     }
 
-    /// The first slot for a task that nothing is at work on: that of an attempt which waits for it, or an idle one.
+    /// The first slot for a task without a running attempt: that of an attempt which waits for it, or an idle one.
     fn slot_for(&self, id: TaskId) -> Option<u32> {
         let slot_kind = self.slot_kind_of(id);
         let waits = |r: &Running| r.waits_for_lost(id.job);
@@ -331,7 +331,7 @@ impl Local<'_> {
             return;
         }
         let TaskId { job, phase, task } = running.id;
-        let message = format!("{} {task}, whose output was lost, cannot be made again", phase.name());
+        let message = format!("{} {task}, whose output was lost, cannot rerun", phase.name());
         self.coming.fail(&self.work.jobs[job as usize].flow);
         let rows = self.running.iter().filter(|(_, r)| r.id.job == job && r.stage != Stage::Gone);
         for row in rows.map(|(&row, _)| row).collect::<Vec<_>>() {
@@ -356,7 +356,7 @@ impl Local<'_> {
         lost > 0 && self.is_final(id) && self.open[id.job as usize] as usize == lost
     }
 
-    /// A lost task has run again: attempts that have waited for it and for nothing else go on.
+    /// A lost task has run again: attempts that waited for it alone resume.
     pub(super) fn ran_again(&mut self, id: TaskId) {
         self.lost.tasks.remove(&id);
         let is_starved = |r: &Running| r.stage == Stage::Starved && r.id.job == id.job;

@@ -45,7 +45,7 @@ impl Local<'_> {
         None
     }
 
-    /// A second attempt, or one of a lost task, gives way to whatever the policy starts on its slot.
+    /// A speculative attempt, or one of a lost task, gives way to the task that the policy starts on its slot.
     pub(super) fn make_room(&mut self, slot_kind: SlotKind, slot: u32) {
         self.make_room_of_lost(slot_kind, slot);
         let on = |second: &Running| second.slot == slot && self.slot_kind_of(second.id) == slot_kind;

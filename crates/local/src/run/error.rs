@@ -35,15 +35,15 @@ pub enum EngineError {
         /// The journal.
         path: String,
     },
-    /// The run was begun with another engine.
+    /// The run was started with another engine.
     #[error(
-        "{path}: found an unfinished run that was begun with engine {began}, expected one of engine {now}: use --engine \
+        "{path}: found an unfinished run that was started with engine {began}, expected one of engine {now}: use --engine \
          {began} to resume it, --again to start over, or another --state to keep both runs"
     )]
     OtherEngine {
         /// The state directory.
         path: String,
-        /// The engine that the run was begun with.
+        /// The engine that the run was started with.
         began: String,
         /// The engine that was asked to resume it.
         now: String,

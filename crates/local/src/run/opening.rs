@@ -688,8 +688,8 @@ impl Begun {
     }
 }
 
-/// Refuses to continue a run with another engine than the one it was begun with: each has tasks of its own at work, and makes
-/// files of its own. A run that earlier versions began may not say which engine that was.
+/// Refuses to continue a run with another engine than the one that started it: each engine has its own running tasks and its own
+/// files. A run of an earlier version may not name its engine.
 fn refuse_engine(begun: Option<&Begun>, opening: &Opening<'_>) -> Result<(), EngineError> {
     let Some(begun) = begun.filter(|begun| !opening.choices.again && !begun.is_finished()) else {
         return Ok(());

@@ -273,7 +273,7 @@ impl Streaming {
 
 /// The longest argument or variable that Linux passes to a program, bytes, with the zero that ends it.
 const STRING_MAX: usize = 128 << 10;
-/// Linux passes arguments and variables of at least and at most so many bytes in all; in between, a quarter of the stack.
+/// Linux passes arguments and variables of at least and at most these numbers of bytes in all; in between, a quarter of the stack.
 const ALL: (u64, u64) = (128 << 10, 6 << 20);
 
 /// Refuses commands, each with its variables, that the system would not start. `list` is the length of the list of inputs.
@@ -316,7 +316,7 @@ pub(crate) fn check_size(
     Ok(())
 }
 
-/// What an argument or variable of so many bytes takes: its zero and a pointer to it.
+/// The space that an argument or variable of `bytes` bytes takes: its zero and a pointer to it.
 fn cost(bytes: usize) -> usize {
     bytes + 1 + size_of::<usize>()
 }

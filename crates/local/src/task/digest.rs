@@ -99,7 +99,7 @@ impl Digest {
         }
     }
 
-    /// Whether a file is the one that its task has just written, and nobody has changed it since.
+    /// Whether a file is the one that its task has just written, unchanged since.
     pub(crate) fn is_fresh(&self, path: &Path) -> bool {
         let is_same = |now: Stamp| self.stamp.is_some_and(|then| then.is_unchanged(now));
         Stamp::now(path).is_ok_and(is_same)
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_recognised_by_its_content_whatever_its_times_are() {
+    fn a_file_is_recognised_by_its_content_and_not_by_its_times() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("part");
         let digest = written(&path, b"one two three");

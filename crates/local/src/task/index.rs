@@ -60,7 +60,7 @@ pub(super) fn another(path: &Path) -> TaskError {
     TaskError::Damaged { path: path.to_owned(), problem }
 }
 
-/// Whether a file holds the entries of so many partitions, is as long as they say, and is the output with that checksum.
+/// Whether a file holds the entries of `partitions` partitions, is as long as they say, and is the output with that checksum.
 pub(super) fn is_whole(path: &Path, partitions: u32, output: Option<u64>) -> bool {
     let Ok(len) = std::fs::metadata(path).map(|meta| meta.len()) else { return false };
     let reaches = |section: &Section| section.offset.saturating_add(section.stored) <= len;

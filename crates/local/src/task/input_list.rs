@@ -23,7 +23,7 @@ pub(crate) struct InputList(String);
 
 impl InputList {
     /// The list of some files, which is given to a command. Paths are made absolute where the command has a working
-    /// directory of its own.
+    /// separate directory.
     ///
     /// # Errors
     /// A name with a newline; a list that is too long for the variable, and a command that does not name the file.

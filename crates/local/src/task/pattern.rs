@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_cannot_be_looked_at_is_left_to_its_reader() {
+    fn an_input_that_cannot_be_inspected_is_left_to_its_reader() {
         let dir = tempfile::tempdir().unwrap();
         let is_there = |name: &str| super::is_there(&format!("{}/{name}", dir.path().display()));
         assert!(!is_there("*/b") && !is_there("b") && !is_there("[b"));

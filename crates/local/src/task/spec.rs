@@ -144,7 +144,7 @@ impl Split {
         self.copy.as_deref().unwrap_or(&self.path)
     }
 
-    /// The byte at which it ends; none if it goes on to the end of its file. So does one that reaches the reported size:
+    /// The byte at which it ends; none if it extends to the end of its file. So does one that reaches the reported size:
     /// that may be wrong, and counts only where files are cut.
     pub(super) fn end(&self) -> Option<u64> {
         let end = self.offset.saturating_add(self.length?);
@@ -213,7 +213,7 @@ pub struct Spec {
     /// Whether what it reads may have been written on another machine a moment ago, so that it is not seen here at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub patient: bool,
-    /// Of a reduce: the checksums of the committed outputs of the maps, by number. Empty where nobody knows them.
+    /// Of a reduce: the checksums of the committed outputs of the maps, by number. Empty where they are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub map_sums: Vec<u64>,
     /// Whether what commands say on standard error is passed on, line by line, to that of this process.

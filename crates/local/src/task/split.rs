@@ -113,7 +113,7 @@ impl Batch {
     }
 }
 
-/// The splits of one file. The last one goes on to the end of the file, whatever size was reported.
+/// The splits of one file. The last one extends to the end of the file, also where the reported size is wrong.
 fn of_file(path: &Path, source: &Source, input: u32, split_bytes: u64) -> Result<Vec<Split>, TaskError> {
     let bytes = source.bytes;
     let split = |offset, length| Split {

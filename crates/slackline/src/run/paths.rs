@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_whose_name_a_shell_would_expand_is_taken_as_it_is() {
+    fn a_directory_name_that_a_shell_would_expand_is_kept() {
         let mut run = RunDraft::new(RunWork::Command { command: "true".into() }, "out");
         run.inputs = vec!["in/*".into()];
         start_from(&mut run, Path::new("/home/$x"));

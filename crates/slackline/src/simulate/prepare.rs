@@ -177,7 +177,7 @@ impl Options {
         Ok(())
     }
 
-    /// Whether everything that `auto` is told is certain.
+    /// Whether all input of `auto` is certain.
     fn check_known(&self) -> Result<(), WrongOption> {
         // A profile brings its own jitter.
         let uncertain = [
@@ -261,7 +261,7 @@ fn check_profile(
 ) -> Result<(), WrongOption> {
     let leaves = |change: &Membership| matches!(change, Membership::Leave { .. });
     if sim.crashes != Crashes::Never || sim.membership.iter().any(leaves) {
-        let found = "found machines that die, expected none: what becomes of ApplicationMasters on them is not simulated";
+        let found = "found machines that die, expected none: the death of an ApplicationMaster on them is not simulated";
         return wrong("profile", found);
     }
     if profile.am_share() > 0.0 && cluster.is_typed() {

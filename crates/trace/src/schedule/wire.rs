@@ -106,7 +106,7 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     pub(crate) masters: Option<Masters>,
 }
 
-/// A part of a run under settings of its own. They hold from its start to the start of the next segment.
+/// A part of a run with its settings. They hold from its start to the start of the next segment.
 #[derive(Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -371,7 +371,7 @@ impl Sink for Live {
                 let Some(id) = tasks.first() else { return };
                 let count = counted(tasks.len() as u64, id.phase.name());
                 let name = &self.jobs[id.job as usize].name;
-                self.say(now, &format!("{name}: {count} made again: {message}"));
+                self.say(now, &format!("{name}: {count} rerun: {message}"));
             }
             Happening::NeverComes { flow, job } => {
                 let from = &self.jobs[job as usize].name;

@@ -340,7 +340,7 @@ fn is_open(record: &[u8], separator: u8) -> bool {
         } else {
             0
         };
-        // What stands behind the quotes belongs to the field, with quotes of its own.
+        // What stands behind the quotes belongs to the field, with its quotes.
         let Some(next) = memchr::memchr(separator, &rest[end..]) else { return false };
         rest = &rest[end + next + 1..];
     }
