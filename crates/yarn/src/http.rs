@@ -6,11 +6,16 @@
 
 use std::fmt;
 use std::io::ErrorKind;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use slackline_local::surroundings::{try_threads, with_remedy};
-use ureq::http::{Response, StatusCode};
+use slackline_local::surroundings::with_remedy;
+use ureq::config::Config;
+use ureq::http::{Response, StatusCode, Uri};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout, time};
 use ureq::{Agent, Body};
 
 use crate::clock::pause;
@@ -220,7 +225,7 @@ pub struct Client {
 impl Client {
     /// A client; nothing is sent.
     pub fn new(address: &Address, settings: Settings) -> Self {
-        let agent = Agent::config_builder()
+        let config = Agent::config_builder()
             .timeout_connect(Some(settings.connect))
             .timeout_global(Some(settings.total))
             .http_status_as_error(false)
@@ -231,8 +236,8 @@ impl Client {
             .max_redirects_will_error(false)
             .accept("application/json")
             .user_agent(concat!("slackline/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .new_agent();
+            .build();
+        let agent = Agent::with_parts(config, DefaultConnector::default(), FallibleResolver);
         Self { agent, base: address.base(), settings }
     }
 
@@ -264,7 +269,6 @@ impl Client {
     pub fn put(&self, path: &str, document: &Value) -> Result<Vec<u8>, HttpError> {
         let document = document.to_string();
         let send = |url: &str| {
-            has_thread(url)?;
             let mut request = self.agent.put(url).content_type("application/json");
             if let Some(user) = self.settings.user.as_ref().filter(|_| !url.contains("user.name=")) {
                 request = request.query("user.name", user);
@@ -314,7 +318,6 @@ impl Client {
 
     fn get_once(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
         let url = self.url(path);
-        has_thread(&url)?;
         let mut answer = self.read(&url, self.agent.get(&url).query_pairs(query.iter().copied()).call())?;
         for _ in 0..REDIRECTS {
             if let Answer::Elsewhere(_, to) = answer {
@@ -370,10 +373,28 @@ impl Client {
     }
 }
 
-/// Makes sure that the client can look the host up, for which it starts a thread and panics if it cannot.
-fn has_thread(url: &str) -> Result<(), HttpError> {
-    try_threads(1)
-        .map_err(|error| HttpError::Unreachable { url: url.to_owned(), why: with_remedy(error.to_string()) })
+/// Looks up hosts like the client's own resolver, on another thread and within a time limit. A thread that cannot start is
+/// an error here; the client's own resolver panics.
+#[derive(Debug)]
+struct FallibleResolver;
+
+impl Resolver for FallibleResolver {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let (uri, config) = (uri.clone(), config.clone());
+        let (sender, addresses) = sync_channel(1);
+        let unlimited = NextTimeout { after: time::Duration::NotHappening, ..timeout };
+        let lookup = move || sender.send(DefaultResolver::default().resolve(&uri, &config, unlimited));
+        thread::Builder::new()
+            .name("resolve".to_owned())
+            .spawn(lookup)
+            .map_err(|error| std::io::Error::new(error.kind(), with_remedy(error.to_string())))?;
+        addresses.recv_timeout(*timeout.after).unwrap_or(Err(ureq::Error::Timeout(timeout.reason)))
+    }
 }
 
 /// Where a redirection leads: a ResourceManager that stands by names the one that is active.

@@ -115,7 +115,7 @@ fn ignored_signals_stay_ignored_in_workers_commands_and_hooks_and_others_do_not(
             for of_process in signals(&seen, "SigIgn") {
                 assert_eq!(of_process, ignored, "{file}: {seen}");
             }
-            // The shell blocks signals for a moment, so that only what it starts is looked at.
+            // The shell blocks signals for a moment, so that the test checks only the processes that it starts.
             let blocked =
                 signals(seen.lines().find(|line| line.contains("self/status:SigBlk")).unwrap(), "SigBlk");
             assert_eq!(blocked.concat(), [""; 0], "{file}: {seen}");
@@ -153,7 +153,7 @@ fn begins(dir: &Path) {
 }
 
 #[test]
-fn a_run_goes_on_after_a_signal_that_it_ignored_when_it_started() {
+fn a_run_survives_a_signal_that_it_ignored_when_it_started() {
     for name in ["HUP", "INT", "QUIT", "TERM"] {
         let (dir, family) = waiting(&format!("around-goes-on-{name}"));
         let engine = spawned(&mut after(&format!("trap '' {name}"), &family.command(&dir, &RUN)));
@@ -180,7 +180,7 @@ fn a_run_under_nohup_still_ends_by_term() {
 }
 
 #[test]
-fn a_background_run_of_a_script_goes_on_after_ctrl_c() {
+fn a_background_run_of_a_script_survives_ctrl_c() {
     let (dir, family) = waiting("around-background");
     // A shell without job control ignores INT and QUIT for such a command.
     let mut shell = after("\"$@\" &\necho $! > pid\nwait $!\nexit $?", &family.command(&dir, &RUN));
@@ -378,7 +378,8 @@ fn a_limit_on_processes_is_an_error_of_other_verbs_too() {
     let dir = of_user("around-nproc-verbs");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(CONTRACT), dir.join("w.toml")).unwrap();
     let verbs = [
-        (&["compare", "w.toml", "--policies", "edf,fifo"][..], 0),
+        (&["attach", "yarn://127.0.0.1:1"][..], 2),
+        (&["compare", "w.toml", "--policies", "edf,fifo"], 0),
         (&["plan", "w.toml"], 0),
         (&["tune", "w.toml", "--policy", "edf", "--over", "slowstart=0.1..0.9"], 0),
         (&["simulate", "w.toml", "--policy", "command:cat"], 1),
@@ -518,7 +519,7 @@ fn a_busy_file_in_an_output_is_a_warning_once_the_output_is_complete() {
         let inner = format!("around-busy-inner-{nth}");
         let status = Command::new("unshare")
             .args(["-m", crate::text(&std::env::current_exe().unwrap()), "--exact", "--nocapture"])
-            .arg("surroundings::in_a_namespace_of_its_own")
+            .arg("surroundings::in_a_new_namespace")
             .env(INNER, format!("{}\n{left}", crate::text(&dir)))
             .output()
             .unwrap();
@@ -526,11 +527,11 @@ fn a_busy_file_in_an_output_is_a_warning_once_the_output_is_complete() {
     }
 }
 
-/// Names what the test below does in a namespace of its own.
+/// Names what the test below does in a new namespace.
 const INNER: &str = "SLACKLINE_TEST_BUSY";
 
 #[test]
-fn in_a_namespace_of_its_own() {
+fn in_a_new_namespace() {
     if let Ok(case) = std::env::var(INNER) {
         let (dir, left) = case.split_once('\n').unwrap();
         is_done_with_a_warning(Path::new(dir), "", left);
