@@ -1,0 +1,50 @@
+//! A library that is loaded before the program, so that a test can shift its wall clock and fill its disk.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::real_data::skipped;
+
+/// What one process and its children see in place of the system.
+pub(crate) struct FakeSystem {
+    directory: PathBuf,
+}
+
+impl FakeSystem {
+    /// Compiles the library into a directory. None, with a message, where there is no C compiler.
+    pub(crate) fn new(directory: &Path) -> Option<Self> {
+        let directory = directory.join("fake-system");
+        fs::create_dir_all(&directory).unwrap();
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/fake_system.c");
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(directory.join("library.so")).arg(source);
+        match cc.status() {
+            Ok(status) => assert!(status.success(), "{source} compiles"),
+            Err(_) => {
+                skipped("there is no C compiler");
+                return None;
+            }
+        }
+        Some(Self { directory })
+    }
+
+    /// Has a program see this system when it starts.
+    pub(crate) fn fake<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("LD_PRELOAD", self.directory.join("library.so")).env("FAKE_SYSTEM", &self.directory)
+    }
+
+    /// Sets the wall clock off by so many seconds from now on.
+    pub(crate) fn shift(&self, seconds: i64) {
+        // No process reads half a number.
+        let next = self.directory.join("next");
+        fs::write(&next, seconds.to_string()).unwrap();
+        fs::rename(next, self.directory.join("shift")).unwrap();
+    }
+
+    /// Has every write to a file fail for want of space, or no more.
+    pub(crate) fn fill_disk(&self, is_full: bool) {
+        let mark = self.directory.join("full");
+        if is_full { fs::write(mark, "").unwrap() } else { fs::remove_file(mark).unwrap() }
+    }
+}
