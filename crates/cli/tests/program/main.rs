@@ -114,6 +114,7 @@ struct Ran {
 
 /// The program in the repository's root.
 fn program() -> Command {
+    processes::have_default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     // Nothing of the user's own.

@@ -3,7 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag::register_conditional_shutdown;
 
 use crate::runs::command;
 use crate::{Ran, ran};
@@ -117,6 +122,19 @@ impl Drop for Family {
             signal("KILL", pid);
         }
     }
+}
+
+/// Makes sure that programs that are started find no signal ignored, as they would where the tests run under `nohup` or in the
+/// background of a script.
+pub(crate) fn have_default_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            // A handler, as the system gives a child the default in its place. It ends the tests, as the default does.
+            let ends = Arc::new(AtomicBool::new(true));
+            register_conditional_shutdown(signal, 128 + signal, ends).expect("signals can be handled");
+        }
+    });
 }
 
 /// Sends a signal to a process, if it is there.

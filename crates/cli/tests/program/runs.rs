@@ -15,6 +15,7 @@ fn slackline(dir: &Path, args: &[&str]) -> Ran {
 }
 
 pub(crate) fn command(dir: &Path, args: &[&str]) -> Command {
+    crate::processes::have_default_signals();
     let mut command = Command::new(env!("CARGO_BIN_EXE_slackline"));
     command.current_dir(dir).args(args).env("SLACKLINE_CONFIG", "");
     // Runs of other tests at the same time are none of its business.
