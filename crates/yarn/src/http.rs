@@ -388,7 +388,10 @@ impl Resolver for FallibleResolver {
         let (uri, config) = (uri.clone(), config.clone());
         let (sender, addresses) = sync_channel(1);
         let unlimited = NextTimeout { after: time::Duration::NotHappening, ..timeout };
-        let lookup = move || sender.send(DefaultResolver::default().resolve(&uri, &config, unlimited));
+        let lookup = move || {
+            // The receiver has gone once the time is over.
+            let _ = sender.send(DefaultResolver::default().resolve(&uri, &config, unlimited));
+        };
         thread::Builder::new()
             .name("resolve".to_owned())
             .spawn(lookup)

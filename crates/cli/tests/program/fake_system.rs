@@ -19,13 +19,11 @@ impl FakeSystem {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/fake_system.c");
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(directory.join("library.so")).arg(source);
-        match cc.status() {
-            Ok(status) => assert!(status.success(), "{source} compiles"),
-            Err(_) => {
-                skipped("there is no C compiler");
-                return None;
-            }
-        }
+        let Ok(status) = cc.status() else {
+            skipped("there is no C compiler");
+            return None;
+        };
+        assert!(status.success(), "{source} compiles");
         Some(Self { directory })
     }
 

@@ -123,7 +123,7 @@ fn a_service_under_faults_loses_nothing_and_runs_nothing_twice() {
         let watcher = scope.spawn(|| soak.watch());
         let submitter = scope.spawn(|| soak.submit_each_second(seconds));
         for second in 0..seconds {
-            let start = Instant::now();
+            let start = now();
             soak.cause(FAULTS[(second + second / FAULTS.len()) % FAULTS.len()], &mut service);
             if service.try_wait().unwrap().is_some() {
                 service = soak.serve();
@@ -140,6 +140,11 @@ fn a_service_under_faults_loses_nothing_and_runs_nothing_twice() {
     check_health(&samples);
     signal("TERM", service.id());
     assert!(ends(&mut service, 10), "TERM ends the service within 10 s");
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test measures the service in real time")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Whether a process ends within that many seconds.
@@ -178,7 +183,7 @@ impl Soak {
 
     fn submit_each_second(&self, seconds: usize) {
         for key in 0..seconds {
-            let start = Instant::now();
+            let start = now();
             fs::write(self.dir(&format!("in-{key}.txt")), TEXT).unwrap();
             fs::write(self.dir(&format!("f{key}.toml")), flow(key)).unwrap();
             self.submitted.lock().unwrap().numbers.push(None);
@@ -215,12 +220,11 @@ impl Soak {
                 let document: Value = serde_json::from_str(&body).unwrap();
                 let counts = document["submissions"].as_object().unwrap();
                 let all: u64 = counts.values().filter_map(Value::as_u64).sum();
-                let of =
-                    |states: &[&str]| states.iter().filter_map(|&state| counts.get(state)?.as_u64()).sum();
-                active = of(&["queued", "opening", "live"]);
+                let count = |state: &&str| counts.get(*state).and_then(Value::as_u64);
+                active = ["queued", "opening", "live"].iter().filter_map(count).sum();
                 finished = all - active;
             }
-            samples.push(Sample { at: Instant::now(), health, finished, active });
+            samples.push(Sample { at: now(), health, finished, active });
             pause(250);
         }
         samples
@@ -245,9 +249,13 @@ impl Soak {
                 signal("TERM", service.id());
                 assert!(ends(service, 10), "TERM ends the service within 10 s");
             }
-            Fault::FreezeService => self.freeze(&[service.id()]),
-            Fault::KillWorkers => self.workers(service.id()).into_iter().for_each(|pid| signal("KILL", pid)),
-            Fault::FreezeWorkers => self.freeze(&self.workers(service.id())),
+            Fault::FreezeService => freeze(&[service.id()]),
+            Fault::KillWorkers => {
+                for pid in self.workers(service.id()) {
+                    signal("KILL", pid);
+                }
+            }
+            Fault::FreezeWorkers => freeze(&self.workers(service.id())),
             Fault::ClockNightForward => self.system.shift(NIGHT),
             Fault::ClockNightBack => self.system.shift(-NIGHT),
             Fault::ClockYearForwardAndBack => {
@@ -272,13 +280,6 @@ impl Soak {
                 drop(locks);
             }
         }
-    }
-
-    /// Stops processes for two seconds.
-    fn freeze(&self, pids: &[u32]) {
-        pids.iter().for_each(|&pid| signal("STOP", pid));
-        pause(2000);
-        pids.iter().for_each(|&pid| signal("CONT", pid));
     }
 
     /// The processes that the service has started.
@@ -361,11 +362,23 @@ impl Soak {
     }
 }
 
+/// Stops processes for two seconds.
+fn freeze(pids: &[u32]) {
+    for &pid in pids {
+        signal("STOP", pid);
+    }
+    pause(2000);
+    for &pid in pids {
+        signal("CONT", pid);
+    }
+}
+
 fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// No service that says that it is ready stays without progress while there is work, and none that makes progress says otherwise.
+#[expect(clippy::print_stdout, reason = "the measures of the long check")]
 fn check_health(samples: &[Sample]) {
     let (mut seconds, mut stalled, mut longest) = ([0.0; 4], samples[0].at, Duration::ZERO);
     for pair in samples.windows(2) {
