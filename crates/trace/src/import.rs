@@ -2,7 +2,7 @@
 
 use slackline_model::Draft;
 use slackline_model::draft::RunDraft;
-use slackline_model::names::{one_of, unknown};
+use slackline_model::names::one_of;
 
 use crate::diagnostic::Diagnostic;
 use crate::error::TraceError;
@@ -10,7 +10,7 @@ use crate::folder::Folder;
 use crate::format::{Format, ending};
 use crate::importer::{Importer, Input, Output};
 use crate::importers::Importers;
-use crate::known;
+use crate::known::{self, unknown_format};
 use crate::options::ImportOptions;
 use crate::source::SourceMap;
 use crate::text::{sha256, text};
@@ -107,7 +107,7 @@ pub fn read_folder(
         let n = folder.files().len();
         let of_none =
             || format!("found a folder of {n} files of no format that is known, expected {}", one_of(&known));
-        wrong(from.map_or_else(of_none, |from| unknown("format", from, &known)))
+        wrong(from.map_or_else(of_none, |from| unknown_format(from, &known)))
     })?;
     let Some(reader) = importer.folder else {
         return Err(wrong(format!(
@@ -152,7 +152,7 @@ pub(crate) fn importer_of(
     found.copied().ok_or_else(|| match from {
         Some(from) => {
             let known: Vec<&str> = importers.names().collect();
-            TraceError::input(name, None, unknown("format", from, &known))
+            TraceError::input(name, None, unknown_format(from, &known))
         }
         None => known::unread(name, text, importers),
     })

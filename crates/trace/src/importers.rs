@@ -6,7 +6,6 @@
 
 mod alibaba;
 mod azkaban;
-mod ballista;
 mod batsim;
 mod dag;
 mod hadoop;
@@ -51,7 +50,6 @@ const TABLE: &[Importer] = &[
     sacct::IMPORTER,
     alibaba::IMPORTER,
     spark::IMPORTER,
-    ballista::IMPORTER,
     batsim::IMPORTER,
     azkaban::IMPORTER,
 ];
@@ -174,8 +172,6 @@ mod tests {
             ("-", "1 0 5 10 4 90 -1 4 600 -1 1 3 1 1 2 1 -1 -1\n", Some("swf")),
             ("-", "; a comment\n", None),
             ("application_17_0001", "{\"Event\":\"SparkListenerLogStart\"}\n", Some("spark")),
-            ("q.eventlog", "", Some("ballista")),
-            ("-", "{\"ev\":\"JobStart\",\"version\":1,\"data\":{}}\n", Some("ballista")),
             ("w.json", "{ \"nb_res\": 4, \"jobs\": [] }", Some("batsim")),
             ("nightly.flow", "", Some("azkaban")),
             ("-", "config: {}\nnodes:\n", Some("azkaban")),

@@ -1,5 +1,7 @@
 //! Files that are known and not read, or not where they stand: so that a message can call them by their names.
 
+use slackline_model::names::{one_of, unknown};
+
 use crate::error::TraceError;
 use crate::importers::Importers;
 use crate::parse::kind_of;
@@ -34,7 +36,7 @@ const MAGIC: [(&[u8], &str); 14] = [
 const TAR_AT: usize = 257;
 
 /// Words that all stand at the beginning of a text, and what it then is.
-const MARKS: [(&[&str], &str); 19] = [
+const MARKS: [(&[&str], &str); 20] = [
     (&["Job JOBID="], "a job history file of Hadoop 1"),
     (&["yarn.scheduler.capacity."], "the configuration of Hadoop's CapacityScheduler"),
     (&["<allocations>"], "the allocations of Hadoop's FairScheduler"),
@@ -56,8 +58,23 @@ const MARKS: [(&[&str], &str); 19] = [
         "what squeue prints: sacct --parsable2 tells of jobs that are over",
     ),
     (&["task_id\thash\tnative_id"], "a trace of Nextflow"),
+    (&["{\"ev\":\"", "\"version\":", "\"data\":"], BALLISTA),
     (&["\"collection_id\"", "\"instance_index\""], "events of Google's cluster trace"),
 ];
+
+const BALLISTA: &str =
+    "an event log of Ballista (convert its stages to jobs of a workload in lines, docs/formats.md)";
+
+/// Formats that earlier versions read, and what to do instead.
+const REMOVED: [(&str, &str); 1] = [("ballista", BALLISTA)];
+
+/// The message for a format that no importer has.
+pub fn unknown_format(found: &str, known: &[&str]) -> String {
+    match REMOVED.iter().find(|(name, _)| *name == found) {
+        Some((_, what)) => format!("found {what}, which is not read here, expected {}", one_of(known)),
+        None => unknown("format", found, known),
+    }
+}
 
 /// What texts are that an importer takes, by its name.
 const READ: [(&str, &str); 3] = [
@@ -128,7 +145,7 @@ fn is_coflows(head: &str) -> bool {
 /// What to say of a file that no importer takes.
 pub(crate) fn unread(file: &str, text: &str, importers: &Importers) -> TraceError {
     let known: Vec<&str> = importers.names().collect();
-    let expected = slackline_model::names::one_of(&known);
+    let expected = one_of(&known);
     match of_text(text) {
         Some(name) => {
             let place = Some(Place { line: 1, column: 1 });
@@ -176,7 +193,7 @@ pub(crate) fn no_document(
         "found a document with the fields {}{more}, of no format that is known here, expected one of ours with \
          `slackline` and `flows`, or {}",
         fields.join(", "),
-        slackline_model::names::one_of(&known)
+        one_of(&known)
     );
     Some(TraceError::input(file, Some(Place { line: 1, column: 1 }), what))
 }
@@ -212,6 +229,7 @@ mod tests {
             ),
             ("c.xml", "<configuration><property></property>", "a configuration file of Hadoop"),
             ("x.txt", "JobID    JobName\n-------- -------\n", "what sacct prints without --parsable2"),
+            ("-", "{\"ev\":\"JobStart\",\"version\":1,\"data\":{}}\n", "an event log of Ballista"),
             ("x.txt", "150 526\n1 0 2 3 4 1 7:5.0\n", "a trace of coflows"),
         ] {
             let found = error(name, text.as_bytes());

@@ -8,13 +8,12 @@
 //! - [`workload`]: the workload document;
 //! - [`importer`], [`importers`]: what an importer is, and the table of them: `swim` (traces of the SWIM project),
 //!   `woha_xml`, `oozie` and `azkaban` (workflow files), `wfformat` (workflow instances of WfCommons), `swf`, `sacct`,
-//!   `alibaba`, `spark`, `ballista` and `batsim` (logs and workloads of clusters), `rumen`, `jhist` and `sls` (logs of Hadoop);
+//!   `alibaba`, `spark` and `batsim` (logs and workloads of clusters), `rumen`, `jhist` and `sls` (logs of Hadoop);
 //! - `avro`: binary job histories as those in JSON;
 //! - [`options`]: what importers are told where a file is silent;
 //! - [`folder`]: folders whose files are one workload;
 //! - [`import`]: [`read_workload`], which takes any format, and [`read_folder`]; [`line_import`], [`stream`]: workloads that are read flow by
 //!   flow;
-//! - [`exporters`]: workloads in formats of others;
 //! - [`schedule`]: the schedule document;
 //! - [`comparison`], [`tuning`], [`history`]: the other documents;
 //! - [`document`]: documents of other crates, in our forms and with our errors;
@@ -41,7 +40,6 @@ pub mod document;
 mod durations;
 pub mod element;
 pub mod error;
-pub mod exporters;
 pub mod folder;
 pub mod format;
 pub mod generate;
@@ -80,7 +78,6 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::Document;
 pub use element::{Element, read_element};
 pub use error::{Fault, Faults, TraceError};
-pub use exporters::Exported;
 pub use folder::Folder;
 pub use format::Format;
 pub use history::{
@@ -90,6 +87,7 @@ pub use history::{
 pub use import::{Imported, read_folder, read_workload};
 pub use importer::{ImportFolder, Importer, Input, Output};
 pub use importers::Importers;
+pub use known::unknown_format;
 pub use line_import::{Line, LineImport, Marked, Said};
 pub use options::{ImportOptions, OptionError};
 pub use parameters::{ParameterError, Parameters};

@@ -96,7 +96,6 @@ fn logs() {
     approve("alibaba/batch_task.csv", "whole", &[]);
     approve("alibaba/of-2017.csv", "error", &[]);
     approve("spark/application_7_0001", "whole", &[]);
-    approve("ballista/q.eventlog", "whole", &[]);
     approve("batsim/naps.json", "whole", &[]);
 }
 

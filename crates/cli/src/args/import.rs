@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use slackline_trace::{Importer, Importers};
+use slackline_trace::{Importer, Importers, unknown_format};
 
 use super::declared::{self, Declared, Table};
 use super::listed::Listed;
@@ -25,7 +25,15 @@ fn format_of(importers: &Importers) -> Listed<FormatName> {
         let name = PossibleValue::new(importer.name).help(importer.summary);
         (name, FormatName(importer.name.to_owned()))
     };
-    Listed::of("format", importers.all().iter().map(name))
+    let table: Vec<(PossibleValue, FormatName)> = importers.all().iter().map(name).collect();
+    let names: Vec<PossibleValue> = table.iter().map(|(name, _)| name.clone()).collect();
+    Listed::new(names, move |text| {
+        let found = table.iter().find(|(_, format)| format.0 == text).map(|(_, format)| format.clone());
+        found.ok_or_else(|| {
+            let known: Vec<&str> = table.iter().map(|(name, _)| name.get_name()).collect();
+            unknown_format(text, &known)
+        })
+    })
 }
 
 /// A verb that imports, with the formats of this table and the flags of their importers.

@@ -18,8 +18,8 @@ use crate::pages::ROOT;
 const LARGE: usize = 8 << 10;
 
 /// Folders of the real files, by format, where they are not called as it is.
-const REAL: [(&str, &str); 5] =
-    [("wfformat", "wfcommons"), ("alibaba", "own"), ("swf", "own"), ("sacct", "own"), ("ballista", "spark")];
+const REAL: [(&str, &str); 4] =
+    [("wfformat", "wfcommons"), ("alibaba", "own"), ("swf", "own"), ("sacct", "own")];
 
 /// What is damaged: files of a format, and texts that go beside them, by the option that takes each.
 pub(super) struct Corpus {

@@ -17,7 +17,7 @@ use super::trial::{self, Verdict};
 const FILES_MAX: u64 = 6;
 
 /// Names of files in folders of each format, besides those that may be anything.
-const NAMES: [(&str, &[&str]); 4] = [
+const NAMES: [(&str, &[&str]); 3] = [
     (
         "jhist",
         &[
@@ -39,17 +39,6 @@ const NAMES: [(&str, &[&str]); 4] = [
             "eventlog_v2_application_1_0003/events_1_application_1_0003",
             "eventlog_v2_application_1_0003/events_2_application_1_0003.zstd",
             "other",
-        ],
-    ),
-    (
-        "ballista",
-        &[
-            "q1.eventlog",
-            "q2.eventlog",
-            "q3.eventlog.inprogress",
-            "q4.eventlog",
-            "notes.txt",
-            "sub/q5.eventlog",
         ],
     ),
 ];
