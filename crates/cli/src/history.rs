@@ -6,8 +6,6 @@ use std::path::Path;
 
 use anyhow::Context;
 use slackline::report::number::counted;
-use slackline_local::HistoryStore;
-use slackline_local::job_cost::records;
 use slackline_model::History;
 
 use crate::args::SimulationArgs;
@@ -41,14 +39,6 @@ impl Past {
             }
             Err(error) => return Err(error).with_context(|| format!("{name}: cannot be read")),
         };
-        if HistoryStore::is_log(&bytes) {
-            let history = records(&HistoryStore::existing(path).latest()?);
-            return Ok(Self {
-                sha256: Some(slackline_trace::sha256(&document(&history)?)),
-                history,
-                is_store: true,
-            });
-        }
         let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
         Ok(Self { history, sha256: Some(slackline_trace::sha256(&bytes)), is_store: !runs.is_empty() })
     }
@@ -64,13 +54,6 @@ impl Past {
         }
         write(path, history)
     }
-}
-
-/// The document of a history.
-fn document(history: &History) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    slackline_trace::write_history(&mut bytes, history)?;
-    Ok(bytes)
 }
 
 /// Writes what is known now.

@@ -79,10 +79,8 @@ pub(crate) fn headline(service: &Service) -> String {
     let of = |state: State| submissions.get(state.name()).copied().unwrap_or(0);
     let (live, queued) = (of(State::Live), of(State::Queued) + of(State::Opening));
     let slots = counted(*slots, "slot");
-    // A service of before does not say it.
-    let objective = if objective.is_empty() { String::new() } else { format!(" ({objective})") };
     let mut out = format!(
-        "{engine}, {policy}{objective}: {slots}, {running} at work, {waiting} waiting; {live} live, {queued} queued"
+        "{engine}, {policy} ({objective}): {slots}, {running} at work, {waiting} waiting; {live} live, {queued} queued"
     );
     if *draining {
         out.push_str("\nnothing new begins (slackline drain --undo)");

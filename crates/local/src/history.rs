@@ -21,16 +21,12 @@ use slackline_trace::{
 };
 
 use crate::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
-use crate::log::{Kind, Log, LogError, is_one};
+use crate::log::LogError;
 use crate::regular_file;
 use crate::surroundings::lock_refused;
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
 pub const LATEST: usize = 10;
-
-/// The file of the time before, a log.
-const LOG: Kind =
-    Kind { name: "history", line: "slackline history 2\n", advice: ADVICE, tries: 100, reserve: 0 };
 
 /// What can be done with a history that is damaged, and what that costs.
 const ADVICE: &str = "name another, or leave it out: only predictions depend on it";
@@ -59,15 +55,6 @@ pub struct PastRun {
 
 /// What the maps and the reduces of jobs counted, by name.
 pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
-
-/// A record of the log of the time before: what a run took so far. It replaces what was said earlier of the run of the
-/// same start.
-#[derive(Deserialize)]
-struct Entry {
-    started: u64,
-    note: Note,
-    jobs: Vec<(JobName, JobCost)>,
-}
 
 /// What was removed of a store, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,12 +111,6 @@ impl HistoryStore {
     /// Its file.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Whether a file begins as a store of the time before did, one of the first edition included: what is none is a
-    /// document.
-    pub fn is_log(bytes: &[u8]) -> bool {
-        is_one(LOG, bytes)
     }
 
     /// Says what a run took so far; what was said of it before is replaced.
@@ -258,27 +239,10 @@ impl HistoryStore {
         let read = regular_file::open(&self.path)
             .and_then(|mut file| regular_file::rest(&mut file, regular_file::LARGEST));
         let bytes = read.map_err(|e| self.refused(e))?;
-        if Self::is_log(&bytes) {
-            return Ok(Content { history: History::new(), runs: self.logged()? });
-        }
         let (history, runs) = read_history_and_runs(&self.name(), &bytes)
             .map_err(|error| LogError::History { problem: format!("{error}; {ADVICE}") })?;
         let runs = runs.into_iter().map(|run| (run.started, PastRun::from(run))).collect();
         Ok(Content { history, runs })
-    }
-
-    /// The runs of a store of the time before.
-    fn logged(&self) -> Result<BTreeMap<u64, PastRun>, LogError> {
-        let log = Log::open_to_read(LOG, &self.path)?;
-        let mut all: BTreeMap<u64, PastRun> = BTreeMap::new();
-        for text in log.texts()? {
-            let entry: Entry = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
-            let (started, note) = (entry.started, entry.note);
-            let new = PastRun { started, note, jobs: JobHistory::new(), counts: CountsOfJobs::new() };
-            let run = all.entry(started).or_insert(new);
-            run.jobs.extend(entry.jobs);
-        }
-        Ok(all)
     }
 
     /// Replaces the file as a whole. The rows of what really ran are those of the latest runs; others stay.
@@ -521,29 +485,6 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_the_time_before_is_read_as_it_is_and_becomes_a_document_when_it_is_written_to() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("past");
-        let entry = |run: &PastRun| {
-            let jobs: Vec<(&JobName, &JobCost)> = run.jobs.iter().collect();
-            let text = serde_json::json!({ "started": run.started, "note": run.note, "jobs": jobs });
-            serde_json::to_vec(&text).unwrap()
-        };
-        let texts = [run(5, &[("words", 4)]), run(7, &[("words", 2)])].map(|run| entry(&run));
-        Log::open(LOG, &path).unwrap().append(texts.iter().map(Vec::as_slice)).unwrap();
-        let before = std::fs::read(&path).unwrap();
-        let store = HistoryStore::new(&path).unwrap();
-        assert_eq!(store.runs().unwrap(), [run(5, &[("words", 4)]), run(7, &[("words", 2)])]);
-        assert!(std::fs::read(&path).unwrap() == before && HistoryStore::is_log(&before));
-        store.remember(&run(9, &[("sorted", 1)])).unwrap();
-        let document = std::fs::read(&path).unwrap();
-        assert!(!HistoryStore::is_log(&document));
-        assert_eq!(store.runs().unwrap().len(), 3);
-        let history = slackline_trace::read_history("past", &document).unwrap();
-        assert_eq!(history, records(&store.latest().unwrap()));
-    }
-
-    #[test]
     fn what_simulations_keep_stays_and_several_runs_may_write_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("past.json");
@@ -573,7 +514,6 @@ mod tests {
         let good = dir.path().join("good");
         HistoryStore::new(&good).unwrap().remember(&run(7, &[("words", 2)])).unwrap();
         let bytes = std::fs::read(&good).unwrap();
-        assert!(!HistoryStore::is_log(&bytes));
         // Whatever stands in the file, the answer is an error or the runs, never the end of the program.
         for seed in 0..60u64 {
             let mut bad = bytes.clone();

@@ -125,11 +125,6 @@ impl Layout {
         self.journal().with_extension("damaged")
     }
 
-    /// The journal of a run of the first edition.
-    pub(crate) fn first_journal(&self) -> PathBuf {
-        self.root.join("journal.redb")
-    }
-
     /// The workload as it was resolved, with what tasks really took.
     pub fn workload(&self) -> PathBuf {
         self.root.join("workload.json")

@@ -21,8 +21,6 @@ use crate::{clock, regular_file};
 const HEAD: usize = 12;
 /// Time between two tries to open a log that another process has open.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How files of the first edition begin: stores of the `redb` library.
-const FIRST_EDITION: &[u8] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
 /// What is wrong with a journal or a history.
 #[derive(Debug, thiserror::Error)]
@@ -45,15 +43,6 @@ pub enum LogError {
     /// The file is something else.
     #[error("{name}: found another file, expected one that slackline has written or none")]
     Foreign {
-        /// What the log is for, and its file.
-        name: String,
-    },
-    /// The file was written by the first edition.
-    #[error(
-        "{name}: found a file of slackline's first edition, which this one cannot read; it stays as it is: name \
-         another, or use the program that wrote it"
-    )]
-    FirstEdition {
         /// What the log is for, and its file.
         name: String,
     },
@@ -120,11 +109,6 @@ pub struct Log {
     kept: Cell<u64>,
     /// Whether an append has left something that could not be cut off.
     is_broken: Cell<bool>,
-}
-
-/// Whether bytes begin as a log of that kind does, or as its file did in the first edition.
-pub(crate) fn is_one(kind: Kind, bytes: &[u8]) -> bool {
-    bytes.starts_with(kind.line.as_bytes()) || bytes.starts_with(FIRST_EDITION)
 }
 
 /// Whether an open file is the one of that name.
@@ -316,9 +300,6 @@ impl Log {
         if !bytes.starts_with(line) {
             return match bytes.as_slice() {
                 begun if line.starts_with(begun) => Ok((bytes, 0)),
-                old if old.starts_with(FIRST_EDITION) => {
-                    Err(LogError::FirstEdition { name: self.name.clone() })
-                }
                 other if is_version(line, other) => Err(LogError::Version { name: self.name.clone() }),
                 _ => Err(LogError::Foreign { name: self.name.clone() }),
             };
@@ -547,17 +528,5 @@ mod tests {
             assert!(error.to_string().contains(expected), "byte {at}: {error}");
             assert_eq!(std::fs::read(&path).unwrap(), bad, "it stays as it is");
         }
-    }
-
-    #[test]
-    fn a_store_of_the_first_edition_is_named_and_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("log");
-        let bytes = [FIRST_EDITION, &[7; 100]].concat();
-        std::fs::write(&path, &bytes).unwrap();
-        assert!(is_one(KIND, &bytes) && is_one(KIND, KIND.line.as_bytes()) && !is_one(KIND, b"{}"));
-        let error = Log::open(KIND, &path).unwrap_err();
-        assert!(matches!(error, LogError::FirstEdition { .. }), "{error}");
-        assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
 }

@@ -90,13 +90,8 @@ pub(crate) fn run(args: &History) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &columns())?;
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("{name}: cannot be read"))?;
-    let simulated = if HistoryStore::is_log(&bytes) {
-        None
-    } else {
-        let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
-        Some(history).filter(|_| runs.is_empty())
-    };
-    if let Some(history) = simulated {
+    let (history, runs) = slackline_trace::read_history_and_runs(&name, &bytes)?;
+    if runs.is_empty() {
         return phases(args, &history);
     }
     let store = HistoryStore::existing(&args.file);

@@ -20,15 +20,6 @@ pub enum EngineError {
     /// The journal or the history.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The directory holds a run of the first edition.
-    #[error(
-        "{path}: found a run of slackline's first edition, which this one cannot resume; nothing was touched: \
-         finish it with the program that began it, or name another state directory"
-    )]
-    FirstEdition {
-        /// The journal.
-        path: String,
-    },
     /// The directory holds an unfinished run that has no job of this one.
     #[error("{path}: found an unfinished run of other jobs, expected one of this flow file's or none")]
     Another {

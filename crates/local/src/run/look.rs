@@ -10,7 +10,6 @@ use slackline_model::Profile;
 
 use super::EngineError;
 use super::error::file;
-use super::opening::refuse_first_edition;
 use crate::elsewhere::{JobThere, read_applications};
 use crate::fleet::{AtWork, at_work};
 use crate::job_plan::JobPlan;
@@ -69,7 +68,6 @@ impl Look {
 /// A run of the first edition; a journal that is damaged or cannot be read.
 pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     let layout = Layout::new(state);
-    refuse_first_edition(&layout)?;
     let journal = layout.journal();
     if !journal.exists() {
         return Ok(None);

@@ -79,7 +79,6 @@ impl fmt::Debug for Says<'_> {
 /// A journal that is damaged or cannot be read.
 pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
     let layout = Layout::new(state);
-    refuse_first_edition(&layout)?;
     let begun = Begun::of(&layout, seen(&layout)?)?;
     Ok(begun.and_then(Begun::unfinished).map(|run| run.head.started))
 }
@@ -90,7 +89,6 @@ pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
 /// A choice that names no job; a state directory of something else.
 pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
     let layout = Layout::new(opening.state);
-    refuse_first_edition(&layout)?;
     let seen = match seen(&layout) {
         Err(EngineError::Log(LogError::Damaged { .. })) if opening.choices.again => Content::default(),
         seen => seen?,
@@ -163,7 +161,6 @@ pub fn open_with(
     let state = opening.state;
     fs::create_dir_all(state).map_err(file(state))?;
     let layout = Layout::new(state);
-    refuse_first_edition(&layout)?;
     if !layout.journal().exists() {
         refuse_use(&layout)?;
     }
@@ -712,15 +709,6 @@ fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
         Some(path) => Err(EngineError::InUse { path: path.display().to_string() }),
         None => Ok(()),
     }
-}
-
-/// Refuses the directory of a run that was begun before journals were logs.
-pub(super) fn refuse_first_edition(layout: &Layout) -> Result<(), EngineError> {
-    let path = layout.first_journal();
-    if path.exists() && !layout.journal().exists() {
-        return Err(EngineError::FirstEdition { path: path.display().to_string() });
-    }
-    Ok(())
 }
 
 /// Fences off every worker of an earlier session; returns how many were at work. Of a run of another user none is: the engine
