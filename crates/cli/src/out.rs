@@ -128,9 +128,14 @@ pub(crate) fn talk(line: impl Display) {
     }
 }
 
-/// Erases so many lines above the cursor of the terminal, and all below.
-pub(crate) fn erase_above(lines: usize) {
-    let _ = write!(io::stderr().lock(), "\x1b[{lines}A\x1b[J");
+/// Erases the line of the cursor of the terminal.
+pub(crate) fn erase_line() {
+    let _ = write!(io::stderr().lock(), "\r\x1b[K");
+}
+
+/// Writes a short line without an end, for [`erase_line`] to erase.
+pub(crate) fn line(text: &str) {
+    let _ = write!(io::stderr().lock(), "{text}");
 }
 
 /// Says what should be looked at before the results are believed.

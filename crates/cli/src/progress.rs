@@ -1,125 +1,130 @@
-//! A progress bar on a terminal, for whatever takes more than a second, and lines above it.
+//! One line on a terminal that shows how far work is that takes more than a second, and messages above it. Elsewhere nothing.
 
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
+use crate::clock::Stopwatches;
 use crate::out;
 
-/// Nothing is drawn before this: short work needs no bar.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Work that takes less shows no line, seconds.
+const LEAST: f64 = 1.0;
 
-/// Tasks done by several simulations at a time.
+/// Time between two drawings, seconds.
+const REDRAW: f64 = 0.2;
+
+/// The line.
+struct Line {
+    watch: Stopwatches,
+    drawn: Mutex<Drawn>,
+}
+
+#[derive(Default)]
+struct Drawn {
+    /// When the line was drawn last, seconds.
+    last: Option<f64>,
+    /// Messages that wait for the first drawing: short work shows none.
+    held: Vec<String>,
+}
+
+impl Line {
+    /// None where standard error is no terminal.
+    fn new() -> Option<Self> {
+        let is_terminal = std::io::stderr().is_terminal();
+        let line = is_terminal.then(|| Self { watch: Stopwatches::new(1), drawn: Mutex::default() })?;
+        line.watch.seconds(0);
+        Some(line)
+    }
+
+    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows a message above the line.
+    fn message(&self, message: String) {
+        let mut drawn = self.drawn();
+        drawn.held.push(message);
+        if drawn.last.is_some() {
+            out::erase_line();
+            drawn.held.drain(..).for_each(out::talk);
+        }
+    }
+
+    /// Draws the line if it is time to.
+    fn draw(&self, text: impl FnOnce(f64) -> String) {
+        let now = self.watch.seconds(0);
+        let mut drawn = self.drawn();
+        let is_due = drawn.last.is_none_or(|last| now - last >= REDRAW);
+        if now >= LEAST && is_due {
+            out::erase_line();
+            drawn.held.drain(..).for_each(out::talk);
+            out::line(&text(now));
+            drawn.last = Some(now);
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.drawn().last.is_some() {
+            out::erase_line();
+        }
+    }
+}
+
+/// Finished tasks of several simulations at a time.
 pub(crate) struct Progress {
-    bar: Option<ProgressBar>,
+    line: Option<Line>,
+    /// Tasks of all simulations, where their number is known.
+    total: Option<u64>,
     done: Vec<AtomicU64>,
-    /// What is to be said once the work has taken long enough.
-    held: Mutex<Vec<String>>,
 }
 
 impl Progress {
-    /// A bar for `runs` simulations of `tasks` tasks each; none where standard error is no terminal.
+    /// A line for `runs` simulations of `tasks` tasks each.
     pub(crate) fn new(runs: usize, tasks: u64) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template("{percent:>3} % {wide_bar} {human_pos} tasks, {eta} left");
-            ProgressBar::with_draw_target(Some(tasks * runs as u64), ProgressDrawTarget::hidden())
-                .with_style(style.expect("invariant: the template is valid"))
-        });
-        Self { bar, done: (0..runs).map(|_| AtomicU64::new(0)).collect(), held: Mutex::default() }
+        let done = (0..runs).map(|_| AtomicU64::new(0)).collect();
+        Self { line: Line::new(), total: Some(tasks.saturating_mul(runs as u64).max(1)), done }
     }
 
-    /// Says a line above the bar, which stays; nothing where there is no bar. What is said of short work is never shown.
-    pub(crate) fn say(&self, line: impl FnOnce() -> String) {
-        let Some(bar) = &self.bar else { return };
-        let line = line();
-        self.hold(|held| held.push(line));
-        if bar.elapsed() >= PATIENCE {
-            self.let_out(bar);
+    /// A line for one simulation with an unknown number of tasks.
+    pub(crate) fn endless() -> Self {
+        Self { line: Line::new(), total: None, done: vec![AtomicU64::new(0)] }
+    }
+
+    /// Shows a message above the line; no message where there is no terminal.
+    pub(crate) fn say(&self, message: impl FnOnce() -> String) {
+        if let Some(line) = &self.line {
+            line.message(message());
         }
     }
 
-    /// Shows what was held, in the order in which it was said.
-    fn let_out(&self, bar: &ProgressBar) {
-        self.hold(|held| {
-            if !held.is_empty() {
-                bar.suspend(|| held.drain(..).for_each(out::talk));
+    /// Simulation `run` has finished `done` tasks.
+    pub(crate) fn at(&self, run: usize, done: u64) {
+        let Some(line) = &self.line else { return };
+        self.done[run].store(done, Ordering::Relaxed);
+        line.draw(|seconds| {
+            let done: u64 = self.done.iter().map(|done| done.load(Ordering::Relaxed)).sum();
+            match self.total {
+                Some(total) => format!("{:>3} % of {total} tasks, {seconds} s", done * 100 / total),
+                None => format!("{done} tasks in {seconds:.0} s"),
             }
         });
     }
-
-    /// The lines are whole whoever else failed while holding them.
-    fn hold(&self, with: impl FnOnce(&mut Vec<String>)) {
-        with(&mut self.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    }
-
-    /// A count of the tasks of one simulation, of which nobody knows how many there will be.
-    pub(crate) fn endless() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{human_pos} tasks in {elapsed}, {per_sec}");
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
-                .with_style(style.expect("invariant: the template is valid"))
-        });
-        Self { bar, done: vec![AtomicU64::new(0)], held: Mutex::default() }
-    }
-
-    /// Simulation `run` has `done` tasks done.
-    pub(crate) fn at(&self, run: usize, done: u64) {
-        let Some(bar) = &self.bar else { return };
-        if bar.elapsed() < PATIENCE {
-            return;
-        }
-        if bar.is_hidden() {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            self.let_out(bar);
-        }
-        self.done[run].store(done, Ordering::Relaxed);
-        bar.set_position(self.done.iter().map(|d| d.load(Ordering::Relaxed)).sum());
-    }
 }
 
-/// Cells of a figure.
-pub(crate) struct Cells(Option<ProgressBar>);
+/// Finished cells of a figure.
+pub(crate) struct Cells(Option<Line>);
 
 impl Cells {
-    /// A bar; none where standard error is no terminal.
     pub(crate) fn new() -> Self {
-        Self(std::io::stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{pos}/{len} {wide_bar} {eta} left");
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
-                .with_style(style.expect("invariant: the template is valid"))
-        }))
+        Self(Line::new())
     }
 
-    /// `done` of so many.
-    pub(crate) fn at(&self, done: usize, of: usize) {
-        let Some(bar) = &self.0 else { return };
-        if bar.elapsed() < PATIENCE {
-            return;
-        }
-        if bar.is_hidden() {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    }
-}
-
-impl Drop for Cells {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    /// `done` of `total` cells are finished.
+    pub(crate) fn at(&self, done: usize, total: usize) {
+        if let Some(line) = &self.0 {
+            line.draw(|seconds| format!("{done} of {total}, {seconds:.0} s"));
         }
     }
 }

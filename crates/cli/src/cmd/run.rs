@@ -109,7 +109,7 @@ pub(crate) struct Run {
     /// Say nothing but errors, and show no table
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
-    /// On a terminal, show lines and bars instead of a view in which flows can be looked into
+    /// On a terminal, print lines instead of showing the live view
     ///
     /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said when it ends.
     #[arg(long, help_heading = "Output")]

@@ -1,13 +1,10 @@
-//! What is seen while a run goes on: a view or bars on a terminal, plain lines elsewhere.
-
-mod bars;
+//! The display of a run: a view on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use indicatif::ProgressBar;
 use slackline::PolicySpec;
 use slackline::report::number::{counted, duration, instant};
 use slackline::run::{
@@ -16,11 +13,10 @@ use slackline::run::{
 };
 use slackline_local::surroundings::on_stop_signal;
 use slackline_model::cost::is_late;
-use slackline_model::{PhaseKind, Span, Start, Time};
+use slackline_model::{Span, Start, Time};
 
 use crate::out;
 use crate::watch::{Left, Seat, Seen, Stream, Watch};
-use bars::{BARS, Bars};
 
 /// A run on which nobody was at work for so long is said to have paused.
 const LONG_PAUSE: Span = Span(600_000_000);
@@ -30,7 +26,7 @@ const LONG_PAUSE: Span = Span(600_000_000);
 pub(super) enum Voice {
     /// Errors alone.
     Quiet,
-    /// What is worth a line, and bars on a terminal.
+    /// What is worth a line.
     Usual,
     /// A line a task as well.
     Verbose,
@@ -40,15 +36,8 @@ pub(super) enum Voice {
 struct Job {
     name: String,
     flow: usize,
-    maps: Count,
-    reduces: Count,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    total: usize,
-    done: usize,
-    running: usize,
+    maps: usize,
+    reduces: usize,
 }
 
 /// Shows the run to the person at the terminal.
@@ -63,14 +52,11 @@ pub(super) struct Live {
     kept: u64,
     jobs: Vec<Job>,
     flows: Vec<Flow>,
-    slots: u32,
-    running: u32,
     /// How often tasks have failed in this session, of so many times.
     failures: BTreeMap<TaskId, u16>,
     /// Whether a view may be opened, of what policy.
     viewed: Option<PolicySpec>,
     watch: Option<Watch>,
-    bars: Option<Bars>,
 }
 
 struct Flow {
@@ -78,12 +64,6 @@ struct Flow {
     deadline: Option<f64>,
     total: usize,
     done: usize,
-}
-
-impl From<Progress> for Count {
-    fn from(progress: Progress) -> Self {
-        Self { total: progress.total, done: progress.done, running: 0 }
-    }
 }
 
 impl Live {
@@ -96,12 +76,9 @@ impl Live {
             kept: 0,
             jobs: Vec::new(),
             flows: Vec::new(),
-            slots: 0,
-            running: 0,
             failures: BTreeMap::new(),
             viewed: None,
             watch: None,
-            bars: None,
         }
     }
 
@@ -130,11 +107,10 @@ impl Live {
         Ok(())
     }
 
-    /// If the view was left there are lines again, and bars.
+    /// If the view was left there are lines again.
     fn leave_view(&mut self) {
         if self.watch.as_ref().is_some_and(|watch| watch.left() != Left::Not) {
             self.watch = None;
-            self.bars = Some(Bars::new(&self.flows));
         }
     }
 
@@ -149,66 +125,16 @@ impl Live {
         }
     }
 
-    fn count(&mut self, id: TaskId) -> &mut Count {
-        let job = &mut self.jobs[id.job as usize];
-        match id.phase {
-            PhaseKind::Map => &mut job.maps,
-            PhaseKind::Reduce => &mut job.reduces,
-        }
-    }
-
     /// `nightly/extract map 3`.
     fn name(&self, id: TaskId) -> String {
         format!("{} {} {}", self.jobs[id.job as usize].name, id.phase.name(), id.task)
     }
 
-    fn ended(&mut self, id: TaskId) {
-        let count = self.count(id);
-        count.running = count.running.saturating_sub(1);
-        self.running = self.running.saturating_sub(1);
-    }
-
-    fn say(&self, now: Time, line: &str) {
-        let text = format!("{:>10}  {line}", duration(now.seconds()));
-        match &self.bars {
-            Some(bars) => bars.status.println(text),
-            None => out::talk(text),
-        }
-    }
-
     /// Says what became of a task, if so much is wanted.
     fn say_task(&self, now: Time, id: TaskId, what: &str) {
         if self.voice == Voice::Verbose {
-            self.say(now, &format!("{} {what}", self.name(id)));
+            say(now, &format!("{} {what}", self.name(id)));
         }
-    }
-
-    fn draw(&self, now: Time, forecast: &Forecast) {
-        let Some(bars) = &self.bars else { return };
-        bars.fit();
-        for (flow, bar) in self.flows.iter().zip(&bars.flows) {
-            bar.set_position(flow.done as u64);
-            bar.set_message(self.prospect(flow, forecast));
-        }
-        if let Some(bar) = &bars.rest {
-            let others = &self.flows[BARS..];
-            bar.set_position(others.iter().map(|flow| flow.done as u64).sum());
-            let done = others.iter().filter(|flow| flow.done == flow.total).count();
-            let late = others.iter().filter(|flow| is_expected_late(flow, forecast)).count();
-            bar.set_message(format!("{done} done, {late} about to be late"));
-        }
-        let doing: Vec<String> = (self.jobs.iter())
-            .flat_map(|job| [(job, "map", job.maps), (job, "reduce", job.reduces)])
-            .filter(|(.., count)| count.running > 0)
-            .map(|(job, kind, count)| format!("{} {kind} {}/{}", job.name, count.done, count.total))
-            .collect();
-        bars.status.set_message(format!(
-            "{}, {} of {} slots: {}",
-            duration(now.seconds()),
-            self.running,
-            self.slots,
-            if doing.is_empty() { "no task is at work".to_owned() } else { doing.join(", ") }
-        ));
     }
 
     /// When a flow is expected to be done, against its deadline.
@@ -226,6 +152,10 @@ impl Live {
         };
         expected.into_iter().chain(deadline).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn say(now: Time, line: &str) {
+    out::talk(format_args!("{:>10}  {line}", duration(now.seconds())));
 }
 
 /// Whether a flow that is not done is expected to miss its deadline.
@@ -302,8 +232,8 @@ impl Sink for Live {
             let job = |job: &JobOverview| Job {
                 name: format!("{}/{}", flow.id, job.id),
                 flow: index,
-                maps: job.maps.into(),
-                reduces: job.reduces.into(),
+                maps: job.maps.total,
+                reduces: job.reduces.total,
             };
             self.jobs.extend(flow.jobs.iter().map(job));
             let sum = |of: fn(&Progress) -> usize| -> usize {
@@ -313,12 +243,9 @@ impl Sink for Live {
             self.flows.push(Flow { name: flow.id.clone(), deadline: flow.deadline, total, done });
         }
         self.start.clone_from(&overview.start);
-        self.slots = overview.slots;
         let stop = Arc::new(Mutex::new(stop));
         if let Some(policy) = self.viewed.take() {
             out::warn_if(self.open_view(policy, &stop).err());
-        } else if std::io::stderr().is_terminal() && self.voice != Voice::Quiet {
-            self.bars = Some(Bars::new(&self.flows));
         }
         // A signal without a handler ends the program, and the next run clears up.
         out::warn_if(on_stop_signal(move || ask(&stop)).err());
@@ -327,11 +254,7 @@ impl Sink for Live {
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
         self.leave_view();
         match what {
-            Happening::Started(id) => {
-                self.count(id).running += 1;
-                self.running += 1;
-                self.say_task(now, id, "started");
-            }
+            Happening::Started(id) => self.say_task(now, id, "started"),
             Happening::Waits(id) => {
                 self.say_task(
                     now,
@@ -340,14 +263,11 @@ impl Sink for Live {
                 );
             }
             Happening::Done(id, seconds) => {
-                self.ended(id);
                 self.say_task(now, id, &format!("done after {}", duration(seconds)));
-                self.count(id).done += 1;
                 let flow = self.jobs[id.job as usize].flow;
                 self.flows[flow].done += 1;
             }
             Happening::Failed { id, message, log, goes_on, is_final } => {
-                self.ended(id);
                 let log = log.map_or_else(String::new, |log| format!(" (log: {})", log.display()));
                 let which = if goes_on {
                     "a second attempt beside the first".to_owned()
@@ -356,36 +276,32 @@ impl Sink for Live {
                     *failures += 1;
                     format!("attempt {failures}{}", if is_final { ", the last" } else { "" })
                 };
-                self.say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
+                say(now, &format!("{} failed, {which}: {message}{log}", self.name(id)));
             }
-            Happening::Killed(id) => {
-                self.ended(id);
-                self.say_task(now, id, "stopped");
-            }
+            Happening::Killed(id) => self.say_task(now, id, "stopped"),
             Happening::Lost { tasks, message } => {
                 for &id in tasks {
-                    self.count(id).done -= 1;
                     let flow = self.jobs[id.job as usize].flow;
                     self.flows[flow].done -= 1;
                 }
                 let Some(id) = tasks.first() else { return };
                 let count = counted(tasks.len() as u64, id.phase.name());
                 let name = &self.jobs[id.job as usize].name;
-                self.say(now, &format!("{name}: {count} rerun: {message}"));
+                say(now, &format!("{name}: {count} rerun: {message}"));
             }
             Happening::NeverComes { flow, job } => {
                 let from = &self.jobs[job as usize].name;
-                self.say(now, &format!("{flow} failed: it reads from {from}, which failed"));
+                say(now, &format!("{flow} failed: it reads from {from}, which failed"));
             }
             Happening::MachineDown { machine, why } => {
-                self.say(now, &format!("machine {machine} is gone: {why}; its tasks run elsewhere"));
+                say(now, &format!("machine {machine} is gone: {why}; its tasks run elsewhere"));
             }
-            Happening::MachineUp { machine, .. } => self.say(now, &format!("machine {machine} is there")),
+            Happening::MachineUp { machine, .. } => say(now, &format!("machine {machine} is there")),
             Happening::Troubled(Some(message)) => {
-                self.say(now, &format!("no answer: {message}; trying again"));
+                say(now, &format!("no answer: {message}; trying again"));
             }
-            Happening::Troubled(None) => self.say(now, "answers again"),
-            Happening::Warned(message) => self.say(now, message),
+            Happening::Troubled(None) => say(now, "answers again"),
+            Happening::Warned(message) => say(now, message),
             Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
@@ -395,14 +311,13 @@ impl Sink for Live {
                     0 => String::new(),
                     n => format!(", {} skipped", counted(n, "record")),
                 };
-                let (maps, reduces) = (job.maps.total as u64, job.reduces.total as u64);
+                let (maps, reduces) = (job.maps as u64, job.reduces as u64);
                 let tasks = format!("{}, {}", counted(maps, "map"), counted(reduces, "reduce"));
-                self.say(now, &format!("{} done ({tasks}{skipped}){flow}", job.name));
+                say(now, &format!("{} done ({tasks}{skipped}){flow}", job.name));
             }
             // Time passes, or something that needs no line.
             _ => {}
         }
-        self.draw(now, forecast);
     }
 }
 
@@ -415,8 +330,5 @@ impl Drop for Live {
     fn drop(&mut self) {
         // Gives the terminal back, and says what was held.
         self.watch = None;
-        if let Some(bars) = &self.bars {
-            bars.flows.iter().chain(&bars.rest).chain([&bars.status]).for_each(ProgressBar::finish_and_clear);
-        }
     }
 }
