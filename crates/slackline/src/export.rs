@@ -3,9 +3,8 @@
 //! What is exported comes row by row to a [`RowWriter`], from two files in lines ([`InLines`]) or from a schedule and its
 //! workload in memory ([`rows`], [`document`](fn@document)):
 //! - [`Perfetto`]: the trace event format of Chrome, which Perfetto reads; written as rows come;
-//! - [`Paje`]: a Pajé trace, whose events are sorted by time;
 //! - [`Jobs`]: CSV with a row a job, its columns named as Batsim and evalys name them;
-//! - [`charts`]: single pictures as SVG or PNG (feature `charts`).
+//! - [`charts`]: single pictures as SVG (feature `charts`).
 //!
 //! Nothing is judged here: [`crate::import::check`] does that.
 
@@ -13,7 +12,6 @@
 pub mod charts;
 mod in_lines;
 mod jobs;
-mod paje;
 mod perfetto;
 
 use std::io;
@@ -28,7 +26,6 @@ use crate::simulate::RowWriter;
 
 pub use in_lines::InLines;
 pub use jobs::Jobs;
-pub use paje::Paje;
 pub use perfetto::Perfetto;
 
 /// Why there is no export. What was written then has to be thrown away.

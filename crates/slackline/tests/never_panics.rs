@@ -421,8 +421,6 @@ proptest! {
             slackline::export::rows(of, &run.schedule, &mut out).unwrap();
             let mut out = slackline::export::Jobs::new(Vec::new());
             slackline::export::rows(of, &run.schedule, &mut out).unwrap();
-            let mut out = slackline::export::Paje::new(Vec::new());
-            slackline::export::rows(of, &run.schedule, &mut out).unwrap();
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use slackline::names::unknown;
 use slackline::report::View;
 use slackline::report::table::Sort;
 use slackline_model::Draft;
@@ -20,6 +20,9 @@ use crate::out;
 pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
     /// Every one, the usual one first.
     const ALL: &'static [Self];
+
+    /// Names of forms that earlier versions wrote, and what each was, with what to do instead.
+    const REMOVED: &'static [(&'static str, &'static str)] = &[];
 
     /// Its name.
     fn name(self) -> &'static str;
@@ -128,44 +131,39 @@ impl WorkloadForm {
     }
 }
 
-/// The form of a workload, or of a schedule, for another program.
+/// The form of a schedule for another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExportForm {
-    /// Of a workload: kinds of jobs for Hadoop's Scheduler Load Simulator.
-    Synth,
-    /// Of a schedule: a timeline for Perfetto.
+    /// A timeline for Perfetto.
     Perfetto,
-    /// Of a schedule: a timeline for Pajé and its like.
-    Paje,
-    /// Of a schedule: a row a job.
+    /// A row for each job.
     Csv,
-    /// Of a schedule: a chart, drawn.
+    /// A chart.
     Svg,
-    /// Of a schedule: a chart, in pixels.
-    Png,
 }
 
 impl Forms for ExportForm {
-    const ALL: &'static [Self] = &[Self::Synth, Self::Perfetto, Self::Paje, Self::Csv, Self::Svg, Self::Png];
+    const ALL: &'static [Self] = &[Self::Perfetto, Self::Csv, Self::Svg];
+
+    const REMOVED: &'static [(&'static str, &'static str)] = &[
+        ("synth", "a workload for Hadoop's simulator: simulate it with --policy yarn-capacity or yarn-fair"),
+        ("paje", "a trace for Pajé: export --format perfetto or csv"),
+        ("png", "a bitmap: export --format svg and convert it, for example with rsvg-convert"),
+    ];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Synth => "synth",
             Self::Perfetto => "perfetto",
-            Self::Paje => "paje",
             Self::Csv => "csv",
             Self::Svg => "svg",
-            Self::Png => "png",
         }
     }
 
     fn endings(self) -> &'static [&'static str] {
         match self {
-            Self::Synth | Self::Perfetto => &["json"],
-            Self::Paje => &["paje", "trace"],
+            Self::Perfetto => &["json"],
             Self::Csv => &["csv"],
             Self::Svg => &["svg"],
-            Self::Png => &["png"],
         }
     }
 }
@@ -191,12 +189,16 @@ impl<F: Forms> OutputArgs<F> {
 
 impl<F: Forms> Args for OutputArgs<F> {
     fn augment_args(command: Command) -> Command {
-        let names = F::ALL.iter().map(|&form| (PossibleValue::new(form.name()), form));
         let listed: Vec<&str> = F::ALL.iter().map(|form| form.name()).collect();
+        let known = listed.clone();
+        let read = move |text: &str| {
+            let found = F::ALL.iter().copied().find(|form| form.name() == text);
+            found.ok_or_else(|| removed::<F>(text).unwrap_or_else(|| unknown("format", text, &known)))
+        };
         let format = Arg::new("format")
             .long("format")
             .value_name("FORMAT")
-            .value_parser(Listed::of("format", names))
+            .value_parser(Listed::new(listed.clone(), read))
             .hide_possible_values(true)
             .help(format!("{} [default: by FILE, else {}]", listed.join(", "), F::ALL[0].name()))
             .help_heading("Output");
@@ -236,14 +238,19 @@ impl<F: Forms> FromArgMatches for OutputArgs<F> {
     }
 }
 
+/// The message for a form that is no longer written.
+fn removed<F: Forms>(name: &str) -> Option<String> {
+    let (_, what) = F::REMOVED.iter().find(|(removed, _)| *removed == name)?;
+    Some(format!("found {name}, {what}"))
+}
+
 /// The form of a file, so that no file holds something else than its name says.
 fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
     let Some((file, ending)) = file.and_then(|file| Some((file, ending(&file.to_string_lossy())?))) else {
         return Ok(asked.unwrap_or(F::ALL[0]));
     };
     let is_named = |form: &F| form.endings().contains(&ending.as_str());
-    // Several forms may share an ending: then the one that is asked for is meant, else the first.
-    let named = asked.filter(is_named).or_else(|| F::ALL.iter().copied().find(is_named));
+    let named = F::ALL.iter().copied().find(is_named);
     let name = file.display();
     match (asked, named) {
         (Some(asked), Some(named)) if asked != named => Err(format!(
@@ -252,6 +259,9 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
             asked.endings()[0]
         )),
         (None, None) => {
+            if let Some(removed) = removed::<F>(&ending) {
+                return Err(format!("--output: {removed}"));
+            }
             let mut endings: Vec<String> =
                 F::ALL.iter().flat_map(|form| form.endings()).map(|ending| format!(".{ending}")).collect();
             endings.dedup();
@@ -306,9 +316,7 @@ mod tests {
             assert_eq!(of(asked, name), Ok(expected), "{name}");
         }
         assert_eq!(form(None, None), Ok(Form::Table));
-        let shared = |asked| form(asked, Some(Path::new("a.json.gz")));
-        assert_eq!(shared(Some(ExportForm::Perfetto)), Ok(ExportForm::Perfetto));
-        assert_eq!(shared(None), Ok(ExportForm::Synth));
+        assert_eq!(form(None, Some(Path::new("a.json.gz"))), Ok(ExportForm::Perfetto));
         assert_eq!(form(None, Some(Path::new("w.yml.zst"))), Ok(WorkloadForm::Of(Format::Yaml)));
     }
 

@@ -1,17 +1,17 @@
-//! `export`: a workload, or a schedule of one, as a file for another program.
+//! `export`: a schedule as a file for another program.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
 use slackline::export::charts::{self, Chart, Size, Timeline};
-use slackline::export::{self, ExportError, InLines, Jobs, Paje, Perfetto};
+use slackline::export::{self, ExportError, InLines, Jobs, Perfetto};
 use slackline::import::{ImportError, Opened, ScheduleDocument};
 use slackline::model::Instance;
 use slackline::simulate::RowWriter;
+use slackline_trace::Importers;
 use slackline_trace::format::ending;
-use slackline_trace::{Importers, exporters};
 
 use super::Answer;
 use crate::args::output::{ExportForm, Forms, OutputArgs};
@@ -23,21 +23,16 @@ use crate::tables::Tables;
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  slackline export examples/hadoop-log --format synth --output sls.json
   slackline simulate examples/nightly.toml --policy edf --output edf.json
   slackline export examples/nightly.toml edf.json --format perfetto --output edf.perfetto.json
   slackline export examples/nightly.toml edf.json --output edf.svg --chart gantt
   slackline export examples/nightly.toml edf.json --output jobs.csv
 
-Of a workload:
-  synth     jobs for Hadoop's Scheduler Load Simulator (SLS), -tracetype SYNTH. SLS draws jobs from kinds by their weights: a \
-kind is the jobs of one queue and user with as many tasks of the same lengths. What it cannot say is counted on standard error.
-Of a schedule of tasks (simulate, run, or plans that have tasks):
+The schedule has tasks (simulate, run, or plans that have tasks):
   perfetto  Chrome's trace event format: a process a machine, a thread a slot, a slice a task. Two files in lines (.jsonl) \
 are read and written in memory for what is live
-  paje      a Pajé trace: a container a slot, its states the tasks
   csv       a row a job, its columns named as Batsim and evalys name them
-  svg, png  one chart: --chart
+  svg       one chart: --chart
 
 Nothing is judged: `slackline check` does that. The options that the schedule records (import, cluster, objective, deadlines, \
 grain) are applied again; flags given here win.")]
@@ -47,7 +42,7 @@ pub(crate) struct Export {
     workload: PathBuf,
     /// Schedule of it, as a document or in lines (.jsonl); - for standard input
     #[arg(value_name = "SCHEDULE")]
-    schedule: Option<PathBuf>,
+    schedule: PathBuf,
     #[command(flatten)]
     shape: Shape,
     #[command(flatten)]
@@ -67,35 +62,12 @@ pub(crate) struct Export {
 
 pub(crate) fn run(args: &Export, tables: &Tables) -> anyhow::Result<Answer> {
     let form = args.output.form();
-    let is_picture = matches!(form, ExportForm::Svg | ExportForm::Png);
     let flags = [("chart", args.chart.is_some()), ("size", args.size.is_some())];
-    if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && !is_picture) {
-        bail!("--{flag}: found --format {}, expected svg or png", form.name());
+    if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && form != ExportForm::Svg) {
+        bail!("--{flag}: found --format {}, expected svg", form.name());
     }
-    match (&args.schedule, form) {
-        (None, ExportForm::Synth) => synth(args, tables)?,
-        (Some(schedule), ExportForm::Synth) => bail!(
-            "found the schedule {} with --format synth, which is of a workload alone, expected --format perfetto, paje, \
-             csv, svg or png",
-            schedule.display()
-        ),
-        (None, _) => bail!("found no SCHEDULE, expected one for --format {}", form.name()),
-        (Some(schedule), _) => of_schedule(args, schedule, tables)?,
-    }
+    of_schedule(args, &args.schedule, tables)?;
     Ok(Answer::Yes)
-}
-
-fn synth(args: &Export, tables: &Tables) -> anyhow::Result<()> {
-    let options = args.shape.options(&tables.importers)?.with_parameters(args.parameters.parameters()?);
-    let (name, draft) = input::draft(&args.workload, args.output.file(), &options)?;
-    let exported = match exporters::synth(&draft) {
-        Ok(exported) => exported,
-        Err(what) => bail!("{name}: {what}"),
-    };
-    for remark in &exported.remarks {
-        out::talk(format_args!("{name}: {remark}"));
-    }
-    out::text(args.output.file(), &exported.text)
 }
 
 /// A schedule with its workload.
@@ -134,9 +106,6 @@ fn of_schedule(args: &Export, schedule: &Path, tables: &Tables) -> anyhow::Resul
         bail!("found - twice, expected only one of WORKLOAD and SCHEDULE from standard input");
     }
     let form = args.output.form();
-    if form == ExportForm::Png && args.output.file().is_none() && std::io::stdout().is_terminal() {
-        bail!("found a terminal for PNG, which is no text, expected --output FILE");
-    }
     let rows = read(args, schedule, tables)?;
     let file = args.output.file();
     match form {
@@ -145,32 +114,21 @@ fn of_schedule(args: &Export, schedule: &Path, tables: &Tables) -> anyhow::Resul
             rows.go(&mut trace)?;
             Ok(trace.end()?)
         }),
-        ExportForm::Paje => write(file, |out| {
-            let mut trace = Paje::new(out);
-            rows.go(&mut trace)?;
-            Ok(trace.end()?)
-        }),
         ExportForm::Csv => write(file, |out| {
             let mut jobs = Jobs::new(out);
             rows.go(&mut jobs)?;
             Ok(jobs.end()?)
         }),
-        ExportForm::Svg | ExportForm::Png => {
+        ExportForm::Svg => {
             let mut timeline = Timeline::new();
             rows.go(&mut timeline)?;
             let chart = args.chart.unwrap_or(Chart::ALL[0]);
             let size = args.size.unwrap_or_else(|| Size::usual(chart, &timeline));
-            let bytes = match form {
-                ExportForm::Svg => charts::svg(&timeline, chart, size).map(String::into_bytes),
-                _ => charts::png(&timeline, chart, size),
-            };
-            let bytes = match bytes {
-                Ok(bytes) => bytes,
-                Err(what) => bail!("{}: {what}", schedule.display()),
-            };
-            out::data(file, |out| out.write_all(&bytes))
+            match charts::svg(&timeline, chart, size) {
+                Ok(svg) => out::text(file, &svg),
+                Err(problem) => bail!("{}: {problem}", schedule.display()),
+            }
         }
-        ExportForm::Synth => unreachable!("invariant: it is of a workload"),
     }
 }
 

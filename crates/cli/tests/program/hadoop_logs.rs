@@ -138,30 +138,6 @@ fn the_recorded_cluster_is_simulated_as_closely_as_the_readme_says() {
 }
 
 #[test]
-fn a_log_is_written_for_hadoops_simulator() {
-    let file = scratch("export").join("sls.json");
-    let ran = run(&["export", "examples/hadoop-log", "--format", "synth", "--output", text(&file)]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("28 jobs of 28 kinds: SLS draws as many by their weights"), "{}", ran.err);
-    let trace: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!((&trace["num_jobs"], &trace["num_nodes"]), (&28.into(), &4.into()));
-    let tasks = |workload: &Value| workload["job_classes"][0]["tasks"].as_array().unwrap().clone();
-    let count: f64 = trace["workloads"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(tasks)
-        .map(|tasks| tasks["count"]["val"].as_f64().unwrap())
-        .sum();
-    assert_eq!(count, 225.0);
-    // What is no workload of such jobs is refused, and nothing is written.
-    let ran = run(&["export", "testdata/formats/swim/day.tsv", "--output", text(&file)]);
-    assert_eq!(ran.code, Some(2), "{}", ran.err);
-    let ran = run(&["export", "examples/hadoop-log", "--output", text(&scratch("export").join("sls.toml"))]);
-    assert!(ran.code == Some(2) && ran.err.contains("ends in .toml, expected"), "{}", ran.err);
-}
-
-#[test]
 fn a_file_beside_a_trace_may_be_compressed() {
     let topology = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/formats/rumen/topology.json");
     let packed = scratch("topology").join("topology.json.gz");

@@ -1,7 +1,7 @@
-//! Single charts of a schedule as SVG or PNG: see [`Chart`].
+//! Single charts of a schedule as SVG: see [`Chart`].
 //!
-//! Text is measured, and in PNG drawn, with a font that is in the program, so that the same schedule gives the same bytes
-//! on every machine; a viewer of SVG shows its own sans-serif font.
+//! Text is measured with a font that is in the program, so that the same schedule gives the same bytes on every machine; a
+//! viewer shows its own sans-serif font.
 
 mod axis;
 mod bars;
@@ -93,7 +93,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// The smallest and largest width or height: below nothing can be read, above a bitmap takes gigabytes.
+    /// The smallest and largest width or height: below nothing can be read, above nothing can be shown.
     pub const LIMITS: (u32, u32) = (200, 10_000);
 
     /// What shows a chart well: a Gantt chart is as high as its slots ask for.
@@ -138,26 +138,6 @@ pub fn svg(timeline: &Timeline, chart: Chart, size: Size) -> Result<String, Char
         chart,
     )?;
     Ok(text)
-}
-
-/// A chart as PNG.
-///
-/// # Errors
-/// As [`svg`].
-pub fn png(timeline: &Timeline, chart: Chart, size: Size) -> Result<Vec<u8>, ChartError> {
-    let Size { width, height } = size;
-    let mut pixels = vec![255; width as usize * height as usize * 3];
-    draw(&BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area(), timeline, chart)?;
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    let written = encoder.write_header().and_then(|mut writer| {
-        writer.write_image_data(&pixels)?;
-        writer.finish()
-    });
-    written.map_err(|error| ChartError::Drawing(error.to_string()))?;
-    Ok(bytes)
 }
 
 /// A part of a picture.
