@@ -120,6 +120,7 @@ fn a_service_under_faults_loses_nothing_and_runs_nothing_twice() {
     let soak = Soak { place, system, submitted: Mutex::default(), is_over: AtomicBool::new(false) };
     let mut service = soak.serve();
     let samples = thread::scope(|scope| {
+        let _ends = EndsAll(&soak.is_over);
         let watcher = scope.spawn(|| soak.watch());
         let submitter = scope.spawn(|| soak.submit_each_second(seconds));
         for second in 0..seconds {
@@ -140,6 +141,15 @@ fn a_service_under_faults_loses_nothing_and_runs_nothing_twice() {
     check_health(&samples);
     signal("TERM", service.id());
     assert!(ends(&mut service, 10), "TERM ends the service within 10 s");
+}
+
+/// Ends the threads of the test also where it fails.
+struct EndsAll<'a>(&'a AtomicBool);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test measures the service in real time")]
