@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use slackline_model::{Draft, History};
@@ -20,13 +21,16 @@ use slackline_trace::{
     write_history_and_runs,
 };
 
+use crate::file_lock::lock_within;
 use crate::job_cost::{JobCost, JobHistory, JobName, MachineCost, of_workload, records};
 use crate::log::LogError;
 use crate::regular_file;
-use crate::surroundings::lock_refused;
 
 /// How many of the latest runs of a job an estimate is made from: data and machines change.
 pub const LATEST: usize = 10;
+
+/// How long a store waits for its lock. Others hold it while they replace the file.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What can be done with a history that is damaged, and what that costs.
 const ADVICE: &str = "name another, or leave it out: only predictions depend on it";
@@ -83,6 +87,8 @@ struct Content {
 #[derive(Clone, Debug)]
 pub struct HistoryStore {
     path: PathBuf,
+    /// How long it waits for its lock.
+    patience: Duration,
 }
 
 impl HistoryStore {
@@ -105,7 +111,13 @@ impl HistoryStore {
 
     /// A store that is there, to be looked at.
     pub fn existing(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+        Self { path: path.to_owned(), patience: PATIENCE }
+    }
+
+    /// The same, which waits for its lock for so long only.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Its file.
@@ -228,7 +240,7 @@ impl HistoryStore {
         let mut beside = self.path.clone().into_os_string();
         beside.push(".lock");
         let lock = regular_file::open_to_append(Path::new(&beside));
-        let lock = lock.and_then(|lock| lock.lock().map(|()| lock).map_err(lock_refused));
+        let lock = lock.and_then(|lock| lock_within(&lock, self.patience).map(|()| lock));
         lock.map_err(|problem| LogError::File {
             name: format!("history {}", beside.to_string_lossy()),
             problem,

@@ -21,10 +21,13 @@
 //! - [`regular_file`]: opens files that other programs may replace;
 //! - [`backend`]: what any engine brings to a run, and the entry of the table of engines; [`this_machine`]: that of
 //!   this one; [`machines`]: those of several;
+//! - [`file_lock`]: locks, which nothing waits for without a limit;
+//! - [`activity`]: what the threads of this process do, for a watchdog;
 //! - [`surroundings`]: signals, descriptors and limits that a process inherits;
 //! - [`places`]: which machine a slot is of; [`speeds`]: how fast machines are;
 //! - [`run_schedule`]: what was run, as documents.
 
+pub mod activity;
 pub mod agent;
 pub mod backend;
 pub mod clock;
@@ -32,6 +35,7 @@ mod definition;
 pub mod elsewhere;
 pub mod engine;
 mod estimate;
+pub mod file_lock;
 pub mod files;
 pub mod fleet;
 pub mod guest;

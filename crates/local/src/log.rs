@@ -14,6 +14,8 @@ use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use crate::activity::during;
+use crate::file_lock::is_at;
 use crate::surroundings::lock_refused;
 use crate::{clock, regular_file};
 
@@ -109,23 +111,6 @@ pub struct Log {
     kept: Cell<u64>,
     /// Whether an append has left something that could not be cut off.
     is_broken: Cell<bool>,
-}
-
-/// Whether an open file is the one of that name.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let of = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
-    match std::fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        named => Ok(of(named?) == of(file.metadata()?)),
-    }
-}
-
-/// Where an open file can be neither removed nor replaced it is the one of that name.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
 }
 
 impl Log {
@@ -265,15 +250,17 @@ impl Log {
         if self.is_broken.get() {
             return Err(self.refused(io::Error::other("an earlier record could not be written")));
         }
-        let before = self.file.metadata().map_err(|e| self.refused(e))?.len();
-        let written = (&self.file).write_all(&bytes).and_then(|()| self.file.sync_data());
-        if written.is_err() {
-            self.is_broken.set(self.file.set_len(before).is_err());
+        during("write to", &self.name, || self.append_bytes(&bytes)).map_err(|e| self.refused(e))
+    }
+
+    fn append_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        let written = (&self.file).write_all(bytes).and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => self.keep_room(before + bytes.len() as u64),
+            Err(_) => self.is_broken.set(self.file.set_len(before).is_err()),
         }
-        if written.is_ok() {
-            self.keep_room(before + bytes.len() as u64);
-        }
-        written.map_err(|e| self.refused(e))
+        written
     }
 
     /// All texts, in the order in which they were appended. O(bytes).
@@ -294,7 +281,8 @@ impl Log {
     /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
     fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
         let mut file = &self.file;
-        let bytes = file.rewind().and_then(|()| regular_file::rest(&mut file, regular_file::LARGEST));
+        let read = || file.rewind().and_then(|()| regular_file::rest(&mut file, regular_file::LARGEST));
+        let bytes = during("read", &self.name, read);
         let bytes = bytes.map_err(|e| self.refused(e))?;
         let line = self.kind.line.as_bytes();
         if !bytes.starts_with(line) {

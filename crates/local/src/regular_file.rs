@@ -14,6 +14,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags, fcntl_setfl, openat};
 use rustix::io::Errno;
 
+use crate::activity::during;
 use crate::clock;
 
 /// The largest state file that the program reads into memory, bytes.
@@ -132,6 +133,10 @@ fn not_regular(found: &str) -> io::Error {
 }
 
 fn opened(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
+    during("open", path.display(), || open_regular(path, flags, mode))
+}
+
+fn open_regular(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     // To open a pipe wakes its writer, and to open a device may start it: both are refused before, and again afterwards.
     let is_direct = flags.contains(OFlags::NOFOLLOW);
     let meta = if is_direct { fs::symlink_metadata(path) } else { fs::metadata(path) };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd};
+use slackline_local::activity::{self, Duty};
 use slackline_local::clock;
 
 use crate::Moment;
@@ -15,6 +16,9 @@ use crate::opener::Past;
 
 /// The history is written at most so often, and no later than that after something came that it was not told.
 const EVERY: Duration = Duration::from_secs(2);
+
+/// How long the history's lock is waited for: meanwhile no run is closed.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A history that is larger loses its earliest runs, bytes.
 const HISTORY_MAX: u64 = 16 << 20;
@@ -37,11 +41,13 @@ pub(crate) struct Closer {
 impl Closer {
     /// One that tells a history.
     pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
+        let store = store.with_patience(PATIENCE);
         Self { store, past, untold: Vec::new(), untold_since: 0, tell: Box::new(tell) }
     }
 
     /// Closes what comes back, until nothing does any more.
     pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(Heard)) {
+        activity::announce("the closer of runs", Duty::Sole);
         loop {
             let mut left = self.left();
             if left.is_zero() {
@@ -96,9 +102,11 @@ impl Closer {
         if self.untold.is_empty() {
             return;
         }
-        let told = self.store.remember_all(&self.untold).and_then(|()| {
-            self.store.forget(None, Some(HISTORY_MAX))?;
-            self.store.latest()
+        let (store, untold) = (&self.store, &self.untold);
+        let told = activity::during("write to history", store.path().display(), || {
+            store.remember_all(untold)?;
+            store.forget(None, Some(HISTORY_MAX))?;
+            store.latest()
         });
         match told {
             Ok(latest) => {
@@ -121,7 +129,10 @@ impl Closer {
 
 /// Writes the documents of a run.
 fn written(run: &Run) -> Result<(), String> {
-    run.outcome().map(drop).map_err(|error| error.to_string())
+    let state = &run.request().state;
+    activity::during("write documents to", state.display(), || run.outcome())
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

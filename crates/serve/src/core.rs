@@ -12,9 +12,10 @@
 //! answered and done.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -22,11 +23,12 @@ use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::resident::{Rules, Standing};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
+use slackline_local::activity::{self, Duty};
 use slackline_local::{LogError, clock, files};
 use slackline_model::{Combine, Metric, Objective, Time};
 
 use crate::Moment;
-use crate::api::Event;
+use crate::api::{Alert, Event};
 use crate::closer::Closer;
 use crate::desk::{Answer, Desk, Effect, Facts, Heard, Limits, Out, Refusal, RefusalKind, Trouble};
 use crate::front::{Events, Front, Question, Timings};
@@ -38,9 +40,23 @@ use crate::record::Record;
 use crate::scheduler::{Command, Ports, Says, Scheduler, Start};
 use crate::store::Store;
 use crate::watch::Lately;
+use crate::watchdog::{Blocked, Watchdog};
+use crate::writer::{Write, Writer, Written};
 
 /// Threads that open runs.
 const OPENERS: usize = 4;
+
+/// The most of them, when some are blocked.
+const OPENERS_MAX: usize = 64;
+
+/// What the watchdog calls them, with a number.
+pub(crate) const OPENER: &str = "opener";
+
+/// How long the end of the service waits for its last records, and then for its other threads.
+const LAST: Duration = Duration::from_millis(2_500);
+
+/// Time between two looks whether they have ended.
+const STEP: Duration = Duration::from_millis(10);
 
 /// As much is taken in at once at most, so that answers do not wait for ever for what comes after them.
 const AT_ONCE: usize = 1_000;
@@ -75,6 +91,8 @@ pub struct Setup {
     pub zone: jiff::tz::TimeZone,
     /// Is told what the engine waits for before the service is there.
     pub says: Says,
+    /// Is told what somebody should look at: threads that are blocked.
+    pub warns: Says,
 }
 
 /// Why a service cannot be started.
@@ -96,7 +114,14 @@ pub struct Service {
     front: Front,
     is_over: Arc<AtomicBool>,
     desk: JoinHandle<Result<(), String>>,
-    others: Vec<JoinHandle<()>>,
+    others: Others,
+}
+
+/// The other threads.
+type Others = Arc<Mutex<Vec<JoinHandle<()>>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the desk's thread hears.
@@ -109,6 +134,8 @@ pub(crate) enum Message {
     Trouble(Trouble, Option<String>),
     /// Something happened to the service: its kind, and what it was.
     Happened(&'static str, String),
+    /// Records were written, or not.
+    Written(Written),
 }
 
 impl Service {
@@ -161,18 +188,47 @@ impl Service {
         // The desk looks once a second at least.
         let ended =
             self.desk.join().unwrap_or_else(|_| Err("the desk ended in the middle of something".to_owned()));
-        for thread in self.others {
-            let _ = thread.join();
+        // A thread that is blocked then has nothing that a restart does not find.
+        for _ in 0..LAST.as_millis() / STEP.as_millis() {
+            if lock(&self.others).iter().all(JoinHandle::is_finished) {
+                break;
+            }
+            clock::pause(STEP);
         }
         ended
     }
 }
 
 impl Setup {
+    fn opener(
+        &self,
+        backend: &Arc<dyn Backend>,
+        past: &Past,
+        machines: &Machines,
+        readies: &Readies,
+    ) -> Opener {
+        Opener {
+            place: self.place.clone(),
+            backend: backend.clone(),
+            policy: self.policy.clone(),
+            metric: self.metric,
+            slowstart: self.slowstart,
+            attempts_max: self.attempts_max,
+            past: past.clone(),
+            machines: machines.clone(),
+            readies: readies.clone(),
+        }
+    }
+
     /// What is to be small.
     fn objective(&self) -> Objective {
         Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
     }
+}
+
+fn alert_failed(alert: &Alert, problem: impl Display) -> Message {
+    let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
+    Message::Happened("alert_failed", message)
 }
 
 fn facts(setup: &Setup) -> Facts {
@@ -208,30 +264,31 @@ impl Threads {
         let (looks, to_look) = channel();
         let (closing, to_close) = channel();
         let (alerts, to_alert) = channel();
-        let mut others = Vec::new();
-        let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+        let others = Others::default();
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-            thread.map(|thread| others.push(thread)).map_err(|error| StartError::Engine(error.to_string()))
+            thread.map(|thread| lock(&others).push(thread)).map_err(|error| engine_error(error.to_string()))
         };
+        let blocked = Blocked::default();
 
         let backend: Arc<dyn Backend> =
             Arc::from(setup.engine.make().map_err(|e| engine_error(e.to_string()))?);
-        let opener = Opener {
-            place: setup.place.clone(),
-            backend: backend.clone(),
-            policy: setup.policy.clone(),
-            metric: setup.metric,
-            slowstart: setup.slowstart,
-            attempts_max: setup.attempts_max,
-            past: past.clone(),
-            machines: machines.clone(),
-            readies: readies.clone(),
-        };
+        let opener = setup.opener(&backend, &past, &machines, &readies);
         let to_open = Arc::new(Mutex::new(to_open));
+        let (started, threads) = (AtomicUsize::new(0), others.clone());
+        let openers = Openers { opener, to_open, messages: messages.clone(), started, threads };
         for _ in 0..OPENERS {
-            let (opener, to_open, tell) = (opener.clone(), to_open.clone(), heard(&messages));
-            spawn("opener", Box::new(move || opener.work(&to_open, &tell)))?;
+            openers.start().map_err(engine_error)?;
         }
+        let watchdog =
+            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: messages.clone() };
+        let over = is_over.clone();
+        spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
+        let (writes, to_write) = channel();
+        let writer = Writer { store, place: setup.place.clone(), errands: errands.clone() };
+        let written = messages.clone();
+        let tell = move |what| drop(written.send(Message::Written(what)));
+        spawn("writer", Box::new(move || writer.work(&to_write, &tell)))?;
         let objective = setup.objective();
         let outlook = Outlook::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
         let timings = Timings::default();
@@ -243,12 +300,8 @@ impl Threads {
         let closer = Closer::new(history, past.clone(), move |message| drop(troubled.send(message)));
         let tell = heard(&messages);
         spawn("closer", Box::new(move || closer.work(&to_close, &tell)))?;
-        let (hooks, failed) = (setup.hooks.clone(), messages.clone());
-        let failed = move |alert: &crate::api::Alert, problem: String| {
-            let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
-            let _ = failed.send(Message::Happened("alert_failed", message));
-        };
-        let over = is_over.clone();
+        let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
+        let failed = move |alert: &Alert, problem| drop(failed.send(alert_failed(alert, problem)));
         spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
 
         let ports = Ports {
@@ -274,18 +327,18 @@ impl Threads {
             lately,
             timings,
             place: setup.place.clone(),
+            blocked,
             clock: clock::unix_micros,
         };
         let held = Held {
             desk,
-            store,
-            unsaved: Vec::new(),
+            writes,
+            in_flight: None,
+            next: Batch::default(),
             scheduler,
             errands,
             looks,
             readies,
-            place: setup.place.clone(),
-            forgotten: 0,
             alerts: (!setup.hooks.is_empty()).then_some(alerts),
             events,
             is_over: is_over.clone(),
@@ -297,20 +350,46 @@ impl Threads {
     }
 }
 
+/// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system stops nobody else.
+pub(crate) struct Openers {
+    opener: Opener,
+    to_open: Arc<Mutex<Receiver<Errand>>>,
+    messages: Sender<Message>,
+    started: AtomicUsize,
+    threads: Others,
+}
+
+impl Openers {
+    /// Starts another one, up to a limit.
+    pub(crate) fn start(&self) -> Result<(), String> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > OPENERS_MAX {
+            return Ok(());
+        }
+        let (opener, to_open, messages) = (self.opener.clone(), self.to_open.clone(), self.messages.clone());
+        let tell = move |heard| drop(messages.send(Message::Heard(heard)));
+        let name = format!("{OPENER} {number}");
+        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
+            activity::announce(name, Duty::Helper);
+            opener.work(&to_open, &tell);
+        });
+        thread.map(|thread| lock(&self.threads).push(thread)).map_err(|error| error.to_string())
+    }
+}
+
 /// The desk, and whom it has do things.
 struct Held {
     desk: Desk,
-    store: Store,
-    /// Records that could not be written down yet.
-    unsaved: Vec<Record>,
+    writes: Sender<Write>,
+    /// What the writer has, if it has something.
+    in_flight: Option<InFlight>,
+    /// What comes next.
+    next: Batch,
     scheduler: Scheduler,
     errands: Sender<Errand>,
     looks: Sender<Look>,
     readies: Readies,
-    place: Place,
-    /// How many state directories went.
-    forgotten: u64,
-    alerts: Option<Sender<crate::api::Alert>>,
+    alerts: Option<Sender<Alert>>,
     events: Events,
     is_over: Arc<AtomicBool>,
 }
@@ -318,8 +397,33 @@ struct Held {
 /// An answer that waits until its records are on disk.
 type Waiting = (tokio::sync::oneshot::Sender<Result<Answer, Refusal>>, Result<Answer, Refusal>);
 
+/// Records, and what waits until they are on disk.
+#[derive(Default)]
+struct Batch {
+    records: Vec<Record>,
+    effects: Vec<Effect>,
+    waiting: Vec<Waiting>,
+}
+
+impl Batch {
+    fn append(&mut self, mut later: Self) {
+        self.records.append(&mut later.records);
+        self.effects.append(&mut later.effects);
+        self.waiting.append(&mut later.waiting);
+    }
+}
+
+/// What the writer has.
+enum InFlight {
+    /// Records to append; it has them, and gives them back.
+    Append(Batch),
+    /// All that the desk knows, which the records of the batch are part of.
+    Replace(Batch),
+}
+
 impl Held {
     fn work(mut self, received: &Receiver<Message>, out: Out) -> Result<(), String> {
+        activity::announce("the desk", Duty::Loop);
         self.settle(out, Vec::new());
         while !self.is_over.load(Ordering::SeqCst) && !self.scheduler.has_ended() {
             let (mut out, mut waiting) = (Out::default(), Vec::new());
@@ -328,6 +432,7 @@ impl Held {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            activity::turn();
             for message in received.try_iter().take(AT_ONCE) {
                 self.take(message, &mut out, &mut waiting);
             }
@@ -335,9 +440,20 @@ impl Held {
             self.settle(out, waiting);
         }
         self.is_over.store(true, Ordering::SeqCst);
-        let Self { scheduler, .. } = self;
-        scheduler.wake();
-        scheduler.join()
+        self.scheduler.wake();
+        self.write_last(received);
+        self.scheduler.join()
+    }
+
+    /// Waits a moment until what was asked before the end is on disk. What has no answer then was not taken in.
+    fn write_last(&mut self, received: &Receiver<Message>) {
+        while self.in_flight.is_some() {
+            match received.recv_timeout(LAST) {
+                Ok(Message::Written(written)) => self.written(written),
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
     }
 
     fn patience(&self) -> Duration {
@@ -355,71 +471,108 @@ impl Held {
             Message::Heard(heard) => self.desk.hear(now, heard, out),
             Message::Trouble(of, problem) => self.desk.set_trouble(of, problem),
             Message::Happened(kind, message) => self.desk.tell_of_service(now, kind, message, out),
+            Message::Written(written) => self.written(written),
         }
     }
 
-    /// Writes down what has to be, then has done and answers the rest.
+    /// Answers what needs no record. The rest is written down, and answered and done when it is on disk.
     fn settle(&mut self, out: Out, waiting: Vec<Waiting>) {
-        let Out { records, effects } = out;
-        let mut all = std::mem::take(&mut self.unsaved);
-        all.extend(records);
-        if all.is_empty() {
-            all.extend(self.desk.trial());
+        for (answer, answered) in waiting {
+            if is_look(&answered) {
+                // The client may be gone.
+                let _ = answer.send(answered);
+            } else {
+                self.next.waiting.push((answer, answered));
+            }
         }
-        match self.store.append(&all) {
-            Ok(()) => {
+        self.next.append(Batch { records: out.records, effects: out.effects, waiting: Vec::new() });
+        self.write();
+    }
+
+    /// Hands the writer what comes next, unless it has something already: what comes meanwhile is written together.
+    fn write(&mut self) {
+        if self.in_flight.is_some() {
+            return;
+        }
+        if self.next.records.is_empty() {
+            self.next.records.extend(self.desk.trial());
+        }
+        let mut batch = std::mem::take(&mut self.next);
+        let name = |effect: &Effect| match effect {
+            Effect::Forget(name) => Some(name.clone()),
+            _ => None,
+        };
+        let forgotten: Vec<String> = batch.effects.iter().filter_map(name).collect();
+        if batch.records.is_empty() && forgotten.is_empty() {
+            return self.finish(batch);
+        }
+        let records = std::mem::take(&mut batch.records);
+        let needed = self.desk.least_records();
+        self.in_flight = Some(InFlight::Append(batch));
+        // A writer that is gone has panicked; then nothing is answered any more.
+        let _ = self.writes.send(Write::Append { records, forgotten, needed });
+    }
+
+    /// The writer has written, or could not.
+    fn written(&mut self, Written { records, outcome }: Written) {
+        match (self.in_flight.take(), outcome) {
+            (Some(InFlight::Append(batch)), Ok(is_grown)) => {
                 self.desk.set_trouble(Trouble::Log, None);
-                for (answer, answered) in waiting {
-                    // Whoever asked may be gone.
-                    let _ = answer.send(answered);
-                }
-                if !all.is_empty() && self.store.is_grown(self.desk.least_records()) {
-                    let replaced = self.store.replace(&self.desk.records());
-                    self.desk.set_trouble(Trouble::Compaction, replaced.err().map(|error| error.to_string()));
+                self.finish(batch);
+                if is_grown {
+                    let batch = std::mem::take(&mut self.next);
+                    self.in_flight = Some(InFlight::Replace(batch));
+                    let _ = self.writes.send(Write::Replace(self.desk.records()));
                 }
             }
-            Err(error) => return self.not_written(&error, all, effects, waiting),
+            (Some(InFlight::Append(batch)), Err(problem)) => {
+                let mut all = Batch { records, ..batch };
+                all.append(std::mem::take(&mut self.next));
+                self.not_written(&problem, all);
+            }
+            (Some(InFlight::Replace(batch)), Ok(_)) => {
+                self.desk.set_trouble(Trouble::Compaction, None);
+                self.finish(batch);
+            }
+            (Some(InFlight::Replace(mut batch)), Err(problem)) => {
+                self.desk.set_trouble(Trouble::Compaction, Some(problem));
+                batch.append(std::mem::take(&mut self.next));
+                self.next = batch;
+            }
+            (None, _) => {}
         }
-        self.carry_out(effects);
+        self.write();
+    }
+
+    /// Answers and does what is on disk.
+    fn finish(&mut self, batch: Batch) {
+        for (answer, answered) in batch.waiting {
+            // The client may be gone.
+            let _ = answer.send(answered);
+        }
+        self.carry_out(batch.effects);
     }
 
     /// Records could not be written: what was submitted is taken back, and nothing is acknowledged; the rest is written with what
     /// comes next.
-    fn not_written(
-        &mut self,
-        error: &LogError,
-        mut all: Vec<Record>,
-        effects: Vec<Effect>,
-        waiting: Vec<Waiting>,
-    ) {
+    fn not_written(&mut self, problem: &str, mut batch: Batch) {
         let is_submission = |record: &Record| match record {
             Record::Submitted { number, wanted, .. } if wanted.recurrence.is_none() => Some(*number),
             _ => None,
         };
-        let revoked: Vec<u64> = all.iter().filter_map(is_submission).collect();
-        all.retain(|record| is_submission(record).is_none());
-        self.unsaved = all;
+        let revoked: Vec<u64> = batch.records.iter().filter_map(is_submission).collect();
+        batch.records.retain(|record| is_submission(record).is_none());
+        self.next.records = batch.records;
         for &number in &revoked {
             self.desk.revoke(number);
         }
-        self.desk.set_trouble(Trouble::Log, Some(error.to_string()));
-        let refused = || Refusal { kind: RefusalKind::Unavailable, message: error.to_string() };
-        for (answer, answered) in waiting {
-            let is_look = matches!(
-                answered,
-                Err(_)
-                    | Ok(Answer::Submissions(_)
-                        | Answer::Submission(_)
-                        | Answer::Unopened(_)
-                        | Answer::Service(_)
-                        | Answer::Load(_)
-                        | Answer::Alerts(_)
-                        | Answer::Recurrences(_))
-            );
-            let _ = answer.send(if is_look { answered } else { Err(refused()) });
+        self.desk.set_trouble(Trouble::Log, Some(problem.to_owned()));
+        for (answer, _) in batch.waiting {
+            let message = problem.to_owned();
+            let _ = answer.send(Err(Refusal { kind: RefusalKind::Unavailable, message }));
         }
         let of_revoked = |effect: &Effect| matches!(effect, Effect::Open(number) if revoked.contains(number));
-        self.carry_out(effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
+        self.carry_out(batch.effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -438,7 +591,8 @@ impl Held {
                     let _ = self.looks.send(Look::Fail(number, flow.clone()));
                     self.scheduler.order(Command::Cancel(number, flow));
                 }
-                Effect::Forget(name) => self.forget(&name),
+                // The writer has moved it away.
+                Effect::Forget(_) => {}
                 Effect::Predict { number } => drop(self.looks.send(Look::Ahead(number))),
                 Effect::Alert(alert) => {
                     if let Some(alerts) = &self.alerts {
@@ -450,28 +604,11 @@ impl Held {
         }
     }
 
-    /// The state directory of a name goes. It has another name at once, so that the name may be used again, and is removed by and
-    /// by.
-    fn forget(&mut self, name: &str) {
-        // What could not be removed the last time is there still.
-        let gone = loop {
-            let gone = self.place.gone(self.forgotten);
-            self.forgotten += 1;
-            if gone.symlink_metadata().is_err() {
-                break gone;
-            }
-        };
-        // What cannot be moved or removed does no harm.
-        if std::fs::rename(self.place.run(name), &gone).is_ok() {
-            let _ = self.errands.send(Errand::Remove(gone));
-        }
-    }
-
     /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
     fn admit(&self, number: u64, standings: BTreeMap<String, Standing>) {
         let user = self.desk.wanted(number).map(|wanted| wanted.user.clone());
         let quota = user.zip(self.desk.slots_by_user());
-        let mut readies = self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut readies = lock(&self.readies);
         if let Some(ready) = readies.get_mut(&number)
             && let Some(followed) = ready.followed.take()
         {
@@ -497,4 +634,19 @@ impl Held {
     fn tell(&self, event: Event) {
         self.events.tell(event);
     }
+}
+
+/// Whether an answer changes nothing, so that no record has to be on disk before it.
+fn is_look(answered: &Result<Answer, Refusal>) -> bool {
+    matches!(
+        answered,
+        Err(_)
+            | Ok(Answer::Submissions(_)
+                | Answer::Submission(_)
+                | Answer::Unopened(_)
+                | Answer::Service(_)
+                | Answer::Load(_)
+                | Answer::Alerts(_)
+                | Answer::Recurrences(_))
+    )
 }

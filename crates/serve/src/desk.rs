@@ -241,6 +241,8 @@ pub struct Desk {
 /// What may be wrong with the service itself, until it is not any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
+    /// A thread that everything waits for is blocked.
+    Blocked,
     /// Nothing can be written down: nothing is taken in.
     Log,
     /// What is written down cannot be written again without what is over.

@@ -13,6 +13,7 @@ use crate::flow_file::check;
 use crate::metrics::Timed;
 use crate::place::Place;
 use crate::watch::Lately;
+use crate::watchdog::Blocked;
 use crate::who::Who;
 use crate::{Moment, SECOND};
 
@@ -72,6 +73,7 @@ pub struct Front {
     pub(crate) lately: Lately,
     pub(crate) timings: Timings,
     pub(crate) place: Place,
+    pub(crate) blocked: Blocked,
     pub(crate) clock: fn() -> Moment,
 }
 

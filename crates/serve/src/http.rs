@@ -53,7 +53,7 @@ const THREADS: usize = 2;
 const READERS: usize = 8;
 
 /// How long requests that are being answered may go on when the service ends.
-const LAST: Duration = Duration::from_secs(5);
+const LAST: Duration = Duration::from_secs(2);
 
 /// Says a line to whoever runs the service.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;

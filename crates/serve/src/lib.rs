@@ -36,7 +36,9 @@ pub mod told;
 pub mod unopened;
 pub mod users;
 pub mod watch;
+mod watchdog;
 pub mod who;
+mod writer;
 
 pub use tls::TlsFiles;
 

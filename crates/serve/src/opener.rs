@@ -11,6 +11,7 @@ use slackline::PolicySpec;
 use slackline::run::{
     Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
 };
+use slackline_local::activity::during;
 use slackline_local::{LogError, files};
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
@@ -99,17 +100,23 @@ impl Opener {
                 errands.lock().map_or_else(|poisoned| poisoned.into_inner().recv(), |held| held.recv());
             let Ok(errand) = errand else { return };
             match errand {
-                Errand::Open { number, wanted } => tell(self.open(number, &wanted)),
+                Errand::Open { number, wanted } => {
+                    tell(during("open submission", number, || self.open(number, &wanted)));
+                }
                 Errand::Look { number, wanted } => {
                     // What cannot be read is said when it is opened.
                     let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
-                    tell(Heard::Files { number, missing: missing(&patterns).cloned() });
+                    let missing =
+                        during("look for the files of submission", number, || missing(&patterns).cloned());
+                    tell(Heard::Files { number, missing });
                 }
                 Errand::Read { number, wanted } => {
                     tell(Heard::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
                 }
                 // What stays is removed when the service is started again.
-                Errand::Remove(directory) => drop(files::remove(&directory)),
+                Errand::Remove(directory) => {
+                    let _ = during("remove", directory.display(), || files::remove(&directory));
+                }
             }
         }
     }

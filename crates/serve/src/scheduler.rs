@@ -9,6 +9,7 @@ use slackline::resident::{
     Admission, Host, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
 };
 use slackline::run::{self, Backend, JobHistory};
+use slackline_local::activity::{self, Duty};
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
 
@@ -121,6 +122,7 @@ impl Scheduler {
             // Runs are opened for these as soon as somebody waits no more.
             host.machines(&resident.machines());
             let _ = ready.send(Ok(resident.waker()));
+            activity::announce("the scheduler", Duty::Loop);
             drive(resident.as_mut(), &rules, &mut host)
         });
         let thread = thread.map_err(|error| error.to_string())?;

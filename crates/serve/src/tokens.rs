@@ -8,7 +8,7 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use slackline::atomic_file;
+use slackline_local::file_lock::{is_at, lock_within};
 use slackline_local::regular_file;
-use slackline_local::surroundings::lock_refused;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 
@@ -28,6 +28,9 @@ const PREFIX: &str = "slackline_";
 
 /// Random bytes of a token.
 const BYTES: usize = 32;
+
+/// How long a change waits for the lock of the file.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The largest file of tokens, bytes.
 const LARGEST: u64 = 16 << 20;
@@ -144,7 +147,7 @@ impl Tokens {
         getrandom::fill(&mut random)
             .map_err(|error| TokenError::Asked(format!("this machine gives no random bytes: {error}")))?;
         let token = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
-        self.change(|tokens| {
+        self.change(false, |tokens| {
             if tokens.iter().any(|known| known.name == name) {
                 return Err(TokenError::Asked(format!(
                     "found a token of {name} already, expected another name, or that it is removed first"
@@ -161,7 +164,7 @@ impl Tokens {
     /// # Errors
     /// A name that there is not; a file that cannot be written.
     pub fn remove(&self, name: &str) -> Result<(), TokenError> {
-        self.change(|tokens| {
+        self.change(true, |tokens| {
             let names: Vec<String> = tokens.iter().map(|token| token.name.clone()).collect();
             let Some(at) = names.iter().position(|known| known == name) else {
                 return Err(TokenError::Asked(slackline::names::unknown("token", name, &names)));
@@ -198,20 +201,36 @@ impl Tokens {
         Ok(written.tokens)
     }
 
-    /// Changes the file, alone among all that may do so.
-    fn change(&self, how: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>) -> Result<(), TokenError> {
+    /// Changes the file, alone among all that may do so. A process that holds the lock for too long loses it if `is_urgent`.
+    fn change(
+        &self,
+        is_urgent: bool,
+        how: impl Fn(&mut Vec<Token>) -> Result<(), TokenError>,
+    ) -> Result<(), TokenError> {
         let broken = |problem| self.broken(problem);
         if let Some(directory) = self.path.parent() {
             std::fs::create_dir_all(directory).map_err(broken)?;
         }
-        let lock = regular_file::open_private(&self.path.with_extension("lock")).map_err(broken)?;
-        lock.lock().map_err(lock_refused).map_err(broken)?;
-        let mut tokens = self.tokens()?;
-        how(&mut tokens)?;
-        let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })
-            .expect("invariant: tokens can be written as JSON");
-        atomic_file::write(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
-        for_owner_alone(&self.path).map_err(broken)
+        let path = self.path.with_extension("lock");
+        loop {
+            let lock = regular_file::open_private(&path).map_err(broken)?;
+            match lock_within(&lock, PATIENCE) {
+                Err(error) if is_urgent && error.kind() == io::ErrorKind::WouldBlock => {
+                    // Its holder finds that it has lost it before it writes.
+                    std::fs::remove_file(&path).map_err(broken)?;
+                    continue;
+                }
+                locked => locked.map_err(|problem| TokenError::File { path: path.clone(), problem })?,
+            }
+            let mut tokens = self.tokens()?;
+            how(&mut tokens)?;
+            let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })
+                .expect("invariant: tokens can be written as JSON");
+            if is_at(&lock, &path).map_err(broken)? {
+                atomic_file::write(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
+                return for_owner_alone(&self.path).map_err(broken);
+            }
+        }
     }
 
     fn broken(&self, problem: io::Error) -> TokenError {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 pub use slackline_local::backend::{Residence, Resident, Seat, SeatRules, SharedMachine, Standing};
 use slackline_local::run::EngineError;
-use slackline_local::{Observer, RunEnd};
+use slackline_local::{Observer, RunEnd, activity};
 use slackline_model::schedule::NewRow;
 use slackline_model::{History, Instance, Objective, SlotRange, Time};
 use slackline_policy::engine::RowId;
@@ -148,7 +148,8 @@ pub fn drive(
         if let Some(at) = host.wakes_at() {
             driver.engine().wake_at(at);
         }
-        if !driver.step() {
+        activity::turn();
+        if !activity::during("decide by", rules.policy.spec(), || driver.step()) {
             break;
         }
         if driver.engine().wants_plans() {

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline_local::surroundings::on_stop_signal;
-use slackline_local::{LogError, clock};
+use slackline_local::{LogError, activity, clock};
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::core::{Service, Setup, StartError};
@@ -31,6 +31,12 @@ use crate::{input, out};
 
 /// How often it is tried to begin where another service is at work, which may be about to end; a second each.
 const TRIES: u32 = 10;
+
+/// How long the service may take to stop. Then its process ends, whatever its threads wait for.
+const LAST: Duration = Duration::from_secs(8);
+
+/// How long it may take to say so.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Time between two looks whether it is to end.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -194,7 +200,11 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
     let setup = args.setup(place.clone())?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    on_stop_signal(move || flag.store(true, Ordering::SeqCst))?;
+    on_stop_signal(move || {
+        if !flag.swap(true, Ordering::SeqCst) {
+            end_at_last();
+        }
+    })?;
     out::warn_if(shared(place.root()));
     let Some(service) = args.started(&setup, &stop)? else {
         return Ok(stopped());
@@ -211,6 +221,28 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
         bail!("the service could not go on: {problem}");
     }
     Ok(stopped())
+}
+
+/// Ends the process if it has not ended by itself by then. All that the service has acknowledged is on disk.
+fn end_at_last() {
+    clock::pause(LAST);
+    // Standard error may block too.
+    let said = std::thread::Builder::new().spawn(|| {
+        let blocked = activity::all()
+            .into_iter()
+            .filter_map(|one| Some(format!("{} ({})", one.name(), one.operation()?)));
+        let blocked: Vec<String> = blocked.collect();
+        out::warn(format_args!(
+            "stopped although {} had not ended; the same command resumes what is not finished",
+            if blocked.is_empty() { "a thread".to_owned() } else { blocked.join(", ") }
+        ));
+    });
+    for _ in 0..LAST_WORDS.as_millis() / PAUSE.as_millis() {
+        if said.as_ref().is_ok_and(|said| !said.is_finished()) {
+            clock::pause(PAUSE);
+        }
+    }
+    std::process::exit(0);
 }
 
 /// What is said and answered where it was stopped from outside.
@@ -253,6 +285,7 @@ impl Serve {
             hooks: Hooks { command: self.on_alert.clone(), address: self.alert_to.clone() },
             zone,
             says: Arc::new(|line: &str| out::talk(line)),
+            warns: Arc::new(|line: &str| out::warn(line)),
         })
     }
 

@@ -32,11 +32,15 @@ pub(super) async fn health() -> Response {
     ok()
 }
 
-/// Whether the service can take in submissions: it answers, and nothing is wrong with it.
+/// Whether the service can take in submissions: it answers, nothing is wrong with it, and no thread that everything waits for is blocked.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = Health), Problems))]
 pub(super) async fn ready(State(house): State<House>) -> Answered {
-    let asked = house.front.ask(Who::new("http", Role::Look), Ask::Service);
     let unavailable = |message: &str| Refused::new(StatusCode::SERVICE_UNAVAILABLE, message);
+    // What it is stands in the log of the service: paths are not for everybody.
+    if house.front.blocked.get().is_some() {
+        return Err(unavailable("the service is blocked"));
+    }
+    let asked = house.front.ask(Who::new("http", Role::Look), Ask::Service);
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(Answer::Service(service))) => match &service.trouble {
             None => Ok(ok()),

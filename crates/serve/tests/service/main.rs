@@ -77,6 +77,7 @@ fn setup(dir: &Path) -> Setup {
         limits: Limits::default(),
         hooks: Hooks::default(),
         says: std::sync::Arc::new(|_| ()),
+        warns: std::sync::Arc::new(|_| ()),
         zone: jiff::tz::TimeZone::UTC,
     }
 }
