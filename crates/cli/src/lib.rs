@@ -46,6 +46,7 @@ use std::process::ExitCode;
 use cmd::{Answer, Parsed};
 use defaults::Defaults;
 use slackline_lab::ReproError;
+use slackline_model::printable;
 pub use tables::Tables;
 
 /// The program, with these policies, engines and formats wherever one is named. A registry of policies goes with
@@ -73,8 +74,13 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
     let Parsed { cli, remark } = match parsed {
         Ok(parsed) => parsed,
         Err(message) => {
-            // If the output is closed, the exit code says it all.
-            let _ = message.print();
+            let text = message.render().to_string();
+            if printable::escaped(&text) == text {
+                // If the output is closed, the exit code says it all.
+                let _ = message.print();
+            } else {
+                out::talk(text.trim_end());
+            }
             return ExitCode::from(u8::try_from(message.exit_code()).unwrap_or(2));
         }
     };

@@ -1,4 +1,7 @@
 //! Everything that is printed or written: data to standard output or a file, remarks to standard error.
+//!
+//! Names, messages and file contents from outside may hold characters that control a terminal. This file is where they are escaped:
+//! texts, tables and remarks always, data where it goes to a terminal.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -8,14 +11,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use slackline::atomic_file;
 use slackline::report::View;
+use slackline::report::table::escaped_but_styles;
 use slackline_local::surroundings::with_remedy;
+use slackline_model::printable::{escaped, escaped_line};
 use slackline_trace::Compression;
 
-/// Writes data to a file, compressed if its name says so, or to standard output if none is named.
+/// Writes data to a file, compressed if its name says so, or to standard output if none is named. A terminal gets it escaped.
 ///
 /// # Errors
 /// Whatever the file system says; a closed pipe (see [`is_closed_pipe`]).
 pub(crate) fn data(
+    file: Option<&Path>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    if file.is_some() || !io::stdout().is_terminal() {
+        return written(file, content);
+    }
+    written(file, |out| {
+        let mut escaping = Escaping { to: out, held: Vec::new() };
+        content(&mut escaping)?;
+        escaping.end()
+    })
+}
+
+/// Writes bytes as they are.
+fn written(
     file: Option<&Path>,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
@@ -33,6 +53,37 @@ pub(crate) fn data(
         None => content(out),
     });
     written.with_context(|| format!("{}: cannot be written", path.display()))
+}
+
+/// A writer that escapes what a terminal would obey.
+struct Escaping<'a> {
+    to: &'a mut dyn Write,
+    /// The beginning of a character whose other bytes have not come.
+    held: Vec<u8>,
+}
+
+impl Escaping<'_> {
+    fn end(&mut self) -> io::Result<()> {
+        let rest = std::mem::take(&mut self.held);
+        self.to.write_all(escaped(&String::from_utf8_lossy(&rest)).as_bytes())
+    }
+}
+
+impl Write for Escaping<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        let is_begun =
+            |at: &usize| std::str::from_utf8(&self.held[*at..]).is_err_and(|e| e.error_len().is_none());
+        let last = (1..=3).filter_map(|n| self.held.len().checked_sub(n)).find(is_begun);
+        let begun = self.held.split_off(last.unwrap_or(self.held.len()));
+        self.end()?;
+        self.held = begun;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 /// A writer that remembers whether it was what went wrong.
@@ -72,9 +123,23 @@ pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// Writes text; see [`data`].
+/// Writes text and tables for people, also as CSV or JSON. They are escaped wherever they go: a file is read on a terminal, too.
 pub(crate) fn text(file: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    data(file, |out| out.write_all(text.as_bytes()))
+    let text = escaped_but_styles(text, file.is_none() && has_colours());
+    written(file, |out| out.write_all(text.as_bytes()))
+}
+
+/// Draws text from the upper left corner of the terminal, and erases everything below it.
+pub(crate) fn redraw(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    write!(stdout, "\x1b[H\x1b[2J{}", escaped_but_styles(text, has_colours()))?;
+    stdout.flush()
+}
+
+/// Whether standard output is a terminal that wants colours.
+fn has_colours() -> bool {
+    let stdout = io::stdout();
+    stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
 }
 
 /// How tables look there: as wide as the environment (`COLUMNS`) or the terminal says, in colour where standard output
@@ -90,9 +155,7 @@ pub(crate) fn view(file: Option<&Path>) -> View {
         let (width, _) = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout))??;
         Some(usize::from(width.0)).filter(|&width| width > 0)
     });
-    let colour =
-        stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-    View { width: width.unwrap_or(usual.width), colour, ..usual }
+    View { width: width.unwrap_or(usual.width), colour: has_colours(), ..usual }
 }
 
 /// What is to be said when the terminal is free again; `None` while it is.
@@ -121,9 +184,11 @@ pub(crate) fn let_out() {
 
 /// Says something on standard error, or holds it while something else is there; if nobody listens, so be it.
 pub(crate) fn talk(line: impl Display) {
+    let line = line.to_string();
+    let line = escaped(&line);
     let mut held = lines();
     match held.as_mut() {
-        Some(held) => held.extend(line.to_string().lines().map(str::to_owned)),
+        Some(held) => held.extend(line.lines().map(str::to_owned)),
         None => drop(writeln!(io::stderr().lock(), "{line}")),
     }
 }
@@ -135,7 +200,7 @@ pub(crate) fn erase_line() {
 
 /// Writes a short line without an end, for [`erase_line`] to erase.
 pub(crate) fn line(text: &str) {
-    let _ = write!(io::stderr().lock(), "{text}");
+    let _ = write!(io::stderr().lock(), "{}", escaped_line(text));
 }
 
 /// Says what should be looked at before the results are believed.
@@ -159,4 +224,23 @@ pub(crate) fn error(error: &anyhow::Error) {
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_in_pieces_come_out_whole_and_what_a_terminal_obeys_escaped() {
+        let text = "ab\u{1b}[2J ä漢🦀\u{9b} \u{202e}x\tz\n".as_bytes();
+        let bytes = [text, &[0xff, b'y', 0xe6]].concat();
+        for size in 1..bytes.len() {
+            let mut out = Vec::new();
+            let mut escaping = Escaping { to: &mut out, held: Vec::new() };
+            bytes.chunks(size).for_each(|piece| escaping.write_all(piece).expect("it is memory"));
+            escaping.end().expect("it is memory");
+            let shown = String::from_utf8(out).expect("UTF-8");
+            assert_eq!(shown, "ab\\u001b[2J ä漢🦀\\u009b \\u202ex\tz\n\u{fffd}y\u{fffd}", "pieces of {size}");
+        }
+    }
 }

@@ -31,6 +31,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use slackline_model::printable::escaped;
+
 use arguments::{Arguments, Phase};
 use frames::{Frames, PART, REPORT};
 use spec::Place;
@@ -53,7 +55,7 @@ pub fn main_if_asked() -> Option<ExitCode> {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody may listen.
-            let _ = writeln!(io::stderr(), "slackline-worker: {error}");
+            let _ = writeln!(io::stderr(), "slackline-worker: {}", escaped(&error.to_string()));
             ExitCode::from(2)
         }
     })

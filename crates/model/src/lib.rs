@@ -20,6 +20,7 @@
 //! - [`random`]: seeded random numbers, equal on every machine;
 //! - [`params`]: parameters of policies, generators and importers: declared once, read by name;
 //! - [`names`]: names that were mistyped;
+//! - [`printable`]: text from outside as programs print it;
 //! - [`shell`]: paths and commands that a shell would read differently;
 //! - [`key`]: seconds and costs as keys of ordered collections;
 //! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
@@ -39,6 +40,7 @@ pub mod instance;
 pub mod key;
 pub mod names;
 pub mod params;
+pub mod printable;
 pub mod profile;
 pub mod random;
 pub mod schedule;

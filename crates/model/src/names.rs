@@ -2,18 +2,8 @@
 //!
 //! Every table of names (policies, formats, parameters, metrics, fields of documents, …) says it with these functions.
 
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
-
 /// How many names a message lists.
 const LISTED: usize = 30;
-
-/// Whether a character shows as itself: none of the general categories C* (control, format, surrogate, private use,
-/// unassigned), Zl and Zp.
-pub fn is_printable(c: char) -> bool {
-    let separates =
-        |category| matches!(category, GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator);
-    c.general_category_group() != GeneralCategoryGroup::Other && !separates(c.general_category())
-}
 
 /// Words that people have for things that are called otherwise here.
 const SYNONYMS: [(&str, &str); 12] = [

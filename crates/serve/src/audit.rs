@@ -1,90 +1,153 @@
-//! The audit log: who asked for what, and what became of it, a line of JSON each. A file that has grown is moved aside, and the oldest
-//! of those goes.
+//! The audit log: accepted requests that change something, a line of JSON each. Refused requests have a file of their own ([`Refusals`]),
+//! so that they cannot displace accepted ones. A large file is renamed, and the oldest renamed file is removed.
 
 use std::fs::{File, rename};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use slackline_local::regular_file;
+use slackline_model::printable::{cut_line, escaped_line};
+use tokio::time::Instant;
 
-/// A file that is larger is moved aside, bytes.
+use crate::refusals::Refusals;
+
+/// A file of this size or more is renamed, bytes.
 const LARGE: u64 = 16 << 20;
 
-/// So many files that were moved aside are kept.
+/// Renamed files that are kept.
 const KEPT: usize = 7;
 
-/// So many lines may wait to be written; what comes then is counted instead.
+/// Lines that may wait for the disk. Further ones are counted as lost.
 const WAITING: usize = 10_000;
+
+/// Characters of a path or a message in a line.
+const LONGEST: usize = 500;
+
+/// The time between two looks for refused requests whose minute is over.
+const TICK: Duration = Duration::from_secs(5);
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// When.
     pub at: Timestamp,
-    /// Who; none if nobody is known.
+    /// The user; none if the user is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// What they may.
+    /// The role of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// From where: `unix:UID`, or an address.
     pub from: String,
     /// The method.
     pub method: String,
-    /// The path, with what follows its question mark.
+    /// The path without its query, in which clients may send secrets.
     pub path: String,
     /// The status of the answer.
     pub status: u16,
-    /// What was said of it.
+    /// The message of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
+    /// Further refused requests of the same source since its line before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
 }
 
-/// The log, to be written by a thread of its own: a disk that is slow keeps nobody waiting.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Line {
+    fn is_refused(&self) -> bool {
+        self.status >= 400
+    }
+
+    /// Whether the user is not known, or lacks the permission.
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self.status, 401 | 403)
+    }
+
+    /// The same without what would make a line long or would control a terminal.
+    fn cut(self) -> Self {
+        let (method, path) = (cut_line(&self.method, 20), cut_line(&self.path, LONGEST));
+        Self { method, path, said: self.said.map(|said| cut_line(&said, LONGEST)), ..self }
+    }
+}
+
+/// The log. A thread writes it, so that a slow disk delays no answer.
 pub struct Audit {
     lines: Option<SyncSender<Line>>,
-    /// Lines that could not be written.
-    lost: Arc<AtomicU64>,
+    refusals: Arc<Mutex<Refusals>>,
+    counts: Arc<Counts>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What is counted since this process started.
+#[derive(Debug, Default)]
+struct Counts {
+    lost: AtomicU64,
+    refused: AtomicU64,
+    limited: AtomicU64,
+}
+
 impl Audit {
-    /// Begins to write.
+    /// Starts to write: accepted requests into one file, refused ones into the other.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let file = Rotated::open(path, LARGE)?;
+    pub fn open(accepted: &Path, refused: &Path) -> io::Result<Self> {
+        let files = [Rotated::open(accepted, LARGE)?, Rotated::open(refused, LARGE)?];
         let (lines, received) = sync_channel(WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&lost);
+        let (refusals, counts) = (Arc::<Mutex<Refusals>>::default(), Arc::<Counts>::default());
+        let (of_thread, counted) = (Arc::clone(&refusals), Arc::clone(&counts));
         let thread = std::thread::Builder::new().name("audit".to_owned());
-        let thread = thread.spawn(move || work(file, &received, &counted))?;
-        Ok(Self { lines: Some(lines), lost, thread: Some(thread) })
+        let thread = thread.spawn(move || work(files, &received, &of_thread, &counted.lost))?;
+        Ok(Self { lines: Some(lines), refusals, counts, thread: Some(thread) })
     }
 
-    /// Writes a line down.
-    pub fn tell(&self, line: Line) {
+    /// Logs an accepted request.
+    pub fn accepted(&self, line: Line) {
         if let Some(lines) = &self.lines
-            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(line)
+            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(line.cut())
         {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many lines could not be written: the disk was full, or too slow.
+    /// Counts a refused request, and logs it unless its source has a line in this minute. Where it was denied and the source has too
+    /// many: the time after which it may ask again.
+    pub fn refused(&self, source: &str, line: Line) -> Option<Duration> {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+        let is_denied = line.is_denied();
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let verdict = refusals.add(source, line.cut(), Instant::now());
+        drop(refusals);
+        verdict.line.into_iter().for_each(|line| self.accepted(line));
+        let retry = verdict.retry.filter(|_| is_denied);
+        self.counts.limited.fetch_add(u64::from(retry.is_some()), Ordering::Relaxed);
+        retry
+    }
+
+    /// Lines that could not be written, because the disk was full or too slow.
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.counts.lost.load(Ordering::Relaxed)
+    }
+
+    /// Refused requests, and those of them that were beyond the limit of their source.
+    pub fn refused_and_limited(&self) -> [u64; 2] {
+        [&self.counts.refused, &self.counts.limited].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
 impl Drop for Audit {
-    /// What was told is written.
+    /// All lines are written.
     fn drop(&mut self) {
         self.lines = None;
         if let Some(thread) = self.thread.take() {
@@ -93,18 +156,29 @@ impl Drop for Audit {
     }
 }
 
-fn work(mut file: Rotated, lines: &Receiver<Line>, lost: &AtomicU64) {
-    while let Ok(line) = lines.recv() {
-        // Whatever waits is written together.
-        let mut text = Vec::new();
-        let mut n = 0;
-        for line in std::iter::once(line).chain(lines.try_iter().take(WAITING)) {
-            serde_json::to_writer(&mut text, &line).expect("invariant: a line can be written as JSON");
+fn work(mut files: [Rotated; 2], lines: &Receiver<Line>, refusals: &Mutex<Refusals>, lost: &AtomicU64) {
+    loop {
+        let first = lines.recv_timeout(TICK);
+        let is_over = first == Err(RecvTimeoutError::Disconnected);
+        let due = {
+            let now = (!is_over).then(Instant::now);
+            refusals.lock().unwrap_or_else(PoisonError::into_inner).due(now)
+        };
+        let mut texts = [(Vec::new(), 0), (Vec::new(), 0)];
+        for line in first.into_iter().chain(lines.try_iter().take(WAITING)).chain(due) {
+            let (text, n) = &mut texts[usize::from(line.is_refused())];
+            let json = serde_json::to_string(&line).expect("invariant: a line can be written as JSON");
+            text.extend_from_slice(escaped_line(&json).as_bytes());
             text.push(b'\n');
-            n += 1;
+            *n += 1;
         }
-        if file.write(&text).is_err() {
-            lost.fetch_add(n, Ordering::Relaxed);
+        for (file, (text, n)) in files.iter_mut().zip(texts) {
+            if n > 0 && file.write(&text).is_err() {
+                lost.fetch_add(n, Ordering::Relaxed);
+            }
+        }
+        if is_over {
+            return;
         }
     }
 }
@@ -164,17 +238,18 @@ mod tests {
             method: "POST".into(),
             path: "/api/v1/submissions".into(),
             status: n,
-            said: Some("with \"quotes\"\nand lines".into()),
+            said: Some("with \"quotes\" and words".into()),
+            more: 0,
         }
     }
 
     #[test]
     fn lines_are_added_to_those_there_are() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("audit.log");
+        let (path, refused) = (dir.path().join("audit.log"), dir.path().join("refused.log"));
         for round in 0..2 {
-            let audit = Audit::open(&path).unwrap();
-            (0..100).for_each(|n| audit.tell(line(100 * round + n)));
+            let audit = Audit::open(&path, &refused).unwrap();
+            (0..100).for_each(|n| audit.accepted(line(100 * round + n)));
             assert_eq!(audit.lost(), 0);
         }
         let text = std::fs::read_to_string(&path).unwrap();
@@ -197,5 +272,27 @@ mod tests {
             ("line of number 18\n".into(), "line of number 12\n".into())
         );
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 8);
+    }
+
+    #[test]
+    fn refused_requests_leave_accepted_lines_alone_and_are_all_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, refused) = (dir.path().join("audit.log"), dir.path().join("refused.log"));
+        let audit = Audit::open(&path, &refused).unwrap();
+        audit.accepted(line(200));
+        let long = Line { path: "/\u{9b}".repeat(5_000), said: Some("x".repeat(9_000)), ..line(401) };
+        let limited = (0..50_000).filter(|_| audit.refused("10.0.0.1", long.clone()).is_some()).count();
+        assert!(limited > 49_000, "{limited}");
+        assert_eq!((audit.lost(), audit.refused_and_limited()), (0, [50_000, limited as u64]));
+        drop(audit);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
+        let text = std::fs::read_to_string(&refused).unwrap();
+        let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.iter().map(|line| 1 + line.more).sum::<u64>(), 50_000);
+        // A loaded machine may need more than a minute.
+        assert!(
+            text.len() < 20_000 && text.bytes().all(|b| b == b'\n' || (b' '..127).contains(&b)),
+            "{text}"
+        );
     }
 }

@@ -154,6 +154,10 @@ fn address(name: &str, scheme: &str, rest: &str) -> Result<Target, ClientError> 
         _ => return Err(wrong(name)),
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.contains('@') {
+        let message = "server: found a user or a password in the address, expected scheme, host and port, and a token in SLACKLINE_TOKEN";
+        return Err(ClientError::Server(message.to_owned()));
+    }
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, None),
         Some((host, port)) => (host, Some(port.strip_prefix(':').ok_or_else(|| wrong(name))?)),
@@ -169,7 +173,7 @@ fn address(name: &str, scheme: &str, rest: &str) -> Result<Target, ClientError> 
             }
         }
     };
-    if host.is_empty() || host.contains(['/', '@', '?']) {
+    if host.is_empty() || host.contains(['/', '?']) {
         return Err(wrong(name));
     }
     Ok(Target::Tcp { host: host.to_owned(), port, is_secret })

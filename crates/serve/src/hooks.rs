@@ -1,9 +1,11 @@
 //! Alerts that reach somebody: a command, or a message to a web address. Each is tried a few times, beside everything else; that
 //! none of them worked is an event.
 
+use std::fmt;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -28,20 +30,38 @@ pub struct Hooks {
     /// A command for `sh -c`: it has SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and
     /// SLACKLINE_MESSAGE in its environment, and the alert as JSON on its standard input.
     pub command: Option<String>,
-    /// An address that the alert is sent to as JSON (POST), `http://…` or `https://…`.
-    pub address: Option<String>,
+    /// The address that the alert is sent to as JSON (POST).
+    pub address: Option<Address>,
 }
 
-/// An address that alerts can be sent to.
-///
-/// # Errors
-/// What was expected instead.
-pub fn address(text: &str) -> Result<String, String> {
-    let is_one = |uri: &Uri| {
-        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
-    };
-    let found = text.parse().is_ok_and(|uri| is_one(&uri));
-    if found { Ok(text.to_owned()) } else { Err("expected http://HOST/… or https://HOST/…".to_owned()) }
+/// An address that alerts are sent to, `http://…` or `https://…`. Its path, query or password may be a secret, so that it shows its
+/// scheme and host only.
+#[derive(Clone)]
+pub struct Address(Uri);
+
+impl FromStr for Address {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_one = |uri: &Uri| {
+            matches!(uri.scheme_str(), Some("http" | "https"))
+                && uri.host().is_some_and(|host| !host.is_empty())
+        };
+        let uri = text.parse().ok().filter(is_one);
+        uri.map(Self).ok_or("expected http://HOST/… or https://HOST/…")
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}/…", self.0.scheme_str().unwrap_or_default(), self.0.host().unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Hooks {
@@ -165,9 +185,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(20);
 
 /// Sends a message, as long as there is patience for the answer.
-fn send(address: &str, text: &str, patience: &mut Patience<'_>) -> Result<(), String> {
+fn send(address: &Address, text: &str, patience: &mut Patience<'_>) -> Result<(), String> {
     let (tell, told) = channel();
-    let (address, text) = (address.to_owned(), text.to_owned());
+    let (address, text) = (address.clone(), text.to_owned());
     let sender = std::thread::Builder::new().name("alert".to_owned());
     sender.spawn(move || tell.send(posted(&address, &text))).map_err(|error| error.to_string())?;
     loop {
@@ -180,14 +200,18 @@ fn send(address: &str, text: &str, patience: &mut Patience<'_>) -> Result<(), St
 }
 
 /// Sends a message, and waits for the answer.
-fn posted(address: &str, text: &str) -> Result<(), String> {
+fn posted(address: &Address, text: &str) -> Result<(), String> {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(true)
         .tls_config(TlsConfig::builder().root_certs(trusted()).build());
     let agent = ureq::Agent::new_with_config(config.build());
-    let sent = agent.post(address).header("content-type", "application/json").send(text);
-    sent.map(drop).map_err(|error| error.to_string())
+    let sent = agent.post(&address.0).header("content-type", "application/json").send(text);
+    sent.map(drop).map_err(|error| match error {
+        // It quotes the whole address.
+        ureq::Error::BadUri(_) => "the address cannot be used".to_owned(),
+        error => error.to_string(),
+    })
 }
 
 /// The certificates that this machine trusts.
@@ -265,15 +289,20 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_of_the_web() {
+    fn addresses_are_of_the_web_and_show_no_secret() {
         for good in ["http://a", "https://a.example:8443/hook?x=1", "http://[::1]:7/"] {
-            assert_eq!(address(good).as_deref(), Ok(good));
+            assert!(good.parse::<Address>().is_ok(), "{good}");
         }
         for wrong in
             ["", "nourl", "a.example/hook", "ftp://a/", "http://", "https:///x", "mailto:a@b", "http://a b/"]
         {
-            assert!(address(wrong).unwrap_err().starts_with("expected http://"), "{wrong}");
+            assert!(wrong.parse::<Address>().unwrap_err().starts_with("expected http://"), "{wrong}");
         }
+        let secret: Address = "https://u:hunter2@a.example:1/hunter2?t=hunter2".parse().unwrap();
+        assert_eq!(
+            (format!("{secret}"), format!("{secret:?}")),
+            ("https://a.example/…".into(), "https://a.example/…".into())
+        );
     }
 
     #[test]
@@ -282,7 +311,8 @@ mod tests {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let is_over = AtomicBool::new(false);
         let mut patience = Patience { is_over: &is_over, left: GRACE };
-        let problem = send(&format!("http://127.0.0.1:{port}/"), "{}", &mut patience).unwrap_err();
-        assert!(!problem.is_empty());
+        let address = format!("http://127.0.0.1:{port}/hunter2").parse().unwrap();
+        let problem = send(&address, "{}", &mut patience).unwrap_err();
+        assert!(!problem.is_empty() && !problem.contains("hunter2"), "{problem}");
     }
 }

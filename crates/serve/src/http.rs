@@ -170,7 +170,7 @@ impl Server {
             }
         }
         let tls = setup.tls.clone().map(Tls::new).transpose().map_err(ListenError::Tls)?;
-        let audit = Audit::open(&front.place().audit())?;
+        let audit = Audit::open(&front.place().audit(), &front.place().refused())?;
         let (stop, stopped) = watch::channel(false);
         let house = House(Arc::new(Inner {
             epoch: epoch(&front),
@@ -306,6 +306,7 @@ impl Inner {
             connections: self.connections.load(Ordering::Relaxed),
             streams: self.streams.load(Ordering::Relaxed),
             audit_lost: self.audit.lost(),
+            refused_and_limited: self.audit.refused_and_limited(),
             attempts: self.front.attempts(),
             decisions: self.front.timings.decisions.clone(),
             predictions: self.front.timings.predictions.clone(),

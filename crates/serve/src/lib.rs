@@ -8,7 +8,7 @@
 //! - [`cron`]: when something recurs;
 //! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
 //! - [`core`], [`front`]: the service at work, and how it is asked; [`unopened`]: submissions that have not begun, as they are shown;
-//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `tls`.
+//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `refusals`, `tls`.
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
@@ -27,6 +27,7 @@ pub mod opener;
 pub mod place;
 pub mod predictor;
 pub mod record;
+mod refusals;
 pub mod scheduler;
 pub mod store;
 pub mod times;

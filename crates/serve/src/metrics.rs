@@ -71,6 +71,8 @@ pub struct Others {
     pub streams: u64,
     /// Lines of the audit log that could not be written.
     pub audit_lost: u64,
+    /// Refused requests, and those of them that were beyond the limit of their source.
+    pub refused_and_limited: [u64; 2],
     /// Attempts that ended, by how.
     pub attempts: BTreeMap<String, u64>,
     /// How long the decisions of an instant took.
@@ -240,6 +242,11 @@ impl Page {
         self.one("slackline_http_event_streams", "gauge", help, others.streams as f64);
         let help = "Connections that were refused because there were too many.";
         self.one("slackline_http_connections_refused_total", "counter", help, counted.refused as f64);
+        let [refused, limited] = others.refused_and_limited;
+        let help = "Requests that were refused: without permission, or a change that failed.";
+        self.one("slackline_http_requests_refused_total", "counter", help, refused as f64);
+        let help = "Refused requests beyond the limit of their source.";
+        self.one("slackline_http_requests_limited_total", "counter", help, limited as f64);
         let help = "Lines of the audit log that could not be written.";
         self.one("slackline_audit_lost_lines_total", "counter", help, others.audit_lost as f64);
     }

@@ -7,7 +7,8 @@
 //! engine/           of the engine: which workers are at work
 //! past.history      what jobs took
 //! tokens.json       who may what, if it is reached over a network
-//! audit.log         who asked for what
+//! audit.log         accepted requests that change something
+//! refused.log       refused requests
 //! ```
 
 use std::fs::{self, DirBuilder};
@@ -101,9 +102,14 @@ impl Place {
         self.0.join("tokens.json")
     }
 
-    /// Who asked for what.
+    /// Accepted requests that change something.
     pub fn audit(&self) -> PathBuf {
         self.0.join("audit.log")
+    }
+
+    /// Refused requests.
+    pub fn refused(&self) -> PathBuf {
+        self.0.join("refused.log")
     }
 }
 

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use slackline::atomic_file;
 use slackline_local::file_lock::{is_at, lock_within};
 use slackline_local::regular_file;
+use slackline_model::printable::is_printable;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 
@@ -133,7 +134,7 @@ impl Tokens {
     /// # Errors
     /// A name that there is, or that is none; a file that cannot be written.
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
-        let is_name = !name.is_empty() && name.len() <= 100 && !name.contains(|c: char| c.is_control());
+        let is_name = !name.is_empty() && name.len() <= 100 && name.chars().all(is_printable);
         if !is_name {
             let message = format!("found the name {name:?}, expected at most 100 characters that print");
             return Err(TokenError::Asked(message));

@@ -156,7 +156,7 @@ impl Front {
         let logs = Logs::find(&look, of).map_err(not_found)?;
         let mut out = Bounded(Vec::new());
         // Whoever shows it sees to what it shows.
-        let said = logs.write(&|said| said, &mut out).map_err(|error| invalid(error.to_string()))?;
+        let said = logs.write(&mut out).map_err(|error| invalid(error.to_string()))?;
         let mut text = String::from_utf8_lossy(&out.0).into_owned();
         if let Some(said) = said {
             text.push_str(&said);

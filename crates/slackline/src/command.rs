@@ -21,10 +21,10 @@ mod schema;
 mod told;
 mod wire;
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use slackline_algo::registry::{Capabilities, Flows, PolicyEntry, Speeds, Typed};
+use slackline_model::printable::{cut_line, escaped_line};
 use slackline_model::{Cluster, Objective, shell};
 use slackline_policy::Policy;
 
@@ -97,17 +97,7 @@ impl Program {
 
 /// A text as one line of at most so many characters, and of what is left out the number.
 fn shown(text: &str, most: usize) -> String {
-    let mut line: String = text
-        .chars()
-        .take(most)
-        .flat_map(|c| {
-            let hides = c.is_control();
-            hides.then(|| c.escape_default()).into_iter().flatten().chain((!hides).then_some(c))
-        })
-        .collect();
-    let more = text.chars().skip(most).count();
-    if more > 0 {
-        let _ = write!(line, "… ({more} characters more)");
-    }
-    line
+    let more = escaped_line(text).chars().count().saturating_sub(most);
+    let more = if more > 0 { format!(" ({more} characters more)") } else { String::new() };
+    cut_line(text, most) + &more
 }

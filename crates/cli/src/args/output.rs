@@ -125,7 +125,10 @@ impl WorkloadForm {
     /// See [`out::data`].
     pub(crate) fn write(self, file: Option<&Path>, draft: &Draft) -> anyhow::Result<()> {
         match self {
-            Self::Of(format) => out::text(file, &write_workload(draft, format)),
+            Self::Of(format) => {
+                let text = write_workload(draft, format);
+                out::data(file, |out| out.write_all(text.as_bytes()))
+            }
             Self::Lines => out::data(file, |out| write_workload_lines(out, draft)),
         }
     }

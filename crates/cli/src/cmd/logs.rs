@@ -1,12 +1,10 @@
 //! `logs`: what the attempts of a job said on standard error, and why they failed.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
 use slackline::run::logs::{Logs as Found, LogsOf, TaskOf};
-use slackline_local::task::log::printable;
 use slackline_serve::client::query;
 
 use super::Answer;
@@ -67,8 +65,7 @@ impl Logs {
             ("failed", self.failed.then_some("true")),
         ]);
         let text = client.text(&format!("/api/v1/submissions/{number}/logs{asked}"))?;
-        let text = if io::stdout().is_terminal() { printable(text.as_bytes()) } else { text };
-        out::text(None, &text)?;
+        out::data(None, |out| out.write_all(text.as_bytes()))?;
         Ok(Answer::Yes)
     }
 }
@@ -87,12 +84,9 @@ pub(crate) fn run(args: &Logs, defaults: &Defaults) -> anyhow::Result<Answer> {
         failed: args.failed,
     };
     let found = Found::find(&look, of).map_err(|problem| anyhow!("{problem}"))?;
-    // A terminal is shown no control characters of others.
-    let is_terminal = io::stdout().is_terminal();
-    let shown = |said: Vec<u8>| if is_terminal { printable(&said).into_bytes() } else { said };
     let mut said = None;
     out::data(None, |out| {
-        said = found.write(&shown, out)?;
+        said = found.write(out)?;
         Ok(())
     })?;
     if let Some(said) = said {

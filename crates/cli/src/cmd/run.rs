@@ -28,7 +28,9 @@ use slackline_model::{Combine, Metric, Time};
 use super::Answer;
 use crate::args::output::Form;
 use crate::args::state::state_name;
-use crate::args::{EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, path, policy, value};
+use crate::args::{
+    EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, path, policy, secret, value,
+};
 use crate::defaults::Defaults;
 use crate::input::{self, Source};
 use crate::tables::Tables;
@@ -177,7 +179,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     if !args.no_live {
         live = live.with_view(&request);
     }
-    let hooks = Hooks::new(args.hooks(), &request, |problem: &str| out::warn(problem));
+    let hooks = Hooks::new(args.hooks()?, &request, |problem: &str| out::warn(problem));
     let mut sinks = All::new().and(&mut live).and(hooks);
     if let Some(events) = events {
         sinks = sinks.and(events);
@@ -298,12 +300,17 @@ impl Run {
         }
     }
 
-    fn hooks(&self) -> HookCommands {
+    fn hooks(&self) -> anyhow::Result<HookCommands> {
+        for (option, command) in
+            [("--on-end", &self.on_end), ("--on-failure", &self.on_failure), ("--on-late", &self.on_late)]
+        {
+            secret::refuse_in_command(option, command.as_deref())?;
+        }
         let mut hooks = HookCommands::default();
         hooks.on_end.clone_from(&self.on_end);
         hooks.on_failure.clone_from(&self.on_failure);
         hooks.on_late.clone_from(&self.on_late);
-        hooks
+        Ok(hooks)
     }
 
     /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for each alone.

@@ -11,12 +11,12 @@ use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
 use slackline_local::surroundings::on_stop_signal;
-use slackline_local::{LogError, activity, clock};
+use slackline_local::{LogError, activity, clock, regular_file};
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::core::{Service, Setup, StartError};
 use slackline_serve::desk::Limits;
-use slackline_serve::hooks::{self, Hooks};
+use slackline_serve::hooks::{Address, Hooks};
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
 use slackline_serve::place::{Place, shared};
 use slackline_serve::users;
@@ -25,7 +25,7 @@ use slackline_serve::who::Role;
 use super::Answer;
 use crate::args::listed::Listed;
 use crate::args::server::STATE;
-use crate::args::{EngineFlags, PolicyTimeout, path, policy, value};
+use crate::args::{EngineFlags, PolicyTimeout, path, policy, secret, value};
 use crate::defaults::Defaults;
 use crate::{input, out};
 
@@ -37,6 +37,12 @@ const LAST: Duration = Duration::from_secs(8);
 
 /// How long it may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The variable with the address of alerts, where no option gives it.
+const ALERT_TO: &str = "SLACKLINE_ALERT_TO";
+
+/// Bytes of a file with an address.
+const ADDRESS_MAX: u64 = 16 << 10;
 
 /// Time between two looks whether it is to end.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -127,9 +133,15 @@ pub(crate) struct Serve {
     /// SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE in its environment and the alert as JSON on standard input.
     #[arg(long, value_name = "COMMAND", value_parser = path::command, help_heading = "Alerts")]
     on_alert: Option<String>,
-    /// Address that alerts are sent to as JSON (POST)
-    #[arg(long, value_name = "URL", value_parser = hooks::address, help_heading = "Alerts")]
+    /// Address that alerts are sent to as JSON (POST), if it holds no secret
+    ///
+    /// All users of this machine see the command line. An address with a password or a token comes from a file (--alert-to-file)
+    /// or from the variable SLACKLINE_ALERT_TO.
+    #[arg(long, value_name = "URL", conflicts_with = "alert_to_file", help_heading = "Alerts")]
     alert_to: Option<String>,
+    /// File with the address that alerts are sent to
+    #[arg(long, value_name = "FILE", help_heading = "Alerts")]
+    alert_to_file: Option<PathBuf>,
 
     #[command(flatten)]
     limits: LimitFlags,
@@ -282,11 +294,34 @@ impl Serve {
             slowstart: self.slowstart,
             attempts_max: self.attempts,
             limits,
-            hooks: Hooks { command: self.on_alert.clone(), address: self.alert_to.clone() },
+            hooks: self.hooks()?,
             zone,
             says: Arc::new(|line: &str| out::talk(line)),
             warns: Arc::new(|line: &str| out::warn(line)),
         })
+    }
+
+    fn hooks(&self) -> anyhow::Result<Hooks> {
+        secret::refuse_in_command("--on-alert", self.on_alert.as_deref())?;
+        let address = |from: &str, text: &str| {
+            text.trim().parse::<Address>().map_err(|expected| anyhow::anyhow!("{from}: {expected}"))
+        };
+        let address = match (&self.alert_to, &self.alert_to_file, std::env::var(ALERT_TO)) {
+            (Some(text), _, _) => {
+                let instead = format!("--alert-to-file FILE, or the variable {ALERT_TO}");
+                secret::refuse("--alert-to", text, &instead)?;
+                Some(address("--alert-to", text)?)
+            }
+            (None, Some(file), _) => {
+                let name = file.display();
+                let bytes = regular_file::read(file, ADDRESS_MAX)
+                    .with_context(|| format!("--alert-to-file: {name}: cannot be read"))?;
+                Some(address(&format!("--alert-to-file: {name}"), &String::from_utf8_lossy(&bytes))?)
+            }
+            (None, None, Ok(text)) if !text.is_empty() => Some(address(ALERT_TO, &text)?),
+            _ => None,
+        };
+        Ok(Hooks { command: self.on_alert.clone(), address })
     }
 
     /// Starts the service; none if this is stopped before it could. One that was told to end just now has a while to do so; one that goes

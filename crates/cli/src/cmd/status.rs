@@ -1,6 +1,6 @@
 //! `status`: how far a run is, whether it goes on, was stopped or has ended.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,9 +136,7 @@ fn show(args: &Status, state: &StateOfRun, redraws: bool) -> anyhow::Result<()> 
         Form::Json => format!("{:#}\n", document(state)),
     };
     if redraws {
-        let mut stdout = std::io::stdout().lock();
-        // To the upper left corner, and everything below it away.
-        return Ok(write!(stdout, "\x1b[H\x1b[2J{text}").and_then(|()| stdout.flush())?);
+        return Ok(out::redraw(&text)?);
     }
     out::text(args.output.file(), &text)
 }

@@ -36,8 +36,8 @@ const TAKEN: &str = "\x1b[?1049h";
 const GIVEN_BACK: &str = "\x1b[?1049l";
 
 /// A program on a terminal of its own.
-struct OnTerminal {
-    child: Child,
+pub(crate) struct OnTerminal {
+    pub(crate) child: Child,
     keys: File,
     slave: File,
     drawn: Arc<Mutex<String>>,
@@ -45,7 +45,7 @@ struct OnTerminal {
 
 impl OnTerminal {
     /// Starts the program with standard input and standard error, and output too if so, on a terminal of 80 columns.
-    fn start(family: &Family, dir: &Path, args: &[&str]) -> Self {
+    pub(crate) fn start(family: &Family, dir: &Path, args: &[&str]) -> Self {
         let (mut master, slave) = terminal();
         widen(&slave, 80);
         let mut command = family.command(dir, args);
@@ -64,12 +64,12 @@ impl OnTerminal {
         Self { child, keys, slave, drawn }
     }
 
-    fn drawn(&self) -> String {
+    pub(crate) fn drawn(&self) -> String {
         self.drawn.lock().unwrap().clone()
     }
 
     /// Waits until that was drawn after so much else.
-    fn awaits(&self, words: &str, from: usize) {
+    pub(crate) fn awaits(&self, words: &str, from: usize) {
         until(words, || self.drawn()[from..].contains(words));
     }
 

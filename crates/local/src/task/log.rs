@@ -6,6 +6,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use slackline_model::printable::escaped;
+
 use super::Spec;
 use super::reported::{Filter, Reported};
 use crate::regular_file;
@@ -58,12 +60,7 @@ pub(super) fn last_lines(directory: &Path) -> String {
     let newlines = memchr::memrchr_iter(b'\n', text);
     let start = newlines.take(LINES).nth(LINES - 1).map_or(0, |at| at + 1);
     let start = start.max(text.len().saturating_sub(QUOTE));
-    printable(&text[start..])
-}
-
-/// Bytes as text that may be shown on a terminal: of control characters only tabs and ends of lines are left.
-pub fn printable(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "�")
+    escaped(&String::from_utf8_lossy(&text[start..])).into_owned()
 }
 
 /// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.

@@ -8,7 +8,7 @@ use crate::cluster::{Cluster, Group, SLOTS_MAX, SPEEDS, Slots};
 use crate::draft::{Draft, MachineDraft};
 use crate::error::{Invalid, Problem};
 use crate::id::MachineId;
-use crate::names::is_printable;
+use crate::printable::is_printable;
 use crate::time::SECONDS_MAX;
 
 pub(super) use flows::{check_one, limits, recurrences};

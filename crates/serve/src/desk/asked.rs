@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use slackline_model::printable::is_printable;
+
 use super::{Desk, Entry, Out, Told};
 use crate::api::{self, Accepted, Change, Overlap, State};
 use crate::record::{Changed, Record, Wanted};
@@ -245,11 +247,12 @@ impl Desk {
         out: &mut Out,
     ) -> Result<Answer, Refusal> {
         let name = submit.name.clone().unwrap_or(checked.name);
-        if name.is_empty() || name.len() > 200 || name.contains(['/', '\0', '\n']) || name.starts_with('.') {
+        let is_name = |c: char| c != '/' && is_printable(c);
+        if name.is_empty() || name.len() > 200 || !name.chars().all(is_name) || name.starts_with('.') {
             return refused(
                 RefusalKind::Invalid,
                 format!(
-                    "name: found {name:?}, expected at most 200 characters without a slash, not beginning with a dot"
+                    "name: found {name:?}, expected at most 200 printable characters without a slash, not beginning with a dot (--name gives one)"
                 ),
             );
         }

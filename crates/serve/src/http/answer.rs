@@ -1,5 +1,6 @@
 //! What is asked, read from requests, and what is answered: documents, or a problem as a document, whatever is wrong.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use slackline_model::printable::escaped_line;
 use slackline_trace::{Document, Format};
 use utoipa::IntoResponses;
 
@@ -77,9 +79,18 @@ impl IntoResponse for Refused {
     }
 }
 
+/// A document as JSON with escapes for all that is not printable: clients may show it on a terminal.
+pub(super) fn json(what: &impl Serialize) -> String {
+    let text = serde_json::to_string(what).expect("invariant: documents of the API can be written as JSON");
+    match escaped_line(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped,
+    }
+}
+
 /// A document as an answer.
 pub(super) fn document(status: StatusCode, what: &impl Serialize) -> Response {
-    let text = serde_json::to_vec(what).expect("invariant: documents of the API can be written as JSON");
+    let text = json(what);
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 

@@ -17,7 +17,7 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 
-use super::answer::{Answered, Problems, Query, Refused};
+use super::answer::{Answered, Problems, Query, Refused, json};
 use super::{House, guard};
 use crate::Moment;
 use crate::api::{Began, Event};
@@ -87,7 +87,7 @@ impl Listener {
             None => true,
             Some((of, id)) => of == epoch && missed.first().is_none_or(|first| first.id <= id + 1),
         };
-        let begin = serde_json::to_string(&Began { complete }).expect("invariant: it can be written as JSON");
+        let begin = json(&Began { complete });
         let mut first = format!("retry: {RETRY}\nevent: begin\ndata: {begin}\n\n");
         for event in missed {
             write(&mut first, epoch, &event);
@@ -147,7 +147,7 @@ impl Drop for Listener {
 
 fn write(text: &mut String, epoch: Moment, event: &Event) {
     use std::fmt::Write;
-    let data = serde_json::to_string(event).expect("invariant: an event can be written as JSON");
+    let data = json(event);
     let _ = write!(text, "id: {epoch}-{}\nevent: {}\ndata: {data}\n\n", event.id, event.kind);
 }
 

@@ -1,5 +1,7 @@
 //! Who asks, what every request is held to, and what is noted of it.
 
+use std::time::Duration;
+
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -11,6 +13,7 @@ use super::House;
 use super::answer::{Answered, Refused, Said};
 use super::listen::Peer;
 use crate::audit::Line;
+use crate::refusals::{LIMIT, WINDOW, network};
 use crate::who::{LOOPBACK, Role, Who};
 
 /// Who asks, if they are known.
@@ -46,7 +49,7 @@ pub(super) async fn door(State(house): State<House>, mut request: Request, next:
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix(None));
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let asked = request.uri().path_and_query().map(|asked| asked.as_str().to_owned()).unwrap_or_default();
+    let asked = request.uri().path().to_owned();
     let (asking, headers) = (house.clone(), request.headers().clone());
     // Users are looked up by programs, which may take a while.
     let who = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
@@ -59,31 +62,57 @@ pub(super) async fn door(State(house): State<House>, mut request: Request, next:
         }
         Err(refused) => refused.into_response(),
     };
+    let source = source(known.as_ref(), peer);
+    let line = Line {
+        at: crate::timestamp(house.front.now()),
+        role: known.as_ref().map(|who| who.role.name().to_owned()),
+        who: known.map(|who| who.name),
+        from: peer.to_string(),
+        method: method.as_str().to_owned(),
+        path: asked,
+        status: answer.status().as_u16(),
+        said: answer.extensions().get::<Said>().map(|said| said.0.clone()),
+        more: 0,
+    };
+    if let Some(retry) = log(&house, &method, &source, line) {
+        answer = limited(retry).into_response();
+    }
+    let (status, path) = (answer.status().as_u16(), path.as_deref().unwrap_or("other"));
+    house.metrics.request(named(&method), path, status, began.elapsed().as_secs_f64());
     let headers = answer.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    let status = answer.status();
-    house.metrics.request(
-        named(&method),
-        path.as_deref().unwrap_or("other"),
-        status.as_u16(),
-        began.elapsed().as_secs_f64(),
-    );
-    let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    if is_refused || !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS) {
-        house.audit.tell(Line {
-            at: crate::timestamp(house.front.now()),
-            role: known.as_ref().map(|who| who.role.name().to_owned()),
-            who: known.map(|who| who.name),
-            from: peer.to_string(),
-            method: method.as_str().chars().take(20).collect(),
-            path: asked.chars().take(1_000).collect(),
-            status: status.as_u16(),
-            said: answer.extensions().get::<Said>().map(|said| said.0.clone()),
-        });
-    }
     answer
+}
+
+/// Logs an accepted change, or a refused request. Where a source without permission has too many of those: the time after which it may
+/// ask again.
+fn log(house: &House, method: &Method, source: &str, line: Line) -> Option<Duration> {
+    let is_change = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    if is_change && line.status < 400 {
+        house.audit.accepted(line);
+        return None;
+    }
+    (is_change || line.is_denied()).then(|| house.audit.refused(source, line))?
+}
+
+/// The source whose refused requests are counted together: a known user, a user of this machine, or a network.
+fn source(known: Option<&Who>, peer: Peer) -> String {
+    match (known, peer) {
+        (Some(who), _) => format!("user {}", who.name),
+        (None, Peer::Unix(_)) => peer.to_string(),
+        (None, Peer::Tcp { address, .. }) => network(address.ip()),
+    }
+}
+
+fn limited(retry: Duration) -> Refused {
+    let message = format!(
+        "found more than {LIMIT} refused requests from here within {} s, expected fewer",
+        WINDOW.as_secs()
+    );
+    let retry_after = Some(retry.as_secs() + 1);
+    Refused { retry_after, ..Refused::new(StatusCode::TOO_MANY_REQUESTS, message) }
 }
 
 /// The name of a method, as long as it is one that somebody has heard of.

@@ -14,6 +14,7 @@ use slackline_serve::TlsFiles;
 use slackline_serve::api::{
     Accepted, Alerts, Done, Load, Me, Service as Shown, Submission, Submissions, Submit,
 };
+use slackline_serve::audit::Line;
 use slackline_serve::client::{Client, ClientError, Server as At};
 use slackline_serve::core::Service;
 use slackline_serve::http::{Bounds, ListenError, Server, Setup, Socket, description};
@@ -152,9 +153,75 @@ pub(super) fn roles(dir: &Path) {
     assert_eq!((me.name.as_str(), me.role), ("submit", Role::Submit));
     // Everything that was done or refused is noted.
     let audit = fs::read_to_string(dir.join("state/audit.log")).unwrap();
-    assert!(audit.contains("\"path\":\"/api/v1/drain\"") && audit.contains("\"status\":401"), "{audit}");
-    assert!(!audit.contains(&world.tokens[&Role::Look]));
+    let refused = fs::read_to_string(dir.join("state/refused.log")).unwrap();
+    assert!(audit.contains("\"path\":\"/api/v1/drain\"") && !audit.contains("\"status\":4"), "{audit}");
+    assert!(refused.contains("\"status\":401") && refused.contains("\"status\":403"), "{refused}");
+    assert!(world.tokens.values().all(|token| !audit.contains(token) && !refused.contains(token)));
     world.end();
+}
+
+/// The lines of a log.
+fn logged(dir: &Path, name: &str) -> Vec<Line> {
+    let text = fs::read_to_string(dir.join("state").join(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+/// Floods of refused requests of all kinds change nothing in the log of accepted ones, are counted to the last, and lock nobody out.
+pub(super) fn flood(dir: &Path) {
+    let world = World::new(dir, &http(dir));
+    let look = &world.tokens[&Role::Look];
+    let accepted = logged(dir, "audit.log");
+    let long = "x".repeat(900);
+    let bearer = |token: &str| format!("authorization: Bearer {token}\r\n");
+    let floods: [(&str, String); 10] = [
+        ("GET", format!("/api/v1/me HTTP/1.1\r\nhost: localhost\r\n{}", bearer("x"))),
+        ("GET", format!("/{long} HTTP/1.1\r\nhost: localhost\r\n{}", bearer("x"))),
+        ("GET", format!("/ HTTP/1.1\r\nhost: {long}\r\n")),
+        ("GET", format!("/ HTTP/1.1\r\nhost: localhost\r\norigin: http://{long}\r\n")),
+        ("POST", "/nothing HTTP/1.1\r\nhost: localhost\r\n".to_owned()),
+        ("DELETE", "/api/v1/drain HTTP/1.1\r\nhost: localhost\r\n".to_owned()),
+        ("POST", format!("/api/v1/drain?token={long} HTTP/1.1\r\nhost: localhost\r\n{}", bearer(look))),
+        (
+            "POST",
+            format!(
+                "/api/v1/submissions HTTP/1.1\r\nhost: localhost\r\ncontent-type: {long}\r\n{}",
+                bearer(&world.tokens[&Role::Submit])
+            ),
+        ),
+        ("PUT", format!("/api/v1/submissions/%1b%5b2J HTTP/1.1\r\nhost: localhost\r\n{}", bearer(look))),
+        ("ODD", format!("/ HTTP/1.1\r\nhost: localhost\r\n{}", bearer("\u{9b}"))),
+    ];
+    let mut statuses = BTreeMap::new();
+    for (method, rest) in &floods {
+        let request = format!("{method} {rest}connection: close\r\ncontent-length: 0\r\n\r\n");
+        for _ in 0..80 {
+            *statuses.entry(world.said(request.as_bytes()).0).or_insert(0) += 1;
+        }
+    }
+    assert!(statuses[&401] > 0 && statuses[&403] > 0 && statuses[&429] > 0, "{statuses:?}");
+    assert!(statuses.keys().all(|status| (400..500).contains(status)), "{statuses:?}");
+    // A right token is let in from the address of the flood.
+    let mut operator = world.client(Role::Operate);
+    let metrics = operator.text("/metrics").unwrap();
+    let counted = |name: &str| {
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{metrics}"));
+        line.trim().parse::<u64>().unwrap()
+    };
+    assert_eq!(counted("slackline_http_requests_refused_total "), 800);
+    assert_eq!(counted("slackline_http_requests_limited_total "), statuses[&429]);
+    let [look, token] = [look.clone(), long];
+    world.end();
+    assert_eq!(logged(dir, "audit.log"), accepted);
+    let lines = logged(dir, "refused.log");
+    assert_eq!(lines.iter().map(|line| 1 + line.more).sum::<u64>(), 800);
+    let bytes = fs::read(dir.join("state/refused.log")).unwrap();
+    assert!(
+        bytes.len() < 40_000 && bytes.iter().all(|b| *b == b'\n' || (b' '..127).contains(b)),
+        "{lines:?}"
+    );
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(!text.contains(&look) && !text.contains(&token), "{text}");
 }
 
 /// Somebody who may submit changes their own alone.

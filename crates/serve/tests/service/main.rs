@@ -39,6 +39,7 @@ const TESTS: &[(&str, Test)] = &[
     ("what_cannot_be_run_fails_with_the_reason", wrong),
     ("why_a_flow_waits_is_told_over_all_submissions", told),
     ("every_operation_is_done_for_those_who_have_its_role_and_for_nobody_else", http::roles),
+    ("floods_of_refused_requests_displace_no_accepted_ones", http::flood),
     ("whoever_may_submit_changes_their_own_alone", http::own),
     ("what_makes_no_sense_is_refused_with_the_reason", http::wrong),
     ("whoever_is_slow_or_one_too_many_takes_nothing_from_others", http::slow),

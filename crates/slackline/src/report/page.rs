@@ -28,6 +28,7 @@ use base64::write::EncoderWriter;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use slackline_model::Instance;
+use slackline_model::printable::escaped_line;
 
 pub use collect::{Collector, Drawn};
 pub use extras::is_alike;
@@ -186,13 +187,12 @@ fn put<'t>(out: &mut dyn Write, template: &'t str, mark: &str) -> io::Result<&'t
 /// Text as HTML.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in escaped_line(text).chars() {
         match c {
             '&' => html.push_str("&amp;"),
             '<' => html.push_str("&lt;"),
             '>' => html.push_str("&gt;"),
             '"' => html.push_str("&quot;"),
-            c if c.is_control() => html.push('\u{fffd}'),
             c => html.push(c),
         }
     }

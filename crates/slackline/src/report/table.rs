@@ -9,6 +9,7 @@ mod tests;
 use std::cmp::Ordering;
 
 use anstyle::{AnsiColor, Style};
+use slackline_model::printable::{escaped, escaped_line};
 use unicode_width::UnicodeWidthStr;
 
 use crate::names::did_you_mean;
@@ -118,9 +119,9 @@ struct Cell {
 }
 
 impl Cell {
-    /// Characters that would break the line are replaced.
+    /// Characters that would break the line are escaped.
     fn new(text: impl Into<String>, value: Option<f64>) -> Self {
-        Self { text: text.into().replace(|c: char| c.is_control(), "�"), value }
+        Self { text: escaped_line(&text.into()).into_owned(), value }
     }
 }
 
@@ -395,6 +396,21 @@ fn lines(columns: &[Shown<'_>], rows: &[usize], colour: bool) -> String {
     out
 }
 
+/// The codes of the styles of tables.
+const STYLES: [&str; 3] = ["\x1b[0m", "\x1b[1m", "\x1b[32m"];
+
+/// Text with tables, in which all characters that a terminal obeys are escaped: all but the styles of tables in colour.
+pub fn escaped_but_styles(text: &str, colour: bool) -> String {
+    let mut parts = text.split('\x1b');
+    let mut out = escaped(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let is_style = |style: &&str| part.starts_with(style.trim_start_matches('\x1b'));
+        out.push_str(if colour && STYLES.iter().any(is_style) { "\x1b" } else { "\\u001b" });
+        out.push_str(&escaped(part));
+    }
+    out
+}
+
 /// Text on lines of at most `width` columns, broken between words.
 fn broken(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -413,7 +429,7 @@ fn broken(text: &str, width: usize) -> Vec<String> {
 /// Lines that are too long for `width` columns, each broken between words and indented further from its second line on.
 pub fn fitted(text: &str, width: usize) -> String {
     let mut out = String::new();
-    for line in text.lines() {
+    for line in escaped(text).lines() {
         let words = line.trim_start();
         let indent = line.len() - words.len();
         for (k, part) in broken(words, width.saturating_sub(indent + 2)).iter().enumerate() {

@@ -91,19 +91,15 @@ impl<'a> Logs<'a> {
         Ok(Self { look, asked, wanted, failed: of.failed })
     }
 
-    /// Writes what each attempt said, under a line that names it. `shown` is what a person is to see of what was said. Gives what is
-    /// to be said of attempts that said nothing, if there are any.
+    /// Writes what each attempt said, under a line that names it. Gives what is to be said of attempts that said nothing,
+    /// if there are any.
     ///
     /// # Errors
     /// What the writer says.
-    pub fn write(
-        &self,
-        shown: &dyn Fn(Vec<u8>) -> Vec<u8>,
-        out: &mut dyn Write,
-    ) -> io::Result<Option<String>> {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<Option<String>> {
         let mut silent = 0;
         for told in &self.wanted {
-            silent += u64::from(!told.write(&self.look.layout, &self.asked, (shown, out))?);
+            silent += u64::from(!told.write(&self.look.layout, &self.asked, out)?);
         }
         if self.wanted.is_empty() {
             return Ok(Some(self.asked.nothing(self.failed).to_owned()));
@@ -215,19 +211,14 @@ impl Told<'_> {
     }
 
     /// Writes what an attempt said, under a line that names it; says whether there was anything.
-    fn write(
-        &self,
-        layout: &Layout,
-        asked: &Asked<'_>,
-        (shown, out): (&dyn Fn(Vec<u8>) -> Vec<u8>, &mut dyn Write),
-    ) -> io::Result<bool> {
+    fn write(&self, layout: &Layout, asked: &Asked<'_>, out: &mut dyn Write) -> io::Result<bool> {
         let Attempt { id, number, end, .. } = *self.attempt;
         let Asked { flow, job, start, .. } = asked;
         let path = layout.log(flow, job, id, number);
         let said = match regular_file::read_end(&path, LONGEST) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(e) => format!("(its log {} cannot be read: {e})\n", path.display()).into_bytes(),
-            Ok(said) => shown(said),
+            Ok(said) => said,
         };
         let (how, message) = match &self.attempt.ended {
             Ended::Done(_) | Ended::Killed if said.is_empty() => return Ok(false),

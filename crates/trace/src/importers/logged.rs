@@ -417,7 +417,7 @@ fn job_name(name: Option<&str>, id: &str) -> String {
 
 /// A name as ids may be: printable, of one line, not too long; `None` if nothing is left.
 pub(super) fn printable(name: &str) -> Option<String> {
-    let words = name.chars().map(|c| if slackline_model::names::is_printable(c) { c } else { ' ' });
+    let words = name.chars().map(|c| if slackline_model::printable::is_printable(c) { c } else { ' ' });
     let clipped: String = words.collect::<String>().trim().chars().take(NAME_MAX).collect();
     Some(clipped.trim().to_owned()).filter(|name| !name.is_empty())
 }
