@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
-use slackline_model::{Draft, Instance, Profile, Time};
+use slackline_model::{Draft, FlowId, Instance, Profile, Time};
 use slackline_policy::Engine;
 use slackline_policy::plans::Plans;
 
@@ -149,6 +149,12 @@ pub trait Resident: Engine {
 
     /// Sessions whose flows are all over, and those that cannot go on, since this was asked last.
     fn ended(&mut self) -> Vec<Ended>;
+
+    /// The session of a flow of the driver's.
+    fn seat_of(&self, flow: FlowId) -> Option<Seat> {
+        let _ = flow;
+        None
+    }
 
     /// Ends the waiting of [`Engine::poll`], from any thread.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync>;

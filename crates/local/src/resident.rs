@@ -447,6 +447,10 @@ impl Resident for ResidentEngine {
         }
     }
 
+    fn seat_of(&self, flow: FlowId) -> Option<Seat> {
+        self.arrived.get(&flow).map(|arrived| arrived.seat)
+    }
+
     fn ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
     }

@@ -444,6 +444,7 @@ impl Session {
         let mut engine = Local::new(work, settings, self.clock(), Box::new(observer), fleet);
         stop(engine.interrupt());
         let run = slackline_policy::run(instance, policy, &mut engine, config);
+        engine.never_finish(&run.figures.unfinished);
         engine.close();
         let (interrupted, fatal) = (engine.was_interrupted(), engine.fatal().map(str::to_owned));
         drop(engine);

@@ -17,6 +17,7 @@ use crate::locality::Waits;
 use crate::log::Sink;
 use crate::policy::{Action, Ask, Policy, Style};
 use crate::spot::Scope;
+use crate::unfinished::{Stuck, Unfinished};
 use crate::view::{Estimates, View, mean_of};
 
 /// How a run is to be driven.
@@ -174,6 +175,8 @@ pub struct Figures {
     pub decision_nanos: Vec<u64>,
     /// Why the policy could not go on ([`Policy::failure`]): then the run ended there, and its schedule is none.
     pub failure: Option<String>,
+    /// The flows that arrived and can never finish, by reason.
+    pub unfinished: Vec<Unfinished>,
     /// The fraction of maps after which reduces could take slots.
     pub slowstart: f64,
     /// Whether minima were promised to be kept.
@@ -246,6 +249,8 @@ pub struct Driver<'a, 'c, E: ?Sized> {
     instants: u64,
     n_reports: u64,
     nanos: Vec<u64>,
+    /// Whether nothing can happen any more although flows have not finished.
+    is_stuck: bool,
 }
 
 impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
@@ -286,6 +291,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             instants: 0,
             n_reports: 0,
             nanos: Vec::new(),
+            is_stuck: false,
         };
         if let Some(learning) = &mut driver.config.learning {
             learning.begin(&driver.ledger.instance, &mut driver.estimates);
@@ -308,6 +314,29 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
     /// The policy, to be copied ([`Policy::copy`]).
     pub fn policy(&self) -> &dyn Policy {
         self.policy
+    }
+
+    /// The flows that have arrived and not finished, by reason, where nothing can happen any more.
+    fn unfinished(&self) -> Vec<Unfinished> {
+        if !self.is_stuck || self.policy.failure().is_some() {
+            return Vec::new();
+        }
+        Stuck { view: self.view(), policy: self.policy, gave_up: self.engine.gave_up() }.unfinished()
+    }
+
+    /// The flows that get no slot because of a limit of the policy although slots are free, with their ids and the limit.
+    pub fn limits(&self) -> Vec<(FlowId, String, String)> {
+        let view = self.view();
+        if view.instance.cluster().slot_kinds().iter().all(|&slot_kind| view.held.free(slot_kind) == 0) {
+            return Vec::new();
+        }
+        let limit = |phase| self.policy.limit(view.instance.phase(phase).job, &view);
+        let flows = view.instance.flows().iter_enumerated();
+        let limited = flows.filter_map(|(flow, info)| {
+            let mut waiting = info.phases().filter(|&phase| view.state.waits_for_slots(phase));
+            Some((flow, info.id.clone(), waiting.find_map(limit)?))
+        });
+        limited.collect()
     }
 
     /// Takes out how long decisions have taken since this was asked last, nanoseconds each; none without a stopwatch.
@@ -387,6 +416,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             instants: 0,
             n_reports: 0,
             nanos: Vec::new(),
+            is_stuck: false,
         };
         if is_new {
             fork.tell_all();
@@ -414,10 +444,14 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             return false;
         }
         self.reports.clear();
-        let Some(now) = self.engine.poll(&mut self.reports) else { return false };
+        let Some(now) = self.engine.poll(&mut self.reports) else {
+            self.is_stuck = true;
+            return false;
+        };
         self.ledger.advance(now);
         self.absorb();
         if self.ledger.state.is_hopeless() {
+            self.is_stuck = true;
             return false;
         }
         let before = self.config.stopwatch.map(|clock| clock());
@@ -491,6 +525,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
 
     /// Ends the run: what still runs is stopped, and all rows and flows leave.
     pub fn close(mut self) -> Figures {
+        let unfinished = self.unfinished();
         self.ledger.abandon();
         self.ledger.let_go(self.sink);
         for flow in self.ledger.instance.flows().keys().collect::<Vec<_>>() {
@@ -501,6 +536,7 @@ impl<'a, 'c, E: Engine + ?Sized> Driver<'a, 'c, E> {
             reports: self.n_reports,
             history: self.config.learning.map(Learning::into_history),
             decision_nanos: self.nanos,
+            unfinished,
             failure: self.policy.failure().map(str::to_owned),
             slowstart: self.config.slowstart,
             minima: self.minima,

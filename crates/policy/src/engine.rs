@@ -59,6 +59,11 @@ pub trait Engine {
         u32::MAX
     }
 
+    /// Why nothing will happen any more, where the engine ends a run that could go on: an engine that would repeat itself forever.
+    fn gave_up(&self) -> Option<String> {
+        None
+    }
+
     /// Whether flows may still arrive. Without any, a run is over when all that arrived are done.
     fn may_bring_flows(&mut self) -> bool;
 }

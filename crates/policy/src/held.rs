@@ -1,6 +1,6 @@
 //! What holds slots now and which slots are free, for policies that look ahead.
 
-use slackline_model::{JobId, PhaseId, SlotKind, SlotRange, Time};
+use slackline_model::{JobId, MachineId, PhaseId, SlotKind, SlotRange, Time};
 
 use crate::fastest::SpeedClass;
 use crate::ledger::{Ledger, Masters};
@@ -66,6 +66,17 @@ impl<'a> Held<'a> {
     pub fn master_of(self, job: JobId) -> u32 {
         let masters = self.0.and_then(|ledger| ledger.masters.as_ref());
         u32::from(masters.is_some_and(|masters| masters.holds_slot(job)))
+    }
+
+    /// How many slots of a kind are free.
+    pub fn free(self, slot_kind: SlotKind) -> u32 {
+        self.0.map_or(0, |ledger| ledger.free[slot_kind.index()].len())
+    }
+
+    /// The machines that are away, and since when; whether they left for good.
+    pub(crate) fn gone(self) -> impl Iterator<Item = (MachineId, Time, bool)> + 'a {
+        let down = self.0.into_iter().flat_map(|ledger| ledger.down.iter().map(move |gone| (ledger, gone)));
+        down.map(|(ledger, (&machine, &at))| (machine, at, ledger.left.contains(&machine)))
     }
 
     /// The slots of a kind by believed speed, in the order in which free ones are taken.

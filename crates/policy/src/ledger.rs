@@ -63,10 +63,10 @@ pub(crate) struct Ledger {
     opened: Vec<RowId>,
     /// The last row of each phase, where rows may grow.
     last_row: Grown<PhaseId, Option<RowId>>,
-    /// Machines that are away, for now or for good.
-    down: BTreeSet<MachineId>,
+    /// Machines that are away, for now or for good, and since when.
+    pub(crate) down: BTreeMap<MachineId, Time>,
     /// Machines that left for good.
-    left: BTreeSet<MachineId>,
+    pub(crate) left: BTreeSet<MachineId>,
     /// Until when machines are there.
     pub(crate) horizons: Horizons,
     /// How often each task failed that ever did.
@@ -119,7 +119,7 @@ impl Ledger {
             leaving: Vec::new(),
             opened: Vec::new(),
             last_row: Grown::default(),
-            down: BTreeSet::new(),
+            down: BTreeMap::new(),
             left: BTreeSet::new(),
             horizons: Horizons::default(),
             failures: BTreeMap::new(),
@@ -525,7 +525,7 @@ impl Ledger {
     }
 
     fn machine_up(&mut self, machine: MachineId, events: &mut Vec<Event>) {
-        if self.left.contains(&machine) || !self.down.remove(&machine) {
+        if self.left.contains(&machine) || self.down.remove(&machine).is_none() {
             return;
         }
         self.free_machine(machine);
@@ -582,9 +582,10 @@ impl Ledger {
     ) {
         assert!(self.capabilities.faults != Faults::Never, "a machine went although none ever does");
         assert!(self.masters.is_none(), "what becomes of masters on a machine that went is not known");
-        if !self.down.insert(machine) {
+        if self.down.contains_key(&machine) {
             return;
         }
+        self.down.insert(machine, self.now);
         self.horizons.forget(machine);
         for &slot_kind in self.instance.cluster().slot_kinds() {
             if let Some(range) = self.instance.cluster().machine_slots(slot_kind, machine) {
@@ -683,7 +684,7 @@ impl Ledger {
     }
 
     pub(crate) fn is_down(&self, machine: MachineId) -> bool {
-        self.down.contains(&machine)
+        self.down.contains_key(&machine)
     }
 }
 

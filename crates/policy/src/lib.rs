@@ -24,6 +24,7 @@
 //! - [`log`]: what runs and ran, and where it goes when it is finished;
 //! - [`assign`]: the assignment layer: a free slot gets a task;
 //! - [`driver`]: the loop, and the schedule it leaves behind;
+//! - [`unfinished`]: why flows never finish;
 //! - [`ready`]: a queue of runnable phases for policies that order them;
 //! - [`Grown`]: tables that grow with the ids that arrive.
 #![deny(clippy::unwrap_used)]
@@ -52,6 +53,7 @@ mod spot;
 pub mod state;
 #[cfg(test)]
 mod testing;
+pub mod unfinished;
 pub mod view;
 
 pub use driver::{Config, Driver, Figures, Heir, Run, run, run_unless};

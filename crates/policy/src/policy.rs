@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slackline_model::{FlowId, MachineId, PhaseId, SlotKind, Time};
+use slackline_model::{FlowId, JobId, MachineId, PhaseId, SlotKind, Time};
 
 use crate::event::Event;
 use crate::view::View;
@@ -36,6 +36,13 @@ pub trait Policy {
     /// every call, carries out nothing more of it, and ends the run ([`crate::Figures::failure`]). For policies whose
     /// decisions come from elsewhere, such as another program.
     fn failure(&self) -> Option<&str> {
+        None
+    }
+
+    /// The limit of the policy that keeps a job from one more slot now, as a sentence; `None` if no limit of its own does. Asked where
+    /// nothing happens any more.
+    fn limit(&self, job: JobId, view: &View<'_>) -> Option<String> {
+        let _ = (job, view);
         None
     }
 

@@ -296,6 +296,11 @@ impl State {
         self.tasks_done
     }
 
+    /// Whether tasks of `phase` wait for a slot, or for the master of their job.
+    pub(crate) fn waits_for_slots(&self, phase: PhaseId) -> bool {
+        self.stopped.contains(&phase) || self.ready.iter().any(|ready| ready.contains(&phase))
+    }
+
     /// Whether `phase` is a reduce phase whose maps are not all done.
     pub fn is_early(&self, instance: &Instance, phase: PhaseId) -> bool {
         self.waits_for_maps(instance, instance.phase(phase))

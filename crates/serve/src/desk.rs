@@ -235,6 +235,8 @@ pub struct Desk {
     /// Until when it is waited for what is being opened, before those are predicted that want it.
     opening_until: Option<Moment>,
     machines: Vec<api::Machine>,
+    /// The limits of the policy that keep flows from free slots.
+    policy_limits: slackline::resident::Limits,
     troubles: BTreeMap<Trouble, String>,
 }
 
@@ -299,6 +301,7 @@ impl Desk {
             opening_until: None,
             wanting: Wanting::new(),
             machines: Vec::new(),
+            policy_limits: slackline::resident::Limits::new(),
             troubles: BTreeMap::new(),
         }
     }

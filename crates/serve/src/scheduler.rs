@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use slackline::resident::{
-    Admission, Host, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
+    Admission, Host, Limits, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
 };
 use slackline::run::{self, Backend, JobHistory};
 use slackline_local::activity::{self, Duty};
@@ -230,6 +230,10 @@ impl Host for Desked {
             }
         });
         (self.ports.desk)(Heard::Machines(shown.collect()));
+    }
+
+    fn limits(&mut self, limits: &Limits) {
+        (self.ports.desk)(Heard::Limits(limits.clone()));
     }
 
     fn said(&mut self, what: &str) {

@@ -544,6 +544,12 @@ impl Engine for Sim<'_> {
         self.give_up(reports)
     }
 
+    fn gave_up(&self) -> Option<String> {
+        let n = self.in_vain;
+        (n >= self.in_vain_max)
+            .then(|| format!("machines died too often: {n} times before another task finished"))
+    }
+
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         self.ending += u32::from(!start.held);
         let duration = self.duration(start, live);

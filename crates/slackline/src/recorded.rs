@@ -122,6 +122,7 @@ impl Recorded {
             choices: Vec::new(),
             crowding: None,
             timings: None,
+            unfinished: Vec::new(),
         })
     }
 

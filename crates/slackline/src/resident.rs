@@ -43,12 +43,18 @@ pub trait Host {
     /// The machines: at the beginning, and when one has gone, come back or joined.
     fn machines(&mut self, _machines: &[SharedMachine]) {}
 
+    /// The flows that a limit of the policy keeps from free slots: whenever that changes.
+    fn limits(&mut self, _limits: &Limits) {}
+
     /// Something that somebody should know of the machines.
     fn said(&mut self, _what: &str) {}
 
     /// How long the decisions of an instant took, nanoseconds.
     fn decided(&mut self, _nanos: u64) {}
 }
+
+/// By run and flow: the limit that keeps the flow from free slots.
+pub type Limits = BTreeMap<(u64, String), String>;
 
 /// What is asked of the engine. Runs are called by numbers that the host gives.
 pub enum Order {
@@ -137,6 +143,7 @@ pub fn drive(
     let mut seats = Seats::default();
     let mut machines = resident.machines();
     host.machines(&machines);
+    let mut limits = Limits::new();
     let mut driver = Driver::new(empty, policy.as_mut(), resident, &mut nowhere, config);
     while !host.is_over() {
         let now = driver.view().now;
@@ -165,6 +172,11 @@ pub fn drive(
         if machines_now != machines {
             machines = machines_now;
             host.machines(&machines);
+        }
+        let limits_now = seats.limits(&mut driver);
+        if limits_now != limits {
+            limits = limits_now;
+            host.limits(&limits);
         }
         let now = driver.view().now;
         for ended in driver.engine().ended() {
@@ -229,6 +241,16 @@ impl Seats {
             }
             Err(error) => Some(Returned { number, end: Err(error), run: None }),
         }
+    }
+
+    /// The limits of the policy, by the numbers of runs.
+    fn limits(&self, driver: &mut Driver<'_, '_, dyn Resident>) -> Limits {
+        let limits = driver.limits();
+        let limits = limits.into_iter().filter_map(|(flow, id, limit)| {
+            let (number, _) = self.by_seat.get(&driver.engine().seat_of(flow)?)?;
+            Some(((*number, id), limit))
+        });
+        limits.collect()
     }
 
     fn returned(&mut self, ended: slackline_local::backend::Ended) -> Option<Returned> {

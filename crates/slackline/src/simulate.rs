@@ -12,6 +12,7 @@ use slackline_judge::{FlowFacts, Metrics, Violation};
 use slackline_model::id::TiVec;
 use slackline_model::schedule::{Clock, FlowTimes};
 use slackline_model::{Cluster, FlowId, History, Instance, Schedule, Span};
+use slackline_policy::unfinished::Unfinished;
 use slackline_policy::{Admission, Choice, Config, Figures, Learning, Policy, Style};
 use slackline_sim::noise;
 
@@ -276,6 +277,8 @@ pub struct Simulated {
     pub crowding: Option<Crowding>,
     /// Wall-clock figures, with [`Options::timings`].
     pub timings: Option<Timings>,
+    /// The flows that never finish, by reason.
+    pub unfinished: Vec<Unfinished>,
 }
 
 /// Why there is no simulation.

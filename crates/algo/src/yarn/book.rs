@@ -62,6 +62,15 @@ pub(super) struct Here {
     open: [BTreeSet<Place>; 2],
 }
 
+/// A limit on applications that run at a time, with how many do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AppsLimit {
+    Queue(QueueAt, u32),
+    User(String, u32),
+    /// What the masters of a leaf may hold.
+    Masters(QueueAt, u32),
+}
+
 /// An application: a job.
 #[derive(Clone, Debug)]
 struct App {
@@ -213,6 +222,25 @@ impl Book {
     /// A queue, its parent and so on up to the root.
     pub(super) fn up(&self, from: QueueAt) -> impl Iterator<Item = QueueAt> + '_ {
         std::iter::successors(Some(from), |&at| self.queues[at].parent)
+    }
+
+    /// The leaf of an application, and whether it runs.
+    pub(super) fn place(&self, job: JobId) -> Option<(QueueAt, bool)> {
+        self.apps[job].as_ref().map(|app| (app.leaf, app.runs))
+    }
+
+    /// What keeps an application that waits from running, of the queues above it and its user.
+    pub(super) fn apps_limit(&self, job: JobId) -> Option<AppsLimit> {
+        let app = self.apps[job].as_ref().filter(|app| !app.runs)?;
+        if let Some(at) = self.up(app.leaf).find(|&at| self.queues[at].is_full()) {
+            return Some(AppsLimit::Queue(at, self.queues[at].apps));
+        }
+        let (runs, most) = self.running[app.user];
+        if runs >= most {
+            let name = self.users.iter().find(|&(_, &at)| at == app.user).map_or("", |(name, _)| name);
+            return Some(AppsLimit::User(name.to_owned(), most));
+        }
+        Some(AppsLimit::Masters(app.leaf, self.queues[app.leaf].apps))
     }
 
     pub(super) fn knows(&self, job: JobId) -> bool {

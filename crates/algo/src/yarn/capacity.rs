@@ -540,6 +540,15 @@ impl Rules for ByCapacity {
         }
     }
 
+    fn path(&self, at: QueueAt) -> &str {
+        &self.hierarchy.queues[at].path
+    }
+
+    fn most(&self, book: &Book, at: QueueAt) -> u32 {
+        u32::try_from(self.sizes[at].maximum.div_euclid(book.container.memory.cast_signed()))
+            .unwrap_or(u32::MAX)
+    }
+
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {
         match self.turn((0, self.cluster), book, slot_kind, accept) {
             Turn::Of(job) => Some(job),

@@ -71,6 +71,8 @@ pub struct Queue {
     pub is_parent: bool,
     /// MiB that it is to have before others have more.
     pub min_memory: u64,
+    /// Virtual cores that its maximum is at least.
+    pub min_vcores: u64,
     /// The most it may have.
     pub max: Resources,
     /// The same of each queue in it that is made because somebody names it.
@@ -132,13 +134,17 @@ impl Resources {
     pub const UNBOUNDED: Self =
         Self { memory: Amount::Absolute(u64::MAX), vcores: Amount::Absolute(u64::MAX) };
 
-    /// How many containers fit into them on a cluster of so many.
-    fn containers(self, container: Container, slots: u32) -> u32 {
-        let fit = |amount: Amount, one: u64| match amount {
-            Amount::Absolute(all) => all / one,
-            Amount::Part(part) => ((u64::from(slots) * one) as f64 * part) as u64 / one,
+    /// How many containers fit into them on a cluster of so many, where they are at least `least`.
+    fn containers(self, least: Container, container: Container, slots: u32) -> u32 {
+        let fit = |amount: Amount, least: u64, one: u64| {
+            let all = match amount {
+                Amount::Absolute(all) => all,
+                Amount::Part(part) => ((u64::from(slots) * one) as f64 * part) as u64,
+            };
+            all.max(least) / one
         };
-        let fit = fit(self.memory, container.memory).min(fit(self.vcores, container.vcores));
+        let memory = fit(self.memory, least.memory, container.memory);
+        let fit = memory.min(fit(self.vcores, least.vcores, container.vcores));
         u32::try_from(fit).unwrap_or(u32::MAX)
     }
 }
@@ -151,6 +157,7 @@ impl Queue {
             parent,
             is_parent: false,
             min_memory: 0,
+            min_vcores: 0,
             max: Resources::UNBOUNDED,
             max_child: None,
             weight: 1.0,
@@ -211,9 +218,9 @@ pub(super) struct ByShare {
 
 impl ByShare {
     fn most_of(&self, queue: &Queue, container: Container) -> u32 {
-        let most = queue.max.containers(container, self.slots);
-        // A minimum is kept whatever the maximum says.
-        most.max(u32::try_from(queue.min_memory / container.memory).unwrap_or(u32::MAX))
+        // The larger of maximum and minimum counts, for memory and cores each (`FSQueue.getMaxShare`).
+        let least = Container { memory: queue.min_memory, vcores: queue.min_vcores };
+        queue.max.containers(least, container, self.slots)
     }
 
     /// A free slot in a queue.
@@ -357,6 +364,14 @@ impl Rules for ByShare {
     fn resize(&mut self, book: &Book, slots: u32) {
         self.slots = slots;
         self.most = self.allocations.queues.iter().map(|queue| self.most_of(queue, book.container)).collect();
+    }
+
+    fn path(&self, at: QueueAt) -> &str {
+        &self.allocations.queues[at].path
+    }
+
+    fn most(&self, _book: &Book, at: QueueAt) -> u32 {
+        self.most[at]
     }
 
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId> {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use slackline_model::{JobId, MachineId, PhaseId, SlotKind};
+use slackline_policy::unfinished::{holders, listed, masters, slots};
 use slackline_policy::{Action, Ask, Event, Grant, Policy, Style, View};
 
-use super::book::{Book, Counts, QueueAt};
+use super::Container;
+use super::book::{AppsLimit, Book, Counts, QueueAt};
 
 /// Whose turn it is: what differs between the schedulers.
 pub(super) trait Rules {
@@ -25,6 +27,12 @@ pub(super) trait Rules {
 
     /// Says in the book how many applications may run at a time because of what their masters hold.
     fn limit_masters(&self, _book: &mut Book) {}
+
+    /// The path of a queue.
+    fn path(&self, at: QueueAt) -> &str;
+
+    /// Slots that a queue may hold.
+    fn most(&self, book: &Book, at: QueueAt) -> u32;
 
     /// The application that gets the next slot, among those that are accepted.
     fn next(&self, book: &Book, slot_kind: SlotKind, accept: &mut dyn FnMut(JobId) -> bool) -> Option<JobId>;
@@ -105,6 +113,32 @@ impl<R: Rules> Scheduler<R> {
             }
         }
         self.book.set(job, counts);
+    }
+
+    /// Why a queue gives a job no more slots, if it is full: how many it may hold, and who holds them.
+    fn full_queue(&self, leaf: QueueAt, view: &View<'_>) -> Option<String> {
+        let Self { rules, book, .. } = self;
+        let at = book.up(leaf).find(|&at| book.queues[at].used >= rules.most(book, at))?;
+        let (most, path) = (rules.most(book, at), rules.path(at));
+        if most == 0 {
+            let Container { memory, vcores } = book.container;
+            let cores = if vcores == 1 { "1 virtual core" } else { &format!("{vcores} virtual cores") };
+            return Some(format!(
+                "queue {path} may have no slot: its maximum is less than a container of {memory} MiB and {cores}"
+            ));
+        }
+        let is_in = |job| book.place(job).is_some_and(|(leaf, _)| book.up(leaf).any(|above| above == at));
+        let may = slots(most);
+        let of_masters = holders(view, is_in);
+        let holds = |job| is_in(job) && book.counts(job).used > view.held.master_of(job);
+        let flows = view.instance.flows().iter().filter(|flow| flow.jobs().any(holds));
+        let of_tasks: Vec<&str> = flows.map(|flow| flow.id.as_str()).collect();
+        let who = match (of_masters.len(), of_tasks.is_empty()) {
+            (_, false) => format!("tasks of {} hold", listed(&of_tasks)),
+            (1, true) => format!("{} holds", masters(&of_masters)),
+            (_, true) => format!("{} hold", masters(&of_masters)),
+        };
+        Some(format!("queue {path} may have {may}, which {who}"))
     }
 
     fn leave(&mut self, job: JobId, view: &View<'_>) {
@@ -206,6 +240,27 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
 
     fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    fn limit(&self, job: JobId, view: &View<'_>) -> Option<String> {
+        let path = |at| self.rules.path(at);
+        let applications = |n| if n == 1 { "1 application".to_owned() } else { format!("{n} applications") };
+        let (leaf, _) = self.book.place(job)?;
+        // Of two reasons the one that ends last is told: a queue that is full keeps what waits from running.
+        self.full_queue(leaf, view).or_else(|| {
+            Some(match self.book.apps_limit(job)? {
+                AppsLimit::Queue(at, n) => {
+                    format!("queue {} runs {}, as many as it may", path(at), applications(n))
+                }
+                AppsLimit::User(name, n) => {
+                    format!("user {name:?} runs {}, as many as a user may", applications(n))
+                }
+                AppsLimit::Masters(at, n) => {
+                    let n = applications(n);
+                    format!("queue {} runs {n}, as many as its ApplicationMasters have room for", path(at))
+                }
+            })
+        })
     }
 
     fn on_events(&mut self, events: &[Event], view: &View<'_>, _out: &mut Vec<Action>) {

@@ -21,6 +21,7 @@ use slackline::simulate::{
     Left, NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures,
 };
 
+use slackline::policy::unfinished::Unfinished;
 use slackline_model::Instance;
 
 use super::Answer;
@@ -131,6 +132,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     };
     let certificates = certificates(args, instance, &simulated, &options)?;
     let failed = comparison::failed(&simulated.schedule);
+    let unfinished = std::mem::take(&mut simulated.unfinished);
     let known = simulated.history.take();
     let page =
         collector.map(|collector| page(args, source.short_name(), &loaded, &past, &simulated, collector));
@@ -144,7 +146,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     if failed == 0 {
         return Ok(Answer::Yes);
     }
-    warn_of_failed(failed);
+    warn_of_failed(failed, &unfinished);
     Ok(Answer::No)
 }
 
@@ -177,11 +179,12 @@ impl Simulate {
     }
 }
 
-fn warn_of_failed(flows: usize) {
-    out::warn(format_args!(
-        "{} failed: no machine was left to finish them, or machines died too often for their tasks to end",
-        counted(flows as u64, "flow")
-    ));
+/// Says how many flows failed, and a line for each reason.
+fn warn_of_failed(flows: usize, unfinished: &[Unfinished]) {
+    if unfinished.is_empty() {
+        out::warn(counted(flows as u64, "flow") + " failed");
+    }
+    unfinished.iter().for_each(out::warn);
 }
 
 /// What is certain about a run, if that was asked for.

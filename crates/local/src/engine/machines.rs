@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use slackline_model::cluster::{Group, Slots};
 use slackline_model::{MachineId, Span};
 use slackline_policy::engine::{Report, RowId};
+use slackline_policy::unfinished::Unfinished;
 
 use super::{Happening, Local, Running, Stage};
 use crate::fleet::{NewMachine, Prospect, Told};
@@ -155,6 +156,16 @@ impl Local<'_> {
                 self.paused = true;
                 true
             }
+        }
+    }
+
+    /// Says why flows never finish, where the run has not ended for another reason.
+    pub(crate) fn never_finish(&mut self, unfinished: &[Unfinished]) {
+        if self.paused || self.fatal.is_some() || self.was_interrupted() {
+            return;
+        }
+        for reason in unfinished {
+            self.observer.happened(self.now, Happening::Warned(&reason.to_string()));
         }
     }
 

@@ -64,6 +64,8 @@ pub enum Heard {
     Predicted(Outlooked),
     /// The machines there are.
     Machines(Vec<api::Machine>),
+    /// The limits of the policy that keep flows from free slots.
+    Limits(slackline::resident::Limits),
     /// Something of the machines that somebody should know.
     Machine(String),
 }
@@ -452,6 +454,7 @@ impl Desk {
             Heard::Read { number, due } => self.is_due(number, due),
             Heard::Predicted(outlook) => self.predicted(now, outlook, out),
             Heard::Machines(machines) => self.machines = machines,
+            Heard::Limits(limits) => self.policy_limits = limits,
             Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
         }
         self.next_prediction(now, out);

@@ -27,8 +27,13 @@ enum Behind<'a> {
 impl Desk {
     /// Why a submission has not begun; none if it has, or is about to.
     pub(super) fn why(&self, entry: &Entry) -> Option<String> {
-        if entry.why.is_some() || entry.state != State::Queued {
-            return entry.why.clone();
+        if let Some(why) = &entry.why {
+            return Some(
+                self.first_of_name(entry).map_or_else(|| why.clone(), |first| format!("{why}: {first}")),
+            );
+        }
+        if entry.state != State::Queued {
+            return None;
         }
         Some(match self.behind(entry)? {
             Behind::Drain => DRAINS.to_owned(),
@@ -44,6 +49,15 @@ impl Desk {
                 format!("{user} has {live} live, as many as one user may (--live-by-user)")
             }
         })
+    }
+
+    /// Why the first submission of a name waits, of one behind it.
+    fn first_of_name(&self, entry: &Entry) -> Option<String> {
+        let number = self.series.get(&entry.wanted.name)?.front()?;
+        let first = self.entries.get(number).filter(|first| !std::ptr::eq(*first, entry))?;
+        let why =
+            first.why.as_ref().filter(|_| first.state == State::Queued && entry.state == State::Queued)?;
+        Some(format!("{number} {}{why}", if first.held { "is " } else { "" }))
     }
 
     /// The file that is why a submission has not begun, where that is so and it is known which.
@@ -111,14 +125,20 @@ impl Desk {
                     Some(format!("nothing of it starts until it is let go (slackline unhold {number})"))
                 }
                 FlowState::Held => Some("whether its deadlines hold is looked at first".to_owned()),
-                FlowState::Waiting | FlowState::Running => self.why_flow(entry, live, here, now),
+                FlowState::Waiting | FlowState::Running => self.why_flow((number, entry), live, here, now),
                 FlowState::Done | FlowState::Failed | FlowState::Cancelled => None,
             };
         }
     }
 
     /// Why nothing more of a flow starts that nobody holds.
-    fn why_flow(&self, entry: &Entry, live: &Live, here: &Here, now: Moment) -> Option<String> {
+    fn why_flow(
+        &self,
+        (number, entry): (u64, &Entry),
+        live: &Live,
+        here: &Here,
+        now: Moment,
+    ) -> Option<String> {
         if here.release > now {
             return Some(format!("it is released at {}", timestamp(here.release)));
         }
@@ -130,7 +150,8 @@ impl Desk {
         let why = if is_nowhere {
             Some("no machine is there".to_owned())
         } else {
-            self.why_quota(&entry.wanted.user)
+            let limit = || self.policy_limits.get(&(number, here.flow.clone())).cloned();
+            self.why_quota(&entry.wanted.user).or_else(limit)
         };
         // All jobs are looked at for that, so it comes last.
         why.filter(|_| here.has_more_to_start())

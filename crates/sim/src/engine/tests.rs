@@ -520,3 +520,12 @@ fn a_flow_of_a_hundred_thousand_jobs_without_length_is_done_at_once() {
     let found = run(&chain(&jobs), Options::exact());
     assert_eq!((found.completions.raw, found.tasks.len()), (vec![Some(at(1))], 1));
 }
+
+#[test]
+fn a_run_whose_machine_left_says_so() {
+    let leave = Membership::Leave { machine: M0, at: at(4) };
+    let left = run(&chain(&[(9, 3.0)]), Options { membership: vec![leave], ..Options::exact() });
+    let [unfinished] = &left.figures.unfinished[..] else { panic!("{:?}", left.figures.unfinished) };
+    let expected = "flow f failed: no machine with slots is left: m left at 4 s, and none returns";
+    assert_eq!(unfinished.to_string(), expected);
+}

@@ -147,7 +147,7 @@ impl Reader<'_> {
         let mut policy = None;
         for field in element.elements.iter().filter(|field| !is_queue(field)) {
             match field.name.as_str() {
-                "minResources" => queue.min_memory = min_memory(self.file, field)?,
+                "minResources" => (queue.min_memory, queue.min_vcores) = minimum(self.file, field)?,
                 "maxResources" => queue.max = resources(self.file, field, u64::MAX)?,
                 "maxChildResources" => queue.max_child = Some(resources(self.file, field, u64::MAX)?),
                 "maxRunningApps" => queue.apps = apps(self.file, field)?,
@@ -191,16 +191,14 @@ fn turns(file: &File, element: &Element) -> Result<Turns, TraceError> {
     }
 }
 
-/// MiB of a minimum, which counts by memory.
-fn min_memory(file: &File, element: &Element) -> Result<u64, TraceError> {
-    match resources(file, element, 0)?.memory {
-        Amount::Absolute(memory) => Ok(memory),
-        Amount::Part(_) => {
-            let what =
-                format!("found minResources {:?}, expected amounts, which Hadoop wants here", element.text);
-            Err(file.error(element.place, what))
-        }
+/// MiB and virtual cores of a minimum.
+fn minimum(file: &File, element: &Element) -> Result<(u64, u64), TraceError> {
+    let all = resources(file, element, 0)?;
+    if let (Amount::Absolute(memory), Amount::Absolute(vcores)) = (all.memory, all.vcores) {
+        return Ok((memory, vcores));
     }
+    let what = format!("found minResources {:?}, expected amounts, which Hadoop wants here", element.text);
+    Err(file.error(element.place, what))
 }
 
 /// Memory and cores in one of Hadoop's ways to say them: `10240 mb, 4 vcores`, `50%`, `50% memory, 20% cpu`,

@@ -8,6 +8,7 @@ mod sizes;
 use slackline_judge::Metrics;
 use slackline_model::Schedule;
 use slackline_model::schedule::FlowStatus;
+use slackline_policy::unfinished::Unfinished;
 
 use crate::recorded::DISTANCE;
 use crate::report::names;
@@ -51,6 +52,8 @@ pub struct Figures {
     pub groups: Vec<Group>,
     /// For how long masters of jobs held most slots, where they hold any.
     pub crowding: Option<Crowding>,
+    /// The flows that never finish, by reason.
+    pub unfinished: Vec<Unfinished>,
 }
 
 impl Figures {
@@ -58,6 +61,7 @@ impl Figures {
     pub fn of_simulation(simulated: &Simulated) -> Self {
         let mut figures = Self::of_schedule(&simulated.schedule, &simulated.metrics);
         figures.crowding = simulated.crowding;
+        figures.unfinished.clone_from(&simulated.unfinished);
         figures.metrics.push(("decisions", Some(simulated.decisions as f64)));
         if let Some(timings) = simulated.timings {
             figures.metrics.push(("decision_seconds_p99", Some(timings.decision_seconds_p99)));
@@ -77,6 +81,7 @@ impl Figures {
             metrics: known(metrics, failed > 0 && failed == schedule.flows.len()),
             groups: Vec::new(),
             crowding: None,
+            unfinished: Vec::new(),
         }
     }
 
@@ -315,7 +320,10 @@ fn notes(rows: &[Row]) -> String {
         Ok(f) if f.failed > 0 => {
             let flows = counted(f.failed as u64, "flow");
             let are = if f.failed == 1 { "is" } else { "are" };
-            Some(format!("{name}: {flows} failed and {are} left out of the metrics\n"))
+            let reasons: Vec<&str> = f.unfinished.iter().map(|one| one.reason.as_str()).collect();
+            let reasons =
+                if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+            Some(format!("{name}: {flows} failed and {are} left out of the metrics{reasons}\n"))
         }
         Ok(_) => None,
     };

@@ -15,6 +15,7 @@ use slackline_policy::engine::{Faults, RowId};
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
+use super::writing::all_unfinished;
 use super::{GRAIN, NotWritten, Options, RowWriter, SimulateError, Simulated, check_instance};
 use crate::offered_load::Tally;
 use crate::policy_spec::PolicySpec;
@@ -157,6 +158,7 @@ pub fn simulate_stream<E>(
         choices,
         crowding,
         timings,
+        unfinished: all_unfinished(figures.unfinished, failed),
     };
     Ok(Streamed { simulated, tally, live_max, failed })
 }

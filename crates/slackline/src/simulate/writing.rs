@@ -6,9 +6,12 @@ use std::io;
 
 use slackline_judge::{Report, Stream, Violation};
 use slackline_model::id::TiVec;
-use slackline_model::schedule::{Clock, FlowRow, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows};
+use slackline_model::schedule::{
+    Clock, FlowRow, FlowStatus, FlowTimes, MasterRow, NewRow, Origin, Rows, TaskRows,
+};
 use slackline_model::{FlowId, Instance, Schedule, SlotRange, Span, Time};
 use slackline_policy::engine::{Faults, RowId};
+use slackline_policy::unfinished::Unfinished;
 use slackline_policy::{Driver, Engine, FlowEnd, Sink};
 use slackline_sim::Sim;
 
@@ -175,6 +178,8 @@ pub(crate) fn simulate_watched(
         schedule.tasks = TaskRows::new();
         schedule.masters = Vec::new();
     }
+    let failed = schedule.flows.iter().filter(|row| row.status == FlowStatus::Failed).count();
+    let unfinished = all_unfinished(figures.unfinished, failed);
     let (decisions, reports, history) = (figures.decisions, figures.reports, figures.history);
     let (admissions, choices) = (built.admissions().to_vec(), built.choices().to_vec());
     Ok(Simulated {
@@ -188,7 +193,19 @@ pub(crate) fn simulate_watched(
         choices,
         crowding,
         timings,
+        unfinished,
     })
+}
+
+/// The flows that never finish, with those that never arrived, where so many fail in all.
+pub(super) fn all_unfinished(mut arrived: Vec<Unfinished>, failed: usize) -> Vec<Unfinished> {
+    let known: u64 = arrived.iter().map(|unfinished| unfinished.flows).sum();
+    let flows = (failed as u64).saturating_sub(known);
+    if flows > 0 {
+        let reason = "the simulation ended before their release".to_owned();
+        arrived.push(Unfinished { reason, flows, first: None });
+    }
+    arrived
 }
 
 /// How the rows are judged.

@@ -144,7 +144,7 @@ fn simulate(
     match outcome.streamed.failed {
         0 => Ok(Answer::Yes),
         failed => {
-            super::warn_of_failed(failed);
+            super::warn_of_failed(failed, &outcome.streamed.simulated.unfinished);
             Ok(Answer::No)
         }
     }
