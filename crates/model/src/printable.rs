@@ -29,10 +29,13 @@ pub fn escaped_line(text: &str) -> Cow<'_, str> {
 
 /// At most `most` characters of a text, in one line, with `…` where it is cut.
 pub fn cut_line(text: &str, most: usize) -> String {
-    let line = escaped_line(text);
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.into_owned(),
+    // A long text is cut first, so that this takes no longer for it.
+    let end = text.char_indices().nth(most).map(|(end, _)| end);
+    let line = escaped_line(&text[..end.unwrap_or(text.len())]);
+    match (line.char_indices().nth(most), end) {
+        (Some((end, _)), _) => format!("{}…", &line[..end]),
+        (None, Some(_)) => format!("{line}…"),
+        (None, None) => line.into_owned(),
     }
 }
 

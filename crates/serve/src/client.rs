@@ -155,7 +155,8 @@ fn address(name: &str, scheme: &str, rest: &str) -> Result<Target, ClientError> 
     };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if rest.contains('@') {
-        let message = "server: found a user or a password in the address, expected scheme, host and port, and a token in SLACKLINE_TOKEN";
+        let message = "server: found a user or a password in the address, expected a socket, a state directory, http://HOST:PORT or \
+                       https://HOST:PORT, and a token in SLACKLINE_TOKEN";
         return Err(ClientError::Server(message.to_owned()));
     }
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
