@@ -18,17 +18,17 @@ use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
-use slackline_model::{Instance, PhaseKind, Span, Time};
+use slackline_model::{Instance, PhaseKind, Time, WallTime};
 use slackline_policy::Config;
 
 use crate::backend::{SeatRules, Standing};
-use crate::clock::RunClock;
+use crate::clock::{Later, RunClock};
 use crate::engine::{Happening, Observer, Work};
 use crate::guest::JobSpec;
 use crate::job_plan::JobPlan;
 use crate::log::LogError;
 use crate::places::WholeCluster;
-use crate::resident::Owned;
+use crate::resident::{Dates, Owned};
 use crate::run::{EngineError, RunEnd, Session};
 use crate::task::Outcome;
 use crate::task_id::TaskId;
@@ -40,8 +40,6 @@ use there::{Held, There};
 /// What is left of one run or of several, for an engine that runs jobs as wholes.
 pub struct Elsewhere<'o> {
     clock: RunClock,
-    /// When the time of the engine began: microseconds since 1970.
-    started: u64,
     /// By the number of its first job.
     runs: BTreeMap<u32, Member<'o>>,
     next_job: u32,
@@ -50,8 +48,11 @@ pub struct Elsewhere<'o> {
 /// A run.
 struct Member<'o> {
     held: Held<'o>,
-    /// How much later than the time of the engine it began.
-    later: Span,
+    clock: RunClock,
+    /// How much later its time begins than that of the engine.
+    later: Later,
+    /// When it began: microseconds since 1970.
+    started: u64,
     observer: Box<dyn Observer + 'o>,
 }
 
@@ -110,18 +111,20 @@ impl<'o> Elsewhere<'o> {
     /// One run, whose time is that of the engine.
     pub(crate) fn alone(
         work: Work<'o>,
-        (clock, started): (RunClock, u64),
+        clock: RunClock,
+        started: u64,
         observer: &'o mut dyn Observer,
     ) -> Self {
         let next_job = work.jobs.len() as u32;
         let held = Held::Lent(Box::new(There::new(work, BTreeMap::new())));
-        let member = Member { held, later: Span::ZERO, observer: Box::new(observer) };
-        Self { clock, started, runs: BTreeMap::from([(0, member)]), next_job }
+        let later = clock.later(&clock);
+        let member = Member { held, clock, later, started, observer: Box::new(observer) };
+        Self { clock, runs: BTreeMap::from([(0, member)]), next_job }
     }
 
     /// No run yet, and a time that began so many microseconds after 1970 and has come to `seen` at least.
     pub fn none(started: u64, seen: Time) -> Self {
-        Self { clock: RunClock::since(started, seen), started, runs: BTreeMap::new(), next_job: 0 }
+        Self { clock: RunClock::since(WallTime(started), seen, 0), runs: BTreeMap::new(), next_job: 0 }
     }
 
     /// A run joins, on these machines; the first of them are those that it knows.
@@ -142,13 +145,14 @@ impl<'o> Elsewhere<'o> {
         session.join(machines)?;
         left.machines = machines.to_vec();
         let instance = Instance::new(&left)?;
-        let later = Span(session.started().saturating_sub(self.started));
+        let (clock, started) = (session.clock(), session.started());
+        let later = clock.later(&self.clock);
         let (first, jobs) = (self.next_job, session.jobs().len() as u32);
         let mut config = Config::plain().with_attempts_max(rules.attempts_max);
         let held = Held::own(Owned { session, instance }, |owned| {
             There::new(owned.session.work(&owned.instance, &mut config), rules.standings.clone())
         });
-        self.runs.insert(first, Member { held, later, observer });
+        self.runs.insert(first, Member { held, clock, later, started, observer });
         self.next_job += jobs;
         Ok(Joined::From(first))
     }
@@ -215,7 +219,7 @@ impl<'o> Elsewhere<'o> {
         // The slots of a machine that has left are of no use.
         work.attempts.iter().filter_map(move |attempt| {
             let slot = now.slot(work.segments, attempt)?;
-            Some((slot, (Time(attempt.start) + later, Time(attempt.end) + later)))
+            Some((slot, (later.of(Time(attempt.start)), later.of(Time(attempt.end)))))
         })
     }
 
@@ -245,7 +249,7 @@ impl<'o> Elsewhere<'o> {
 
     /// A moment of a wall clock, in milliseconds since 1970, in the time of the engine.
     pub fn since_start(&self, millis: u64) -> Time {
-        Time(millis.saturating_mul(1000).saturating_sub(self.started))
+        self.clock.measure().time(WallTime(millis.saturating_mul(1000)))
     }
 
     /// How often a task of a job may fail.
@@ -283,7 +287,7 @@ impl<'o> Elsewhere<'o> {
         for (first, jobs) in by_run {
             let (_, member) = self.member(first);
             // Nobody depends on it.
-            let _ = member.held.there().note(self.started + member.later.0, jobs);
+            let _ = member.held.there().note(member.started, jobs);
         }
     }
 
@@ -314,8 +318,13 @@ impl<'o> Elsewhere<'o> {
         let mut all = Vec::new();
         for (&first, member) in &mut self.runs {
             let at = member.own_time(now);
-            let Member { held, observer, .. } = member;
-            let flows = held.with(|there| there.arriving(at, &mut **observer));
+            let Member { held, clock, observer, .. } = member;
+            let flows = held.with(|there| {
+                if let Some(by) = clock.jump().filter(|&by| there.record_jump(by, at)) {
+                    clock.set_recorded(by);
+                }
+                there.arriving(clock.by_date(at), &mut **observer)
+            });
             all.extend(flows.into_iter().map(|flow| (first, flow)));
         }
         all
@@ -330,9 +339,10 @@ impl<'o> Elsewhere<'o> {
         (first, flow): (u32, &str),
         machines: &[MachineDraft],
     ) -> Result<Option<Comer>, EngineError> {
+        let clock = self.clock;
         let (_, member) = self.member_mut(first);
-        let later = member.later;
-        let comer = member.held.with(|there| there.comes(flow, later, machines))?;
+        let dates = Dates::of(&member.clock, (&clock, clock.now()), member.later);
+        let comer = member.held.with(|there| there.comes(flow, dates, machines))?;
         Ok(comer.map(|mut comer| {
             comer.phases.iter_mut().for_each(|(job, ..)| *job += first);
             comer
@@ -371,7 +381,10 @@ impl<'o> Elsewhere<'o> {
 
     /// When the next flow is released, if one is still to be.
     pub fn next_release(&self) -> Option<Time> {
-        let next = |member: &Member<'_>| Some(member.held.there().next_release()? + member.later);
+        let next = |member: &Member<'_>| {
+            let at = member.clock.reaches(member.held.there().next_release()?);
+            Some(member.later.of(at))
+        };
         self.runs.values().filter_map(next).min()
     }
 
@@ -418,7 +431,7 @@ impl<'o> Elsewhere<'o> {
 impl Member<'_> {
     /// A time of the engine as the run has it; its beginning for what was before.
     fn own_time(&self, at: Time) -> Time {
-        Time(at.0.saturating_sub(self.later.0))
+        self.later.own(at)
     }
 
     fn own_made(&self, first: u32, task: MadeTask) -> MadeTask {

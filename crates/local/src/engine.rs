@@ -157,6 +157,8 @@ pub enum Happening<'a> {
     Troubled(Option<&'a str>),
     /// Something that does no harm to the run, and that somebody should know.
     Warned(&'a str),
+    /// The wall clock has jumped by so many microseconds: dates come so much earlier, or later if it is negative.
+    ClockJumped(i64),
     /// Time goes by.
     Tick,
 }
@@ -291,7 +293,7 @@ impl Running {
 pub(crate) struct Local<'a> {
     work: Work<'a>,
     settings: Settings,
-    clock: RunClock,
+    pub(crate) clock: RunClock,
     observer: Box<dyn Observer + 'a>,
     fleet: Box<dyn Fleet>,
     /// The machines of the run; others may join them.
@@ -545,7 +547,7 @@ impl<'a> Local<'a> {
 
     /// When something is due by itself.
     fn next_due(&self) -> Option<Time> {
-        let arrival = self.coming.next_release(self.work.instance);
+        let arrival = self.coming.next_release(self.work.instance).map(|at| self.clock.reaches(at));
         [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min()
     }
 
@@ -559,16 +561,28 @@ impl<'a> Local<'a> {
     /// Reports of what is due now, and the flows that arrive.
     fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
         self.now = self.clock.now();
+        self.see_jump();
         reports.append(&mut self.due);
         reports.append(&mut self.of_machines);
-        let Self { coming, work, open, now, .. } = self;
+        let Self { coming, work, open, now, clock, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
-        let Arriving { flows, never } = coming.arriving(*now, (work.instance, work.jobs), is_done);
+        let Arriving { flows, never } =
+            coming.arriving(clock.by_date(*now), (work.instance, work.jobs), is_done);
         for (flow, job) in never {
             let flow = self.work.instance.flow(flow).id.as_str();
             self.observer.happened(self.now, Happening::NeverComes { flow, job });
         }
         flows
+    }
+
+    /// Records a jump of the wall clock, and says it. What cannot be recorded is tried at the next poll.
+    fn see_jump(&mut self) {
+        let Some(by) = self.clock.jump() else { return };
+        if self.work.journal.jumped(by, self.now).is_ok() {
+            self.clock.set_recorded(by);
+            self.work.segment += 1;
+            self.observer.happened(self.now, Happening::ClockJumped(by));
+        }
     }
 
     /// Reports of all that is due now.

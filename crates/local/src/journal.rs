@@ -14,9 +14,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Draft, PhaseKind};
+use slackline_model::{Draft, PhaseKind, Time, WallTime};
 use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
 
+use crate::clock::TimeBase;
 use crate::job_plan::KnownJob;
 use crate::log::{Kind, Log, LogError};
 use crate::task::{Digest, Outcome};
@@ -143,9 +144,17 @@ pub struct Segment {
     /// Whether the flow file has another order of jobs than in the segment before, jobs started over, or output was lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edited: bool,
+    /// By how many microseconds the wall clock jumped when it started: the time of a run does not jump with it.
+    #[serde(default, skip_serializing_if = "has_not_jumped")]
+    pub jumped: i64,
     /// The machines that it has.
     #[serde(serialize_with = "write_machines", deserialize_with = "read_machines")]
     pub machines: Vec<MachineDraft>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn has_not_jumped(jumped: &i64) -> bool {
+    *jumped == 0
 }
 
 impl Segment {
@@ -241,6 +250,11 @@ pub struct Head {
 }
 
 impl Head {
+    /// Where its time begins on the wall clock.
+    pub(crate) fn time_base(&self) -> TimeBase {
+        TimeBase::recorded(WallTime(self.started), self.segments.iter().map(|segment| segment.jumped).sum())
+    }
+
     /// The settings of its last segment.
     pub fn last_segment(&self) -> &Segment {
         self.segments.last().expect("invariant: a run has a segment")
@@ -248,11 +262,16 @@ impl Head {
 
     /// A machine joins.
     pub(crate) fn join(&mut self, machine: MachineDraft, at: u64) {
-        let mut next = self.last_segment().clone();
-        (next.start, next.edited) = (at.max(next.start), false);
+        let mut next = self.next_segment(at);
         next.machines.push(machine.clone());
         self.segments.push(next);
         self.workload.machines.push(machine);
+    }
+
+    /// A segment with the settings of the last one that starts then.
+    fn next_segment(&self, at: u64) -> Segment {
+        let last = self.last_segment();
+        Segment { start: at.max(last.start), edited: false, jumped: 0, ..last.clone() }
     }
 }
 
@@ -328,6 +347,23 @@ struct Joined {
     at: u64,
 }
 
+/// A record of a jump of the wall clock.
+#[derive(Serialize, Deserialize)]
+struct Jumped {
+    /// By how many microseconds.
+    clock_jumped: i64,
+    /// When: microseconds since the start of the run, which does not jump.
+    at: u64,
+}
+
+/// A record of what a run is on from then on.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Change {
+    Joined(Joined),
+    Jumped(Jumped),
+}
+
 /// The journal of a run: its head, then attempts as they end, and machines as they join.
 pub struct Journal {
     log: Log,
@@ -393,11 +429,13 @@ impl Journal {
         for text in records {
             match serde_json::from_slice(text) {
                 Ok(attempt) => attempts.push(attempt),
-                Err(error) => {
-                    let joined =
-                        serde_json::from_slice::<Joined>(text).map_err(|_| self.log.unreadable(&error))?;
-                    head.join(joined.joined.draft(), joined.at);
-                }
+                Err(error) => match serde_json::from_slice(text).map_err(|_| self.log.unreadable(&error))? {
+                    Change::Joined(Joined { joined, at }) => head.join(joined.draft(), at),
+                    Change::Jumped(Jumped { clock_jumped, at }) => {
+                        let next = head.next_segment(at);
+                        head.segments.push(Segment { jumped: clock_jumped, ..next });
+                    }
+                },
             }
         }
         // Stable: of records with one number the latest is the last, and holds.
@@ -435,10 +473,9 @@ impl Journal {
         self.append(attempts.iter())
     }
 
-    fn append<'a>(&self, attempts: impl Iterator<Item = &'a Attempt>) -> Result<(), LogError> {
-        let text =
-            |attempt| serde_json::to_vec(attempt).expect("invariant: an attempt can be written as JSON");
-        let texts: Vec<Vec<u8>> = attempts.map(text).collect();
+    fn append<'a, R: Serialize + 'a>(&self, records: impl Iterator<Item = &'a R>) -> Result<(), LogError> {
+        let text = |record| serde_json::to_vec(record).expect("invariant: a record can be written as JSON");
+        let texts: Vec<Vec<u8>> = records.map(text).collect();
         self.log.append(texts.iter().map(Vec::as_slice))
     }
 
@@ -447,9 +484,15 @@ impl Journal {
     /// # Errors
     /// Whatever the file system says, a full disk for example.
     pub(crate) fn joined(&self, machine: &JoinedMachine, at: u64) -> Result<(), LogError> {
-        let record = Joined { joined: machine.clone(), at };
-        let text = serde_json::to_vec(&record).expect("invariant: a machine can be written as JSON");
-        self.log.append([text.as_slice()])
+        self.append(std::iter::once(&Joined { joined: machine.clone(), at }))
+    }
+
+    /// Records that the wall clock has jumped by so many microseconds at that time of the run.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn jumped(&self, by: i64, at: Time) -> Result<(), LogError> {
+        self.append(std::iter::once(&Jumped { clock_jumped: by, at: at.0 }))
     }
 
     /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is
@@ -616,12 +659,37 @@ mod tests {
         let head = journal.read().unwrap().head.unwrap();
         let second = MachineDraft { speed: 2.0, ..machine("b", Slots::Universal(3)) };
         assert_eq!(head.workload.machines, [first.clone(), second.clone()]);
-        let segment = |start, machines| Segment { start, options: options.clone(), edited: false, machines };
+        let segment =
+            |start, machines| Segment { start, options: options.clone(), machines, ..Segment::default() };
         let expected = [segment(0, vec![first.clone()]), segment(17, vec![first, second])];
         assert_eq!(head.segments, expected);
         assert_eq!(head.segments.iter().map(Segment::slots).collect::<Vec<_>>(), [3, 6]);
         let text = serde_json::to_string(&expected[1]).unwrap();
         assert_eq!(serde_json::from_str::<Segment>(&text).unwrap(), expected[1]);
+    }
+
+    #[test]
+    fn a_jump_of_the_clock_begins_a_segment_with_the_same_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let head = Head {
+            setup: Setup::default(),
+            owner: String::new(),
+            started: 7,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            jobs: Vec::new(),
+            kept: Vec::new(),
+            segments: vec![Segment::default()],
+        };
+        journal.begin(&head).unwrap();
+        journal.jumped(-3, Time(5)).unwrap();
+        journal.record(&[attempt(0)]).unwrap();
+        let content = journal.read().unwrap();
+        let read = content.head.unwrap();
+        assert_eq!((content.attempts.len(), read.segments.len()), (1, 2));
+        assert_eq!((read.segments[1].start, read.segments[1].jumped), (5, -3));
+        assert_eq!(read.time_base(), TimeBase::measured(WallTime(4), Time::ZERO));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use slackline_model::cluster::Group;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time};
+use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time, WallTime};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
 use slackline_policy::{Config, Engine};
 
@@ -38,7 +38,7 @@ use crate::run::{EngineError, RunEnd};
 use crate::this_machine::SessionHere;
 
 use self::flow::Arrived;
-pub(crate) use self::flow::Source;
+pub(crate) use self::flow::{Dates, Source};
 use self::hub::{Held, Hub, Share};
 pub(crate) use self::seat::Owned;
 use self::seat::Seated;
@@ -52,8 +52,6 @@ pub(crate) struct ResidentEngine {
     /// The first machines, without flows.
     empty: Instance,
     clock: RunClock,
-    /// When its time began: microseconds since 1970.
-    started: u64,
     now: Time,
     seats: BTreeMap<Seat, Seated>,
     next_seat: u32,
@@ -97,8 +95,7 @@ impl ResidentEngine {
             hub: Rc::new(RefCell::new(hub)),
             settings,
             empty,
-            clock: RunClock::since(started, seen),
-            started,
+            clock: RunClock::since(WallTime(started), seen, 0),
             now: Time::ZERO,
             seats: BTreeMap::new(),
             next_seat: 0,
@@ -125,6 +122,7 @@ impl ResidentEngine {
         let mut told: BTreeMap<Seat, Vec<Told>> = BTreeMap::new();
         let heard = self.hub.borrow_mut().listen(patience);
         self.now = self.clock.now();
+        let has_jumped = self.see_jump();
         let seats: Vec<Seat> = self.seats.keys().copied().collect();
         for (seat, news) in heard {
             if let Some(seat) = seat {
@@ -137,7 +135,7 @@ impl ResidentEngine {
             self.take_in_machine(news);
         }
         for seat in seats {
-            self.turn(seat, told.remove(&seat).unwrap_or_default());
+            self.turn(seat, told.remove(&seat).unwrap_or_default(), has_jumped);
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
@@ -191,10 +189,22 @@ impl ResidentEngine {
         }
     }
 
+    /// Whether the wall clock has jumped. Then the driver learns the new times of all dates that it knows.
+    fn see_jump(&mut self) -> bool {
+        let Some(by) = self.clock.jump() else { return false };
+        self.clock.set_recorded(by);
+        let known =
+            |(&id, seated): (&Seat, &Seated)| seated.arrived().into_iter().map(move |flow| (id, flow));
+        for (id, flow) in self.seats.iter().flat_map(known).collect::<Vec<_>>() {
+            self.bring_again(id, &flow);
+        }
+        true
+    }
+
     /// The turn of one run.
-    fn turn(&mut self, id: Seat, told: Vec<Told>) {
+    fn turn(&mut self, id: Seat, told: Vec<Told>, has_jumped: bool) {
         let Some(seated) = self.seats.get_mut(&id) else { return };
-        if told.is_empty() && seated.is_quiet(self.now) && !seated.is_over() {
+        if told.is_empty() && !has_jumped && seated.is_quiet(self.now) && !seated.is_over() {
             return;
         }
         let (mut reports, later) = (Vec::new(), seated.later());
@@ -202,7 +212,7 @@ impl ResidentEngine {
         let has_stopped = seated.has_just_stopped();
         for report in &mut reports {
             if let Report::Finished { row, at } | Report::Failed { row, at, .. } = report {
-                *at += later;
+                *at = later.of(*at);
                 self.hub.borrow_mut().release(*row);
             }
         }
@@ -225,7 +235,8 @@ impl ResidentEngine {
         let (busy, later) = (seated.with(|local| local.busy(flow)), seated.later());
         let (number, phase) = self.next;
         // The workload was one when the session came; what is left of it is one too.
-        let arrival = seated.arrival((id, flow), &busy, (self.hub.borrow().machines(), phase));
+        let engine = (&self.clock, self.now);
+        let arrival = seated.arrival((id, flow), &busy, engine, (self.hub.borrow().machines(), phase));
         let Some((arrived, arrival)) = arrival.expect("invariant: what is left of a workload is one") else {
             return seated.note(flow, None);
         };
@@ -235,10 +246,21 @@ impl ResidentEngine {
         for Busy { number: attempt, id: task, slot, since } in busy {
             let Some((phase, task)) = arrived.place(task) else { continue };
             let Some(name) = self.hub.borrow().name(id, attempt) else { continue };
-            let running = Running { name, phase, task, slot, since: since + later };
+            let running = Running { name, phase, task, slot, since: later.of(since) };
             self.due.push(Report::Running(running));
         }
         self.arrived.insert(number, arrived);
+    }
+
+    /// The driver gives up a flow, and gets it again as it is now, with what of it runs.
+    fn bring_again(&mut self, id: Seat, flow: &str) {
+        let Some(seated) = self.seats.get_mut(&id) else { return };
+        let busy = seated.with(|local| local.busy(flow));
+        seated.with(|local| local.hand_over(busy.iter().map(|busy| busy.number)));
+        if let Some(number) = seated.take_number(flow) {
+            self.withdraw(number);
+        }
+        self.bring(id, flow);
     }
 
     /// Has the driver give up a flow; its attempts are stopped by the orders that follow.
@@ -409,8 +431,8 @@ impl Resident for ResidentEngine {
         session.join(&machines)?;
         left.machines = machines;
         let instance = Instance::new(&left)?;
-        let later = Span(session.started().saturating_sub(self.started));
-        let clock = self.clock.of_later(later);
+        let clock = session.clock();
+        let later = clock.later(&self.clock);
         let fleet = Box::new(Share { hub: self.hub.clone(), seat });
         let (settings, mut config) =
             (self.settings.clone(), Config::plain().with_attempts_max(rules.attempts_max));
@@ -425,15 +447,9 @@ impl Resident for ResidentEngine {
 
     fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
         let Some(seated) = self.seats.get_mut(&seat) else { return };
-        if !seated.stand(flow, standing) {
-            return;
+        if seated.stand(flow, standing) {
+            self.bring_again(seat, flow);
         }
-        let busy = seated.with(|local| local.busy(flow));
-        seated.with(|local| local.hand_over(busy.iter().map(|busy| busy.number)));
-        if let Some(number) = seated.take_number(flow) {
-            self.withdraw(number);
-        }
-        self.bring(seat, flow);
     }
 
     fn cancel(&mut self, seat: Seat, flow: &str) {

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
-use slackline_model::{Draft, Instance, PhaseKind, Span, Time};
+use slackline_model::{Draft, Instance, PhaseKind, Span, Time, WallTime};
 use slackline_policy::{Config, Policy};
 
 pub use clean::{Clean, size};
@@ -25,7 +25,7 @@ use memory::Memory;
 pub(crate) use opening::new_owner;
 pub use opening::{Acquire, Needs, Opening, Says, open, open_with, preview, unfinished_since};
 
-use crate::clock::{RunClock, unix_micros};
+use crate::clock::{Now, RunClock};
 use crate::elsewhere::{Elsewhere, Over};
 use crate::engine::{Happening, Interrupt, Local, Observer, Settings, Work};
 use crate::files::clear_away;
@@ -282,8 +282,8 @@ impl Session {
     /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
     fn recover(&mut self, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
-        let now = unix_micros().saturating_sub(self.head.started);
-        self.recovered.paused = last.map_or(Span::ZERO, |last| Span(now.saturating_sub(last)));
+        let now = self.head.time_base().time(Now::read().wall);
+        self.recovered.paused = last.map_or(Span::ZERO, |last| now.since(Time(last)));
         let done = self.done();
         self.recovered.done = done.len();
         clear_away(&self.layout.attempts()).map_err(file(&self.layout.attempts()))?;
@@ -470,7 +470,7 @@ impl Session {
     ) -> Result<RunEnd, EngineError> {
         let Drive { instance, policy, mut config, observer } = drive;
         let work = self.work(instance, &mut config);
-        let left = Elsewhere::alone(work, (self.clock(), self.head.started), &mut *observer);
+        let left = Elsewhere::alone(work, self.clock(), self.head.started, &mut *observer);
         let over = run(left, Left { instance, policy, config });
         self.read_again()?;
         let end = self.over(over?)?;
@@ -502,9 +502,10 @@ impl Session {
         }
     }
 
-    fn clock(&self) -> RunClock {
+    pub(crate) fn clock(&self) -> RunClock {
         let seen = self.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
-        RunClock::since(self.head.started, Time(seen.max(self.head.last_segment().start)))
+        let jumped = self.head.segments.iter().map(|segment| segment.jumped).sum();
+        RunClock::since(WallTime(self.head.started), Time(seen.max(self.head.last_segment().start)), jumped)
     }
 
     /// What the engine has recorded: the attempts, and machines that joined.

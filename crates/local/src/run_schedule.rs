@@ -20,7 +20,15 @@ use crate::task_id::TaskId;
 /// The workload on the machines of all segments as one cluster, and the attempts on the slots of that cluster. Without
 /// segments both stay as they are.
 pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (Draft, Vec<Attempt>) {
-    let (mut workload, mut attempts) = (as_it_was(workload, segments, attempts), attempts.to_vec());
+    let mut attempts = attempts.to_vec();
+    let jumps = Jumps::of(segments);
+    for attempt in &mut attempts {
+        let by = jumps.until(attempt.end);
+        for at in [&mut attempt.start, &mut attempt.began, &mut attempt.end] {
+            *at += by;
+        }
+    }
+    let mut workload = as_it_was(workload, segments, &attempts);
     let whole = WholeCluster::of(segments);
     if !whole.machines().is_empty() {
         workload.machines = whole.machines().to_vec();
@@ -30,6 +38,39 @@ pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (D
         attempt.segment = 0;
     }
     (workload, attempts)
+}
+
+/// A time of a run that goes on now, with the time for which the machine was suspended.
+pub(crate) fn by_date(segments: &[Segment], at: u64) -> u64 {
+    at + Jumps::of(segments).until(u64::MAX)
+}
+
+/// Jumps of the wall clock that the time of a run did not follow. Documents follow those that put it forward for good, as the
+/// dates in them are those of the wall clock: such a run was suspended.
+struct Jumps(Vec<(u64, u64)>);
+
+impl Jumps {
+    fn of(segments: &[Segment]) -> Self {
+        let mut total = 0;
+        let mut jumps: Vec<(u64, i64)> = Vec::new();
+        for segment in segments.iter().filter(|segment| segment.jumped != 0) {
+            total += segment.jumped;
+            jumps.push((segment.start, total));
+        }
+        // What is taken back later was a wrong date.
+        let mut least = i64::MAX;
+        for (_, total) in jumps.iter_mut().rev() {
+            least = least.min(*total);
+            *total = least;
+        }
+        Self(jumps.into_iter().map(|(at, total)| (at, u64::try_from(total).unwrap_or(0))).collect())
+    }
+
+    /// How far the wall clock was put forward until that time of the run, microseconds.
+    fn until(&self, at: u64) -> u64 {
+        let before = self.0.partition_point(|(start, _)| *start <= at);
+        before.checked_sub(1).map_or(0, |last| self.0[last].1)
+    }
 }
 
 /// The workload without what it says only since a later segment and what earlier attempts did not keep: a release after
@@ -104,13 +145,13 @@ impl Ran {
 
 /// The segments of a schedule. None if the settings that a schedule has did not change.
 pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
-    let whole = WholeCluster::of(segments);
+    let (whole, jumps) = (WholeCluster::of(segments), Jumps::of(segments));
     let mut all: Vec<ScheduleSegment> = Vec::new();
     for segment in segments {
         // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come and go.
         let is_elsewhere = segment.options.contains_key("profile");
         let next = ScheduleSegment {
-            start: Time(segment.start),
+            start: Time(segment.start + jumps.until(segment.start)),
             policy: segment.policy().unwrap_or_default().to_owned(),
             slowstart: segment.slowstart(),
             slots: if is_elsewhere { None } else { whole.slots(segment) },
@@ -282,5 +323,47 @@ pub fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
     match id.phase {
         PhaseKind::Map => job.map,
         PhaseKind::Reduce => job.reduce,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jumped(start: u64, jumped: i64) -> Segment {
+        Segment { start, jumped, ..Segment::default() }
+    }
+
+    #[test]
+    fn documents_follow_a_suspend_and_not_a_wrong_date() {
+        let until = |segments: &[Segment], at| Jumps::of(segments).until(at);
+        let suspended = [jumped(0, 0), jumped(100, 800)];
+        assert_eq!([50, 99, 100, 200].map(|at| until(&suspended, at)), [0, 0, 800, 800]);
+        let wrong = [jumped(100, 9_000), jumped(105, -9_000), jumped(300, 800)];
+        assert_eq!([50, 102, 200, 300].map(|at| until(&wrong, at)), [0, 0, 0, 800]);
+        let set_back = [jumped(100, -800), jumped(200, 700)];
+        assert_eq!([50, 150, 250].map(|at| until(&set_back, at)), [0, 0, 0]);
+        let partly = [jumped(100, 800), jumped(200, -300), jumped(300, 100)];
+        assert_eq!([50, 150, 250, 350].map(|at| until(&partly, at)), [0, 500, 500, 600]);
+        assert_eq!(by_date(&suspended, 7), 807);
+    }
+
+    #[test]
+    fn an_attempt_that_was_suspended_keeps_its_length_and_ends_by_the_clock() {
+        let id = TaskId { job: 0, phase: PhaseKind::Map, task: 0 };
+        let attempt = |number, start, end| Attempt {
+            number,
+            id,
+            slot: 0,
+            segment: 0,
+            start,
+            began: start,
+            end,
+            ended: Ended::Killed,
+        };
+        let attempts = [attempt(0, 0, 50), attempt(1, 50, 150), attempt(2, 150, 160)];
+        let (_, moved) = whole(&Draft::default(), &[jumped(0, 0), jumped(100, 800)], &attempts);
+        let times: Vec<_> = moved.iter().map(|attempt| (attempt.start, attempt.end)).collect();
+        assert_eq!(times, [(0, 50), (850, 950), (950, 960)]);
     }
 }

@@ -65,4 +65,4 @@ pub use profile::Profile;
 pub use schedule::Schedule;
 pub use seed::Seed;
 pub use table::Table;
-pub use time::{Span, Time, Work};
+pub use time::{Span, Time, WallTime, Work};

@@ -642,7 +642,7 @@ pub struct Event {
     /// When.
     pub at: Timestamp,
     /// What: `submitted`, `opened`, `waits`, `ended`, `done`, `failed`, `cancelled`, `rejected`, `skipped`, `predicted`, `changed`, `likely_late`,
-    /// `likely_in_time`, `late`, `estimates_off`, `alert_failed`, `not_written`, `recurrence`, `service`.
+    /// `likely_in_time`, `late`, `estimates_off`, `alert_failed`, `not_written`, `recurrence`, `service`, `clock`.
     pub kind: String,
     /// The submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,9 +7,8 @@ use std::time::Duration;
 use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd};
 use slackline_local::activity::{self, Duty};
-use slackline_local::clock;
+use slackline_local::clock::{Elapsed, Now};
 
-use crate::Moment;
 use crate::core::Message;
 use crate::desk::{Heard, Trouble};
 use crate::opener::Past;
@@ -32,8 +31,8 @@ pub(crate) struct Closer {
     past: Past,
     /// What the history was not told yet.
     untold: Vec<PastRun>,
-    /// When the first of that came.
-    untold_since: Moment,
+    /// When it is told.
+    tell_at: Elapsed,
     /// What goes wrong with the service itself is told to.
     tell: Box<dyn Fn(Message) + Send>,
 }
@@ -42,7 +41,7 @@ impl Closer {
     /// One that tells a history.
     pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
         let store = store.with_patience(PATIENCE);
-        Self { store, past, untold: Vec::new(), untold_since: 0, tell: Box::new(tell) }
+        Self { store, past, untold: Vec::new(), tell_at: Elapsed::default(), tell: Box::new(tell) }
     }
 
     /// Closes what comes back, until nothing does any more.
@@ -67,8 +66,7 @@ impl Closer {
         if self.untold.is_empty() {
             return EVERY;
         }
-        let waited = clock::unix_micros().saturating_sub(self.untold_since);
-        EVERY.saturating_sub(Duration::from_micros(waited))
+        Duration::from_micros(self.tell_at.since(Now::read().elapsed))
     }
 
     fn close(&mut self, returned: Returned) -> Heard {
@@ -80,7 +78,7 @@ impl Closer {
         };
         if let Some(run) = run {
             if self.untold.is_empty() {
-                self.untold_since = clock::unix_micros();
+                self.tell_at = Now::read().elapsed + EVERY.as_micros() as u64;
             }
             self.untold.push(run.to_remember());
             if self.untold.len() >= 100 {
@@ -118,7 +116,7 @@ impl Closer {
             }
             // It is told with what comes next.
             Err(error) => {
-                self.untold_since = clock::unix_micros();
+                self.tell_at = Now::read().elapsed + EVERY.as_micros() as u64;
                 let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
                 self.untold.drain(..too_many);
                 (self.tell)(Message::Trouble(Trouble::History, Some(error.to_string())));

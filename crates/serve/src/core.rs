@@ -23,8 +23,9 @@ use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::resident::{Rules, Standing};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
+use slackline_local::LogError;
 use slackline_local::activity::{self, Duty};
-use slackline_local::{LogError, clock, files};
+use slackline_local::clock::{self, Now};
 use slackline_model::{Combine, Metric, Objective, Time};
 
 use crate::Moment;
@@ -145,7 +146,7 @@ impl Service {
     /// # Errors
     /// State that cannot be used; an engine that cannot be had.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
-        let now = clock::unix_micros();
+        let now = Now::read();
         let (mut store, records) = Store::open(setup.place.root())?;
         let facts = facts(setup);
         let (desk, out) = if records.is_empty() {
@@ -156,10 +157,6 @@ impl Service {
             let foreign = || StartError::Foreign(setup.place.root().display().to_string());
             Desk::replayed(facts, now, records).ok_or_else(foreign)?
         };
-        // What was about to be removed when the service ended; what cannot be does no harm.
-        for gone in std::fs::read_dir(setup.place.all_gone()).into_iter().flatten().flatten() {
-            let _ = files::remove(&gone.path());
-        }
         std::fs::create_dir_all(setup.place.all_gone()).map_err(|problem| LogError::File {
             name: format!("state of the service {}", setup.place.root().display()),
             problem,
@@ -245,11 +242,7 @@ fn facts(setup: &Setup) -> Facts {
 struct Threads;
 
 impl Threads {
-    fn start(
-        setup: &Setup,
-        (desk, store, out): (Desk, Store, Out),
-        now: Moment,
-    ) -> Result<Service, StartError> {
+    fn start(setup: &Setup, (desk, store, out): (Desk, Store, Out), now: Now) -> Result<Service, StartError> {
         let engine_error = |problem: String| StartError::Engine(problem);
         let is_over = Arc::new(AtomicBool::new(false));
         let (messages, received) = channel::<Message>();
@@ -285,7 +278,7 @@ impl Threads {
         let over = is_over.clone();
         spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
         let (writes, to_write) = channel();
-        let writer = Writer { store, place: setup.place.clone(), errands: errands.clone() };
+        let writer = Writer { store, place: setup.place.clone() };
         let written = messages.clone();
         let tell = move |what| drop(written.send(Message::Written(what)));
         spawn("writer", Box::new(move || writer.work(&to_write, &tell)))?;
@@ -315,7 +308,7 @@ impl Threads {
             is_over: is_over.clone(),
         };
         let rules = Rules { policy: setup.policy.clone(), objective, slowstart: setup.slowstart };
-        let seen = Time(now.saturating_sub(desk.began()));
+        let seen = Time(now.wall.0.saturating_sub(desk.began()));
         let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
         let start =
             Start { place: &setup.place, began: desk.began(), seen, past: known, says: setup.says.clone() };
@@ -328,7 +321,6 @@ impl Threads {
             timings,
             place: setup.place.clone(),
             blocked,
-            clock: clock::unix_micros,
         };
         let held = Held {
             desk,
@@ -436,7 +428,7 @@ impl Held {
             for message in received.try_iter().take(AT_ONCE) {
                 self.take(message, &mut out, &mut waiting);
             }
-            self.desk.tick(clock::unix_micros(), &mut out);
+            self.desk.tick(Now::read(), &mut out);
             self.settle(out, waiting);
         }
         self.is_over.store(true, Ordering::SeqCst);
@@ -457,12 +449,11 @@ impl Held {
     }
 
     fn patience(&self) -> Duration {
-        let due = self.desk.due().map(|at| Duration::from_micros(at.saturating_sub(clock::unix_micros())));
-        due.map_or(SLEEP, |due| due.min(SLEEP))
+        Duration::from_micros(self.desk.due(Now::read())).min(SLEEP)
     }
 
     fn take(&mut self, message: Message, out: &mut Out, waiting: &mut Vec<Waiting>) {
-        let now = clock::unix_micros();
+        let now = Now::read();
         match message {
             Message::Question(Question { who, ask, answer }) => {
                 let answered = self.desk.ask(now, &who, ask, out);
@@ -499,10 +490,10 @@ impl Held {
         }
         let mut batch = std::mem::take(&mut self.next);
         let name = |effect: &Effect| match effect {
-            Effect::Forget(name) => Some(name.clone()),
+            Effect::Forget { name, at } => Some((*at, name.clone())),
             _ => None,
         };
-        let forgotten: Vec<String> = batch.effects.iter().filter_map(name).collect();
+        let forgotten: Vec<(Moment, String)> = batch.effects.iter().filter_map(name).collect();
         if batch.records.is_empty() && forgotten.is_empty() {
             return self.finish(batch);
         }
@@ -591,8 +582,12 @@ impl Held {
                     let _ = self.looks.send(Look::Fail(number, flow.clone()));
                     self.scheduler.order(Command::Cancel(number, flow));
                 }
-                // The writer has moved it away.
-                Effect::Forget(_) => {}
+                // The writer has moved it aside.
+                Effect::Forget { .. } => {}
+                Effect::RemoveAside(before) => {
+                    let _ = self.errands.send(Errand::RemoveAside(before));
+                }
+                Effect::ClockJumped(by) => drop(self.looks.send(Look::ClockJumped(by))),
                 Effect::Predict { number } => drop(self.looks.send(Look::Ahead(number))),
                 Effect::Alert(alert) => {
                     if let Some(alerts) = &self.alerts {

@@ -4,13 +4,16 @@
 //! the clocks are put forward; one that comes twice is the first of the two. So every date has its times, and no time
 //! comes twice.
 
-use cronexpr::Crontab;
+use cronexpr::{Crontab, MakeTimestamp};
+use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, Zoned};
 
 use crate::api::Schedule;
-use crate::{Moment, moment, timestamp};
+use crate::{Moment, SECOND, moment, timestamp};
+
+/// No clock is put forward or back by more.
+const CHANGE_MOST: Moment = 3 * 3600 * SECOND;
 
 /// When something recurs.
 #[derive(Clone, Debug)]
@@ -54,9 +57,14 @@ impl Times {
 
     /// The first time after a moment; none if there is none.
     pub fn after(&self, at: Moment) -> Option<Moment> {
-        let mut wall = timestamp(at).to_zoned(self.zone.clone()).datetime();
-        // A wall clock may show less after a moment than at it.
-        wall = wall.checked_sub(jiff::Span::new().hours(3)).unwrap_or(wall);
+        #[cfg(test)]
+        SEARCHES.with(|searches| searches.set(searches.get() + 1));
+        let mut wall = self.wall(at);
+        let before = at.saturating_sub(CHANGE_MOST);
+        if self.zone.to_offset(timestamp(before)) != self.zone.to_offset(timestamp(at)) {
+            // A clock that was put back shows times again. Times that it left out come after it was put forward.
+            wall = wall.checked_sub(jiff::Span::new().hours(3)).unwrap_or(wall);
+        }
         for _ in 0..1_000 {
             wall = self.next_on_wall(wall)?;
             let next = moment(self.instant(wall)?);
@@ -67,11 +75,34 @@ impl Times {
         None
     }
 
+    /// The last time up to `until`, which is `first` or later. O(log of the time between), without listing the times.
+    pub fn last(&self, first: Moment, until: Moment) -> Moment {
+        let next = |at: Moment| self.after(at).filter(|&next| next <= until);
+        let mut last = first;
+        // Looks back twice as far each time: of a schedule that comes often the last time is near.
+        let mut back = 60 * SECOND;
+        while back < until - first {
+            if let Some(found) = next(until - back) {
+                last = found;
+                break;
+            }
+            back *= 2;
+        }
+        while let Some(found) = next(last) {
+            last = next(Moment::midpoint(found, until)).unwrap_or(found);
+        }
+        last
+    }
+
+    /// What a clock on a wall shows.
+    fn wall(&self, at: Moment) -> DateTime {
+        self.zone.to_datetime(timestamp(at))
+    }
+
     /// The first time after another, as a clock on a wall shows them.
     fn next_on_wall(&self, wall: DateTime) -> Option<DateTime> {
-        let as_utc = wall.to_zoned(TimeZone::UTC).ok()?.timestamp();
-        let next: Zoned = self.crontab.find_next(as_utc.to_string().as_str()).ok()?;
-        Some(next.datetime())
+        let as_utc = TimeZone::UTC.to_timestamp(wall).ok()?;
+        self.crontab.find_next(MakeTimestamp(as_utc)).ok().map(|next| next.datetime())
     }
 
     fn instant(&self, wall: DateTime) -> Option<Timestamp> {
@@ -93,9 +124,64 @@ impl Times {
 }
 
 #[cfg(test)]
+thread_local! {
+    /// How often a next time was looked for in this thread.
+    static SEARCHES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub(crate) fn searches() -> u64 {
+    SEARCHES.get()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::api::CatchUp;
+
+    #[test]
+    fn the_last_time_is_that_of_the_list() {
+        let from = at("2026-03-28T00:00:00Z");
+        for cron in ["* * * * *", "*/7 2,3 * * *", "30 2 * * *", "0 0 1 * *", "5 4 * * 1", "* 2 * * 6"] {
+            for zone in ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Cairo"] {
+                let times = times(cron, zone);
+                let first = times.after(from).unwrap();
+                let mut listed = first;
+                for step in 0..300 {
+                    let until = first + step * step * 97 * SECOND;
+                    while let Some(next) = times.after(listed).filter(|&next| next <= until) {
+                        listed = next;
+                    }
+                    assert_eq!(times.last(first, until), listed, "{cron} {zone} {}", timestamp(until));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_those_of_a_search_that_begins_hours_before() {
+        let slow = |times: &Times, at: Moment| {
+            let mut wall = times.wall(at).checked_sub(jiff::Span::new().hours(3)).unwrap();
+            loop {
+                wall = times.next_on_wall(wall)?;
+                let next = moment(times.instant(wall)?);
+                if next > at {
+                    return Some(next);
+                }
+            }
+        };
+        for cron in ["* * * * *", "*/20 * * * *", "30 0,2,3 * * *", "0 0 29 2 *"] {
+            for zone in ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca"] {
+                let times = times(cron, zone);
+                for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z"] {
+                    for step in 0..200 {
+                        let at = at(start) + step * 7 * 61 * SECOND;
+                        assert_eq!(times.after(at), slow(&times, at), "{cron} {zone} {}", timestamp(at));
+                    }
+                }
+            }
+        }
+    }
 
     fn times(cron: &str, zone: &str) -> Times {
         let schedule = Schedule { cron: cron.into(), zone: Some(zone.into()), catch_up: CatchUp::default() };

@@ -3,13 +3,14 @@
 //! - [`Desk`]: the state; [`Ask`], [`Answer`], [`Refusal`]: what people ask of it; [`Heard`]: what comes back of what it had
 //!   done; [`Out`], [`Effect`]: what is to be written down and done;
 //! - `queue`: who is next; `live`: submissions whose flows are scheduled; `over`: those that are over; `recurring`: what comes again;
-//!   `asked`: answers; `waits`: why something waits; `quota`: whose tasks hold as many slots as they may; `replay`: the state as records
+//!   `clock`: jumps of the wall clock, and ages; `asked`: answers; `waits`: why something waits; `quota`: whose tasks hold as many slots as they may; `replay`: the state as records
 //!   have it.
 //!
 //! Whoever holds the desk writes its records down before anything else of the same call is done or answered
 //! ([`Out::records`]). Then whatever was acknowledged is there after any crash, and whatever was begun is known.
 
 mod asked;
+mod clock;
 mod live;
 mod over;
 mod queue;
@@ -25,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::tz::TimeZone;
 use slackline::resident::Standing;
+use slackline_local::clock::{Elapsed, Now};
 
 use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
 use crate::record::{Changes, Record, Said, Scores, Wanted};
@@ -33,6 +35,7 @@ use crate::{Moment, SECOND, timestamp};
 pub use asked::{Answer, Ask, Checked, Refusal, RefusalKind};
 pub use live::{Expected, FlowFacts, Heard, JobFacts, Meaning, Opened, Outlooked, Seen};
 
+use clock::ServiceClock;
 use live::{Live, Unforeseen, Wanting};
 use over::Over;
 use queue::Queue;
@@ -136,8 +139,17 @@ pub enum Effect {
     Look(u64),
     /// Read when a submission should be done that waits. The answer is [`Heard::Read`].
     Read(u64),
-    /// Nothing of a name is known any more: its state directory goes.
-    Forget(String),
+    /// Nothing of a name is known any more: its state directory is moved aside, and removed a day later.
+    Forget {
+        /// The name.
+        name: String,
+        /// When, by the age clock.
+        at: Moment,
+    },
+    /// Remove what was moved aside before a moment of the age clock.
+    RemoveAside(Moment),
+    /// The wall clock has jumped by so many microseconds.
+    ClockJumped(i64),
     /// Tell somebody.
     Alert(Alert),
     /// Tell whoever listens.
@@ -186,7 +198,7 @@ pub(super) struct Entry {
     why: Option<String>,
     /// How often it could not be opened, and until when it waits.
     tries: u32,
-    not_before: Moment,
+    not_before: Option<Elapsed>,
     /// Whether the files are there that it waits for.
     has_files: bool,
     /// One of the files that are not there, as they were looked for last.
@@ -199,6 +211,7 @@ pub(super) struct Entry {
 pub struct Desk {
     facts: Facts,
     began: Moment,
+    clock: ServiceClock,
     /// When this process started.
     started: Moment,
     next: u64,
@@ -219,21 +232,21 @@ pub struct Desk {
     /// Deadlines to come, with the submission and the flow.
     deadlines: BTreeSet<(Moment, u64, String)>,
     /// When each user submitted within the last minute.
-    rates: BTreeMap<String, VecDeque<Moment>>,
+    rates: BTreeMap<String, VecDeque<Elapsed>>,
     load: LoadSoFar,
     /// Slots that tasks of each user hold, where there is a quota.
     held: BTreeMap<String, u64>,
     next_event: u64,
-    next_look: Moment,
-    next_purge: Moment,
-    next_outlook: Moment,
+    next_look: Elapsed,
+    next_purge: Elapsed,
+    next_outlook: Elapsed,
     /// Why something could not be simulated in the last look ahead.
     unforeseen: Option<Unforeseen>,
     /// Whether a look ahead is being made.
     is_predicting: bool,
     wanting: Wanting,
     /// Until when it is waited for what is being opened, before those are predicted that want it.
-    opening_until: Option<Moment>,
+    opening_until: Option<Elapsed>,
     machines: Vec<api::Machine>,
     /// The limits of the policy that keep flows from free slots.
     policy_limits: slackline::resident::Limits,
@@ -251,6 +264,8 @@ pub enum Trouble {
     Compaction,
     /// What jobs took cannot be remembered.
     History,
+    /// The wall clock has jumped, or was wrong.
+    Clock,
     /// Something recurs no more whose zone this machine does not know.
     Zone,
 }
@@ -262,20 +277,23 @@ struct LoadSoFar {
     /// The sum of tasks at work over time since the last point, microseconds.
     work: f64,
     running: u64,
-    since: Moment,
-    next: Moment,
+    since: Elapsed,
+    /// When the last point was noted.
+    noted: Elapsed,
+    next: Elapsed,
 }
 
 impl Desk {
     /// A desk at which nothing was ever asked; its records are empty.
-    pub fn new(facts: Facts, now: Moment) -> (Self, Record) {
-        (Self::empty(facts, now), Record::Began(now))
+    pub fn new(facts: Facts, now: Now) -> (Self, Record) {
+        (Self::empty(facts, now.wall.0, now), Record::Began(now.wall.0))
     }
 
-    fn empty(facts: Facts, began: Moment) -> Self {
+    fn empty(facts: Facts, began: Moment, now: Now) -> Self {
         Self {
             facts,
             began,
+            clock: ServiceClock::new(now, began),
             started: began,
             next: 1,
             entries: BTreeMap::new(),
@@ -290,12 +308,12 @@ impl Desk {
             is_draining: false,
             deadlines: BTreeSet::new(),
             rates: BTreeMap::new(),
-            load: LoadSoFar::default(),
+            load: LoadSoFar { since: now.elapsed, noted: now.elapsed, ..LoadSoFar::default() },
             held: BTreeMap::new(),
             next_event: 1,
-            next_look: 0,
-            next_purge: 0,
-            next_outlook: 0,
+            next_look: now.elapsed,
+            next_purge: now.elapsed,
+            next_outlook: now.elapsed,
             unforeseen: None,
             is_predicting: false,
             opening_until: None,
@@ -342,8 +360,9 @@ impl Desk {
     }
 
     /// Tells whoever listens of the service itself.
-    pub fn tell_of_service(&mut self, now: Moment, kind: &str, message: String, out: &mut Out) {
-        self.event(out, now, Told { kind, number: None, flow: None, message });
+    pub fn tell_of_service(&mut self, now: Now, kind: &str, message: String, out: &mut Out) {
+        let now = self.read_clock(now, out);
+        self.tell(now, kind, message, out);
     }
 
     /// How many submissions are not over.
@@ -351,10 +370,9 @@ impl Desk {
         self.entries.len()
     }
 
-    /// When the desk wants to be called by [`Desk::tick`].
-    pub fn due(&self) -> Option<Moment> {
-        let recurring = self.recurring.values().filter(|again| !again.recurring.paused);
-        let recurring = recurring.filter_map(|again| again.next);
+    /// In how many microseconds the desk wants to be called by [`Desk::tick`].
+    pub fn due(&self, now: Now) -> u64 {
+        let recurring = self.recurring.values().filter_map(|again| self.recurs_by(again));
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
         let looks = self.queue.awaits_files().then_some(self.next_look);
         // What is being opened is waited for.
@@ -362,12 +380,16 @@ impl Desk {
         let outlook = (!self.is_predicting && self.has_live()).then_some(outlook);
         let purge = (!self.ended.is_empty()).then_some(self.next_purge);
         let load = (self.load.running > 0 || !self.entries.is_empty()).then_some(self.load.next);
-        let all = [deadlines, self.queue.next_due(), looks, outlook, purge, load, self.queue.next_try()];
-        recurring.chain(all.into_iter().flatten()).min()
+        let dates = recurring.chain([deadlines, self.queue.next_due()].into_iter().flatten()).min();
+        let by_date = dates.map(|at| at.saturating_sub(now.wall.0));
+        let timers = [looks, outlook, purge, load, self.queue.next_try()].into_iter().flatten();
+        let next = timers.fold(self.clock.due(), Elapsed::min).since(now.elapsed);
+        by_date.map_or(next, |by_date| by_date.min(next))
     }
 
     /// Whether looks ahead wait for what is being opened.
-    fn waits_for_opening(&self, now: Moment) -> bool {
+    fn waits_for_opening(&self) -> bool {
+        let now = self.clock.elapsed();
         self.queue.is_opening() && self.opening_until.is_some_and(|until| now < until)
     }
 
@@ -376,24 +398,25 @@ impl Desk {
     }
 
     /// It is `now`: what is due is done.
-    pub fn tick(&mut self, now: Moment, out: &mut Out) {
+    pub fn tick(&mut self, now: Now, out: &mut Out) {
+        let (now, elapsed) = (self.read_clock(now, out), now.elapsed);
         self.recur(now, out);
         self.miss_deadlines(now, out);
-        if self.queue.awaits_files() && now >= self.next_look {
-            self.next_look = now + LOOK_EVERY;
+        if self.queue.awaits_files() && elapsed >= self.next_look {
+            self.next_look = elapsed + LOOK_EVERY;
             out.effects.extend(self.queue.without_files().map(Effect::Look));
         }
-        self.next_prediction(now, out);
-        let is_due = now >= self.next_outlook && !self.waits_for_opening(now);
+        self.next_prediction(out);
+        let is_due = elapsed >= self.next_outlook && !self.waits_for_opening();
         if !self.is_predicting && self.has_live() && is_due {
             self.predict(None, out);
         }
         self.note_load(now);
-        if now >= self.next_purge {
-            self.next_purge = now + PURGE_EVERY;
-            self.forget(now, out);
+        if elapsed >= self.next_purge {
+            self.next_purge = elapsed + PURGE_EVERY;
+            self.forget(out);
         }
-        self.begin_next(now, out);
+        self.begin_next(out);
     }
 
     fn predict(&mut self, number: Option<u64>, out: &mut Out) {
@@ -401,16 +424,16 @@ impl Desk {
         out.effects.push(Effect::Predict { number });
     }
 
-    /// Forgets what was over long ago.
-    fn forget(&mut self, now: Moment, out: &mut Out) {
+    /// Forgets what was over long ago, by the age clock.
+    fn forget(&mut self, out: &mut Out) {
         let Limits { remembered, remembered_for, .. } = self.facts.limits;
-        let least = timestamp(now.saturating_sub(remembered_for));
-        let is_old = |ended: &api::Submission| ended.ended.is_some_and(|at| at < least);
-        while self.alerts.front().is_some_and(|alert| alert.at < least) {
+        let (now, at) = (self.clock.elapsed(), self.clock.age());
+        let least = at.saturating_sub(remembered_for);
+        while self.alerts.front().is_some_and(|alert| crate::moment(alert.at) < least) {
             self.alerts.pop_front();
         }
         let mut names = BTreeSet::new();
-        while self.ended.len() > remembered || self.ended.first().is_some_and(is_old) {
+        while self.ended.len() > remembered || self.ended.first().is_some_and(|ended| ended < least) {
             let Some(ended) = self.ended.pop() else { break };
             if let Some(key) = ended.key {
                 self.keys.remove(&(ended.user, key));
@@ -424,29 +447,29 @@ impl Desk {
                 names.remove(&ended.name);
             }
         }
-        out.effects.extend(names.into_iter().map(Effect::Forget));
+        out.effects.extend(names.into_iter().map(|name| Effect::Forget { name, at }));
         self.rates.retain(|_, times| {
-            times.retain(|&at| at + 60 * SECOND > now);
+            times.retain(|&at| now.since(at) < 60 * SECOND);
             !times.is_empty()
         });
     }
 
     /// The number of tasks at work is another from now on.
-    fn work(&mut self, now: Moment, by: i64) {
-        let load = &mut self.load;
-        load.work += load.running as f64 * now.saturating_sub(load.since) as f64;
-        load.since = load.since.max(now);
+    fn work(&mut self, by: i64) {
+        let (load, now) = (&mut self.load, self.clock.elapsed());
+        load.work += load.running as f64 * now.since(load.since) as f64;
+        load.since = now;
         load.running = load.running.saturating_add_signed(by);
     }
 
     fn note_load(&mut self, now: Moment) {
-        if now < self.load.next {
+        let elapsed = self.clock.elapsed();
+        if elapsed < self.load.next {
             return;
         }
-        self.work(now, 0);
-        let last = self.load.points.back().map_or(self.load.since, |point| crate::moment(point.at));
+        self.work(0);
         let waiting = self.entries.values().filter_map(|entry| entry.live.as_ref()).map(Live::waiting).sum();
-        let took = now.saturating_sub(last).max(1) as f64;
+        let took = elapsed.since(self.load.noted).max(1) as f64;
         let running =
             if self.load.points.is_empty() { self.load.running as f64 } else { self.load.work / took };
         let point = LoadPoint { at: timestamp(now), running, waiting, queued: self.queue.len() as u64 };
@@ -454,7 +477,7 @@ impl Desk {
         if self.load.points.len() > LOAD_POINTS {
             self.load.points.pop_front();
         }
-        (self.load.work, self.load.next) = (0.0, now + LOAD_EVERY);
+        (self.load.work, self.load.noted, self.load.next) = (0.0, elapsed, elapsed + LOAD_EVERY);
     }
 
     /// What was at work, from a moment on.

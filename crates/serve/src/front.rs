@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
+use slackline_local::clock::Now;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
@@ -74,7 +75,6 @@ pub struct Front {
     pub(crate) timings: Timings,
     pub(crate) place: Place,
     pub(crate) blocked: Blocked,
-    pub(crate) clock: fn() -> Moment,
 }
 
 /// How long things take.
@@ -94,7 +94,7 @@ fn gone() -> Refusal {
 impl Front {
     /// Now.
     pub fn now(&self) -> Moment {
-        (self.clock)()
+        Now::read().wall.0
     }
 
     /// Where the service keeps its files.
@@ -168,7 +168,7 @@ impl Front {
     /// Waits for the prediction of a submission, at most so many seconds; none if there is none by then, or it is over.
     pub async fn prediction(&self, who: &Who, number: u64, seconds: f64) -> Option<Prediction> {
         let (_, mut events) = self.events.after(None);
-        let until = self.now() + (seconds.max(0.0) * SECOND as f64) as u64;
+        let until = Now::read().elapsed + (seconds.max(0.0) * SECOND as f64) as u64;
         loop {
             let Ok(Answer::Submission(shown)) = self.ask(who.clone(), Ask::Show(number)).await else {
                 return None;
@@ -177,7 +177,7 @@ impl Front {
             if prediction.is_some() || state.is_over() {
                 return prediction;
             }
-            let left = until.saturating_sub(self.now());
+            let left = until.since(Now::read().elapsed);
             if left == 0 || !is_told(&mut events, number, left).await {
                 return None;
             }

@@ -16,12 +16,12 @@ use slackline_local::{LogError, files};
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
 
-use crate::after;
 use crate::api::{Job, Phase};
 use crate::desk::{FlowFacts, Heard, JobFacts, Opened};
 use crate::flow_file::{awaited, file_of, first_deadline, missing, parameters};
 use crate::place::Place;
 use crate::record::Wanted;
+use crate::{Moment, after};
 
 /// What jobs took, as it is known now.
 pub type Past = Arc<RwLock<Arc<JobHistory>>>;
@@ -38,8 +38,8 @@ pub enum Errand {
         /// What is wanted.
         wanted: Box<Wanted>,
     },
-    /// Remove a directory.
-    Remove(PathBuf),
+    /// Remove the state directories that were moved aside before a moment of the age clock.
+    RemoveAside(Moment),
     /// Look for the files that a submission waits for.
     Look {
         /// Its number.
@@ -113,10 +113,18 @@ impl Opener {
                 Errand::Read { number, wanted } => {
                     tell(Heard::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
                 }
-                // What stays is removed when the service is started again.
-                Errand::Remove(directory) => {
-                    let _ = during("remove", directory.display(), || files::remove(&directory));
-                }
+                Errand::RemoveAside(before) => self.remove_aside(before),
+            }
+        }
+    }
+
+    /// Removes what was moved aside before a moment. What cannot be removed is tried again later.
+    fn remove_aside(&self, before: Moment) {
+        for gone in std::fs::read_dir(self.place.all_gone()).into_iter().flatten().flatten() {
+            let name = gone.file_name();
+            let moved = name.to_string_lossy().split('-').next().and_then(|at| at.parse::<Moment>().ok());
+            if moved.is_none_or(|moved| moved < before) {
+                let _ = during("remove", gone.path().display(), || files::remove(&gone.path()));
             }
         }
     }

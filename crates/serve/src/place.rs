@@ -3,7 +3,7 @@
 //! ```text
 //! service.log       what was submitted, and what became of it
 //! flows/NAME/       the state directory of the runs of a name, as `run` has it
-//! gone/             state directories that are about to be removed
+//! gone/             state directories that are forgotten, for a day
 //! engine/           of the engine: which workers are at work
 //! past.history      what jobs took
 //! tokens.json       who may what, if it is reached over a network
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_local::regular_file;
 
+use crate::Moment;
 use crate::users::{Users, group, own};
 
 /// The state directory of a service.
@@ -50,9 +51,9 @@ impl Place {
         self.0.join("flows").join(name)
     }
 
-    /// Where the state directory of a name is before it is removed.
-    pub fn gone(&self, k: u64) -> PathBuf {
-        self.0.join("gone").join(k.to_string())
+    /// Where the state directory of a name is moved that is forgotten then, by the age clock of the service.
+    pub fn gone(&self, at: Moment, name: &str) -> PathBuf {
+        self.0.join("gone").join(format!("{at}-{name}"))
     }
 
     /// Where such directories are.

@@ -8,7 +8,7 @@ use slackline::PolicySpec;
 use slackline::parallel;
 use slackline::resident::Standing;
 use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
-use slackline_local::clock;
+use slackline_local::clock::Now;
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
 
@@ -52,6 +52,8 @@ pub enum Look {
     Forget(u64),
     /// The machines that are there.
     Machines(Vec<MachineDraft>),
+    /// The wall clock has jumped by so many microseconds.
+    ClockJumped(i64),
     /// Look ahead, and say what one submission means for the others.
     Ahead(Option<u64>),
 }
@@ -87,7 +89,7 @@ impl Predictor {
         while let Ok(look) = looks.recv() {
             match look {
                 Look::Ahead(number) => {
-                    let outlooked = self.look(clock::unix_micros(), number);
+                    let outlooked = self.look(Now::read().wall.0, number);
                     self.took.add(outlooked.took as f64 / SECOND as f64);
                     tell(Heard::Predicted(outlooked));
                 }
@@ -104,6 +106,8 @@ impl Predictor {
     fn note(&mut self, look: Look) -> Option<(u64, Seen)> {
         match look {
             Look::Track { number, name, started, followed, standings, deadlines } => {
+                // One that began by a wrong clock begins now.
+                let started = started.min(Now::read().wall.0);
                 let later = started.saturating_sub(self.began) as f64 / SECOND as f64;
                 let flows = followed.flows().to_vec();
                 self.outlook.track(number, *followed, later, standings);
@@ -130,6 +134,7 @@ impl Predictor {
                 self.outlook.forget(number);
                 self.runs.remove(&number);
             }
+            Look::ClockJumped(by) => self.outlook.clock_jumped(by as f64 / SECOND as f64),
             Look::Ahead(_) => {}
         }
         None
@@ -152,7 +157,8 @@ impl Predictor {
 
     /// Looks ahead.
     pub fn look(&self, now: Moment, number: Option<u64>) -> Outlooked {
-        let begun = clock::unix_micros();
+        let begun = Now::read().elapsed;
+        let took = || Now::read().elapsed.since(begun);
         let time = Time(now.saturating_sub(self.began));
         let ahead = self.outlook.ahead(time, number).under(self.by.clone());
         // A search for an order has one processor to itself; courses are drawn on another.
@@ -162,8 +168,7 @@ impl Predictor {
             Err(problem) => {
                 let of =
                     number.map(|number| Meaning { number, makes_late: Vec::new(), remedies: Vec::new() });
-                let took = clock::unix_micros().saturating_sub(begun);
-                return Outlooked { took, flows: BTreeMap::new(), of, problem: Some(problem) };
+                return Outlooked { took: took(), flows: BTreeMap::new(), of, problem: Some(problem) };
             }
         };
         // What is different from what is expected is so by itself, and not because a search went another way.
@@ -174,8 +179,7 @@ impl Predictor {
             || courses.and_then(|courses| self.spread(&courses, &kept, &mut flows)),
         );
         let of = of.map(|meaning| meaning.with_room(&flows));
-        let took = clock::unix_micros().saturating_sub(begun);
-        Outlooked { took, flows, of, problem: spread.err() }
+        Outlooked { took: took(), flows, of, problem: spread.err() }
     }
 
     /// What is expected of flows, without a spread.

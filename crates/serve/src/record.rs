@@ -46,6 +46,10 @@ pub struct Recurring {
     /// Whether it is paused.
     #[serde(default)]
     pub paused: bool,
+    /// Where the clock was set back: the time up to which times were done with before. None comes again when the clock is
+    /// right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Moment>,
 }
 
 impl Recurring {
@@ -304,9 +308,16 @@ pub enum Record {
         /// Since when its flows could start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         began: Option<jiff::Timestamp>,
+        /// When by the age clock, where that is another time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        age: Option<Moment>,
     },
     /// A submission that is over and remembered.
     Remembered(Box<api::Submission>),
+    /// The same where the clock was wrong: when it ended by the age clock.
+    RememberedSince(Moment, Box<api::Submission>),
+    /// The age clock of the service showed this.
+    Aged(Moment),
     /// Whether nothing new begins.
     Draining(bool),
 }

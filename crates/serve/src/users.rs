@@ -6,9 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use slackline_local::clock;
-
-use crate::Moment;
+use slackline_local::clock::{self, Elapsed, Now};
 
 /// After a failed lookup the next one follows after this time, microseconds.
 const RETRY: u64 = 2 * crate::SECOND;
@@ -20,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Users(Mutex<BTreeMap<u32, Found>>);
 
-/// When a name was looked up, and what was found.
-type Found = (Moment, Result<String, String>);
+/// When a lookup that failed may be repeated, and what was found.
+type Found = (Elapsed, Result<String, String>);
 
 impl Users {
     /// The name of a user; `uid-NUMBER` for a user without a name, and while names cannot be looked up.
@@ -31,13 +29,13 @@ impl Users {
 
     fn of(&self, uid: u32, look_up: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, found)) = known().get(&uid)
-            && (found.is_ok() || clock::unix_micros().saturating_sub(*at) < RETRY)
+        if let Some((again, found)) = known().get(&uid)
+            && (found.is_ok() || Now::read().elapsed < *again)
         {
             return found.clone();
         }
         let found = look_up();
-        known().insert(uid, (clock::unix_micros(), found.clone()));
+        known().insert(uid, (Now::read().elapsed + RETRY, found.clone()));
         found
     }
 }
@@ -168,12 +166,12 @@ mod tests {
         assert_eq!(said("sh", &["-c", "echo one"], PATIENCE), Ok(Said::Well("one\n".into())));
         assert_eq!(said("sh", &["-c", "exit 2"], PATIENCE), Ok(Said::Ended(Some(2))));
         assert_eq!(said("no such program", &[], PATIENCE), Ok(Said::NoProgram));
-        let began = clock::unix_micros();
+        let began = Now::read().elapsed;
         for endless in ["sleep 60", "sleep 60 & echo", "yes"] {
             let asked = said("sh", &["-c", endless], short);
             assert!(!matches!(asked, Ok(Said::Well(_))), "{endless}: {asked:?}");
         }
-        assert!(clock::unix_micros() - began < 30 * crate::SECOND);
+        assert!(Now::read().elapsed.since(began) < 30 * crate::SECOND);
         let (users, failed) = (Users::default(), || Err("away".to_owned()));
         let slow = |name: &str| Ok(name.to_owned());
         assert_eq!(users.of(1, failed), failed());
@@ -184,7 +182,7 @@ mod tests {
         });
         assert_eq!((found, users.of(2, || slow("other"))), (slow("two"), slow("two")));
         assert_eq!(users.of(1, || slow("one")), failed(), "for a while");
-        users.0.lock().unwrap().get_mut(&1).unwrap().0 = 0;
+        users.0.lock().unwrap().get_mut(&1).unwrap().0 = Elapsed::default();
         assert_eq!(users.of(1, || slow("one")), slow("one"));
     }
 

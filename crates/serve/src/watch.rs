@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use slackline::run::{Ended, Happening, TaskId};
 use slackline_local::Observer;
-use slackline_model::{Draft, PhaseKind, Time};
+use slackline_local::clock::{Now, TimeBase};
+use slackline_model::{Draft, PhaseKind, Time, WallTime};
 
 use crate::api;
 use crate::desk::Seen;
@@ -130,8 +131,8 @@ impl Lately {
 /// Passes on what is seen of a run.
 pub struct Watch {
     number: u64,
-    /// When the run began.
-    started: Moment,
+    /// Where the time of the run begins on the wall clock.
+    base: TimeBase,
     /// By job: its flow and its name.
     jobs: Vec<(String, String)>,
     lately: Lately,
@@ -153,7 +154,8 @@ impl Watch {
             .iter()
             .flat_map(|flow| flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())));
         let jobs = jobs.collect();
-        Self { number, started, jobs, lately, tell: Box::new(tell), follow: Box::new(follow) }
+        let base = TimeBase::measured(WallTime(started), Time::ZERO);
+        Self { number, base, jobs, lately, tell: Box::new(tell), follow: Box::new(follow) }
     }
 
     /// An attempt that has its slot since a time of the run.
@@ -166,7 +168,7 @@ impl Watch {
             phase: id.phase.name().to_owned(),
             task: id.task,
             slot: Some(slot),
-            start: timestamp(self.started + start),
+            start: timestamp(self.base.wall(Time(start)).0),
             end: None,
             outcome: None,
         })
@@ -180,7 +182,7 @@ impl Watch {
             Ended::Killed => "killed",
             Ended::Lost(_) => "lost",
         };
-        let end = Some(timestamp(self.started + attempt.end));
+        let end = Some(timestamp(self.base.wall(Time(attempt.end)).0));
         let outcome = Some(outcome.to_owned());
         self.lately.add(attempt.number, api::Attempt { end, outcome, ..open });
     }
@@ -194,6 +196,7 @@ impl Drop for Watch {
 
 impl Observer for Watch {
     fn happened(&mut self, now: Time, what: Happening<'_>) {
+        self.base = TimeBase::measured(Now::read().wall, now);
         let is_map = |id: TaskId| id.phase == PhaseKind::Map;
         let (seen, happened) = match what {
             Happening::Recorded(attempt) => return self.ended(attempt),

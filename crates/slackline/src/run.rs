@@ -45,7 +45,7 @@ use slackline_local::history::Note as PastNote;
 use slackline_local::job_cost::of_owned_workload;
 use slackline_local::{Observer, remaining, run};
 use slackline_model::draft::FlowDraft;
-use slackline_model::{Draft, History, Instance, Objective, Time};
+use slackline_model::{Draft, History, Instance, Objective, Span, Time};
 use slackline_policy::Choice;
 use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 
@@ -237,7 +237,7 @@ impl Run {
         let forecast = Forecast::new(self.request.policy.clone(), self.setting.clone(), session);
         let overview = Overview::of(session, self.request.attempts_max);
         let sink = RefCell::new(sink);
-        let mut watch = Watch { forecast, sink: &sink };
+        let mut watch = Watch { forecast, sink: &sink, jumped: 0 };
         // After the watch, as it may hold on to what the watch is lent to.
         let config = learning::config(&instance, session, &past, &self.request);
         let drive = Drive { instance: &instance, policy: policy.as_mut(), config, observer: &mut watch };
@@ -256,10 +256,20 @@ impl Run {
 struct Watch<'a, 'b> {
     forecast: Forecast,
     sink: &'a RefCell<&'b mut dyn Sink>,
+    /// By how many microseconds the wall clock has jumped.
+    jumped: i64,
 }
 
 impl Observer for Watch<'_, '_> {
     fn happened(&mut self, now: Time, what: Happening<'_>) {
+        // Deadlines are dates: a run that was suspended comes closer to them.
+        let ahead = |jumped: i64| u64::try_from(jumped).unwrap_or(0);
+        if let Happening::ClockJumped(by) = what {
+            let before = ahead(self.jumped);
+            self.jumped += by;
+            self.forecast.clock_jumped(ahead(self.jumped).cast_signed() - before.cast_signed());
+        }
+        let now = now + Span(ahead(self.jumped));
         self.forecast.note(now, what);
         self.sink.borrow_mut().happened(now, what, &self.forecast);
     }

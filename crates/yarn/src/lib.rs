@@ -10,7 +10,6 @@
 //! - [`engine`]: a cluster that runs flows; [`engine::attach`]: one whose jobs others submit;
 //! - `mock` (with the feature of that name): a cluster for tests.
 
-mod clock;
 pub mod engine;
 pub mod http;
 pub mod id;
@@ -31,3 +30,5 @@ pub use observe::{Change, Observer, Snapshot, Watched};
 pub use rest::{App, AppState, Container, FinalStatus, Node, Pending, Purpose, ResourceManager, Which};
 pub use submitter::Submitter;
 pub use table::{Hosts, Row, Table};
+
+use slackline_local::clock;

@@ -52,6 +52,7 @@
 mod certificates;
 mod checks;
 mod chrome_trace;
+mod clock;
 mod cluster;
 mod command;
 mod config;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use self_cell::self_cell;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{PhaseId, Span, Time};
+use slackline_model::{PhaseId, Time};
 
 use super::{CannotFinish, Comer, FailedTask, JobThere, MadeTask, applications};
 use crate::backend::{Seat, Standing};
@@ -16,7 +16,7 @@ use crate::engine::{Happening, Observer, Work};
 use crate::guest::JobSpec;
 use crate::job_plan::JobPlan;
 use crate::journal::{Attempt, Ended};
-use crate::resident::{Owned, Source};
+use crate::resident::{Dates, Owned, Source};
 use crate::run::EngineError;
 use crate::task_id::TaskId;
 
@@ -138,6 +138,13 @@ impl<'a> There<'a> {
         applications::write(&path, &all)
     }
 
+    /// Records a jump of the wall clock. False if it cannot.
+    pub(super) fn record_jump(&mut self, by: i64, at: Time) -> bool {
+        let is_recorded = self.work.journal.jumped(by, at).is_ok();
+        self.work.segment += u32::from(is_recorded);
+        is_recorded
+    }
+
     /// The flows that come by now, which is told if there are some that never will.
     pub(super) fn arriving(&mut self, now: Time, observer: &mut dyn Observer) -> Vec<String> {
         let Self { coming, work, is_done, .. } = &mut *self;
@@ -160,7 +167,7 @@ impl<'a> There<'a> {
     pub(super) fn comes(
         &mut self,
         flow: &str,
-        later: Span,
+        dates: Dates,
         machines: &[MachineDraft],
     ) -> Result<Option<Comer>, EngineError> {
         let standing = self.standings.get(flow).copied().unwrap_or_default();
@@ -172,7 +179,7 @@ impl<'a> There<'a> {
             workload: self.work.workload,
             jobs: self.work.jobs,
             done: &self.work.done,
-            later: later.seconds(),
+            dates,
         };
         let Some((arrived, arrival)) = source.arrival((flow, standing), &[], (machines, PhaseId(0)))? else {
             return Ok(None);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use slackline_model::draft::MachineDraft;
+use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::instance::Arrival;
 use slackline_model::{Draft, FlowId, Instance, PhaseId, PhaseKind, Time};
 
 use crate::backend::{Seat, Standing};
+use crate::clock::{Later, RunClock};
 use crate::engine::seated::Busy;
 use crate::job_plan::JobPlan;
 use crate::remaining::{Numbers, flow_left};
@@ -30,8 +31,34 @@ pub(crate) struct Source<'a> {
     pub(crate) workload: &'a Draft,
     pub(crate) jobs: &'a [JobPlan],
     pub(crate) done: &'a BTreeSet<TaskId>,
-    /// How many seconds later than the service the run began.
-    pub(crate) later: f64,
+    pub(crate) dates: Dates,
+}
+
+/// Where the dates of a run are in the time of the engine: they count from the start of the run, by the wall clock of now.
+#[derive(Clone, Copy)]
+pub(crate) struct Dates {
+    /// The start of the run by the wall clock, seconds.
+    start: f64,
+    /// The start of the run by its own time, seconds.
+    own_start: f64,
+    now: f64,
+}
+
+impl Dates {
+    /// Those of a run with this clock in the time of an engine, whose clock shows `now`.
+    pub(crate) fn of(run: &RunClock, (engine, now): (&RunClock, Time), later: Later) -> Self {
+        Self { start: run.date_on(engine), own_start: later.seconds(), now: now.seconds() }
+    }
+
+    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that time is at it.
+    fn applied(self, mut flow: FlowDraft) -> FlowDraft {
+        // Costs over time cannot begin before it.
+        let by_date = (flow.cost.is_none() || self.start >= 0.0).then_some(self.start);
+        flow = flow.later(by_date.unwrap_or(self.own_start));
+        flow.release = flow.release.min(self.now).max(0.0);
+        flow.deadline = flow.deadline.map(|at| at.max(0.0));
+        flow
+    }
 }
 
 impl Source<'_> {
@@ -48,8 +75,10 @@ impl Source<'_> {
     ) -> Result<Option<(Arrived, Arrival)>, EngineError> {
         let out = if standing.held { self.all_but(flow, busy) } else { self.done.clone() };
         let Some(left) = flow_left(self.workload, flow, &out) else { return Ok(None) };
-        let mut left = left.later(self.later);
-        let moved = Standing { deadline: standing.deadline.map(|at| at + self.later), ..standing };
+        let mut left = self.dates.applied(left);
+        let [deadline, next] =
+            [standing.deadline, standing.next].map(|at| at.map(|at| (at + self.dates.start).max(0.0)));
+        let moved = Standing { deadline, ..standing };
         moved.applied(&mut left);
         let Draft { start, objective, weights, pools, machines: _, flows: _ } = self.workload;
         let draft = Draft {
@@ -63,7 +92,7 @@ impl Source<'_> {
         let instance = Instance::new(&draft)?;
         let numbers = Numbers::new(&instance, self.jobs, &out);
         let mut arrival = instance.excerpt(FlowId(0));
-        arrival.announce(standing.next.map(|at| Time::from_seconds_nearest(at + self.later)));
+        arrival.announce(next.map(Time::from_seconds_nearest));
         Ok(Some((Arrived { seat: self.seat, first, numbers }, arrival)))
     }
 

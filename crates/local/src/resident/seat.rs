@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use self_cell::self_cell;
 use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
-use slackline_model::{FlowId, Instance, PhaseId, Span, Time};
+use slackline_model::{FlowId, Instance, PhaseId, Time};
 
-use super::flow::{Arrived, Source};
+use super::flow::{Arrived, Dates, Source};
 use super::{Busy, EngineError, Fate, Local, RunEnd, Seat, Standing};
+use crate::clock::{Later, RunClock};
 use crate::elsewhere::Over;
 use crate::run::Session;
 
@@ -30,8 +31,8 @@ self_cell!(
 /// A run among others.
 pub(super) struct Seated {
     bench: Bench,
-    /// How much later than the service the run began.
-    later: Span,
+    /// How much later its time begins than that of the engine.
+    later: Later,
     /// Its flows that were not over when it came.
     flows: BTreeMap<String, Here>,
     /// Whether it was seen that the engine cannot go on.
@@ -52,7 +53,7 @@ impl Seated {
     /// A session at work: `make` gives the engine.
     pub(super) fn new(
         owned: Owned,
-        later: Span,
+        later: Later,
         standings: &BTreeMap<String, Standing>,
         make: impl for<'a> FnOnce(&'a Owned) -> Local<'a>,
     ) -> Self {
@@ -69,8 +70,8 @@ impl Seated {
         Self { bench: Bench::new(owned, make), later, flows, is_stopped: false }
     }
 
-    /// How much later than the service the run began.
-    pub(super) fn later(&self) -> Span {
+    /// How much later its time begins than that of the engine.
+    pub(super) fn later(&self) -> Later {
         self.later
     }
 
@@ -85,7 +86,7 @@ impl Seated {
 
     /// When something of it is due by itself, in the time of the service.
     pub(super) fn due_at(&self) -> Option<Time> {
-        self.bench.with_dependent(|_, local| local.due_at()).map(|at| at + self.later)
+        self.bench.with_dependent(|_, local| local.due_at()).map(|at| self.later.of(at))
     }
 
     /// Whether it need not be looked at now.
@@ -128,6 +129,7 @@ impl Seated {
         &self,
         (seat, flow): (Seat, &str),
         busy: &[Busy],
+        engine: (&RunClock, Time),
         to: (&[MachineDraft], PhaseId),
     ) -> Result<Option<(Arrived, Arrival)>, EngineError> {
         let Some(here) = self.flows.get(flow) else { return Ok(None) };
@@ -137,7 +139,7 @@ impl Seated {
                 workload: owned.session.draft(),
                 jobs: owned.session.jobs(),
                 done: local.done(),
-                later: self.later.seconds(),
+                dates: Dates::of(&local.clock, engine, self.later),
             };
             source.arrival((flow, here.standing), busy, to)
         })
@@ -157,6 +159,12 @@ impl Seated {
         here.standing = standing;
         let has_come = here.has_come;
         is_new && has_come && self.see(|local| local.fate(flow)) == Fate::Open
+    }
+
+    /// The flows that the driver knows.
+    pub(super) fn arrived(&self) -> Vec<String> {
+        let known = self.flows.iter().filter(|(_, here)| here.number.is_some());
+        known.map(|(flow, _)| flow.clone()).collect()
     }
 
     /// The driver is not to know a flow by its number any more, which is given.

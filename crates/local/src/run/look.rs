@@ -106,6 +106,7 @@ pub fn look(state: &Path) -> Result<Option<Look>, EngineError> {
     let whole = WholeCluster::of(&head.segments);
     for one in &mut at_work {
         one.slot = one.slot.map(|slot| whole.slot_of(last, one.id.phase, slot).unwrap_or(slot));
+        one.since = run_schedule::by_date(&head.segments, one.since);
     }
     let mut head = head;
     (head.workload, attempts) = run_schedule::whole(&head.workload, &head.segments, &attempts);

@@ -15,7 +15,7 @@ use super::memory::Memory;
 use super::settle::settle;
 use super::{EngineError, JobVerdict, LostOutput, Recovered, Session};
 use crate::backend::{Fault, UnrunnableJob};
-use crate::clock::unix_micros;
+use crate::clock::{Now, unix_micros};
 use crate::files::remove;
 use crate::fleet::{self, Capacity};
 use crate::job_cost::JobName;
@@ -408,18 +408,20 @@ impl New<'_> {
         let Some(kept) = kept else { return vec![next] };
         let mut segments = kept.head.segments.clone();
         let is_used = |number: usize| chosen.attempts.iter().any(|it| it.segment as usize == number);
-        next.edited = chosen.attempts.len() < kept.attempts.len()
+        let mut edited = chosen.attempts.len() < kept.attempts.len()
             || !self.lost.is_empty()
             || order(&kept.head.workload) != order(&chosen.draft);
         // A segment in which nothing ended leaves nothing to be said of.
-        while segments.last().is_some_and(|last| !last.is_same(&next)) && !is_used(segments.len() - 1) {
-            next.edited |= segments.pop().is_some_and(|last| last.edited);
+        let is_idle = |last: &Segment| !last.is_same(&next) && last.jumped == 0;
+        while segments.last().is_some_and(is_idle) && !is_used(segments.len() - 1) {
+            edited |= segments.pop().is_some_and(|last| last.edited);
         }
+        next.edited = edited;
         match segments.last_mut() {
             Some(last) if last.is_same(&next) && !next.edited => last.machines = next.machines,
             Some(last) => {
                 let seen = chosen.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
-                let now = unix_micros().saturating_sub(kept.head.started);
+                let now = kept.head.time_base().time(Now::read().wall).0;
                 // Nothing of an earlier segment starts when this one does.
                 next.start = now.max(seen.max(last.start) + 1);
                 segments.push(next);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use slackline_local::clock::Now;
 use slackline_model::printable::is_printable;
 
 use super::{Desk, Entry, Out, Told};
@@ -200,7 +201,8 @@ impl Desk {
     ///
     /// # Errors
     /// Why not; then nothing has changed.
-    pub fn ask(&mut self, now: Moment, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
+    pub fn ask(&mut self, now: Now, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
+        let now = self.read_clock(now, out);
         allowed(who, &ask)?;
         let answer = match ask {
             Ask::Submit(submit, checked) => self.submit(now, who, (*submit, checked), out),
@@ -234,7 +236,7 @@ impl Desk {
                 Ok(Answer::Done(message.to_owned()))
             }
         }?;
-        self.begin_next(now, out);
+        self.begin_next(out);
         Ok(answer)
     }
 
@@ -273,7 +275,7 @@ impl Desk {
         if let Some(problem) = checked.passed {
             return refused(RefusalKind::Invalid, problem);
         }
-        self.may_ask(now, &who.name)?;
+        self.may_ask(&who.name)?;
         if submit.schedule.is_some() {
             return self.recurs(now, who, (submit, name), out);
         }
@@ -287,7 +289,7 @@ impl Desk {
                 format!("name: found {name}, which is {owner}'s and not over, expected a name of your own"),
             );
         }
-        self.rates.entry(who.name.clone()).or_default().push_back(now);
+        self.count_rate(&who.name);
         let (user, due) = (who.name.clone(), checked.due);
         let wanted = Wanted { submit, name, user, since: now, recurrence: None, due };
         Ok(Answer::Accepted(Box::new(self.accept(now, (wanted, checked.waits_for_files), out))))
@@ -335,14 +337,14 @@ impl Desk {
     }
 
     /// Whether somebody may submit something now.
-    fn may_ask(&mut self, now: Moment, user: &str) -> Result<(), Refusal> {
-        let limits = &self.facts.limits;
+    fn may_ask(&mut self, user: &str) -> Result<(), Refusal> {
+        let (limits, now) = (&self.facts.limits, self.clock.elapsed());
         let times = self.rates.entry(user.to_owned()).or_default();
-        while times.front().is_some_and(|&at| at + 60 * SECOND <= now) {
+        while times.front().is_some_and(|&at| now.since(at) >= 60 * SECOND) {
             times.pop_front();
         }
         if times.len() >= limits.rate_by_user {
-            let wait = times.front().map_or(0, |&at| (at + 60 * SECOND).saturating_sub(now).div_ceil(SECOND));
+            let wait = times.front().map_or(0, |&at| (at + 60 * SECOND).since(now).div_ceil(SECOND));
             let most = limits.rate_by_user;
             return refused(
                 RefusalKind::TooMany(wait),
@@ -352,6 +354,11 @@ impl Desk {
             );
         }
         Ok(())
+    }
+
+    /// Somebody submits something now.
+    pub(super) fn count_rate(&mut self, user: &str) {
+        self.rates.entry(user.to_owned()).or_default().push_back(self.clock.elapsed());
     }
 
     /// A submission that may be taken in: it gets its number, unless it is left out because of another of its name.
@@ -419,7 +426,7 @@ impl Desk {
             prediction: None,
             why: None,
             tries: 0,
-            not_before: 0,
+            not_before: None,
             has_files: !waits_for_files,
             missing: None,
             live: None,
@@ -533,7 +540,7 @@ impl Desk {
             live.let_go(now);
             // What was expected of it counts no more.
             live.flows.iter_mut().for_each(|here| here.expected = None);
-            self.next_outlook = now;
+            self.next_outlook = self.clock.elapsed();
         }
         self.stand_all(number, out);
         let told = Told { kind: "changed", number: Some(number), flow: None, message: message.clone() };
@@ -657,20 +664,5 @@ impl Desk {
             }
         }
         entry.live = Some(live);
-    }
-
-    /// What a submission could be cancelled for, by whoever holds the desk.
-    pub fn give_up(&mut self, now: Moment, number: u64, why: String, out: &mut Out) {
-        out.records.push(Record::Cancelled { number, flow: None, why: Some(why.clone()) });
-        self.cancel_all(now, (number, Some(why)), out);
-        self.begin_next(now, out);
-    }
-
-    /// Whether a file of that name and content is waited for or scheduled already, by whoever submitted it.
-    pub fn has(&self, name: &str, user: &str, document: &str) -> bool {
-        let numbers = self.series.get(name).into_iter().flatten();
-        numbers
-            .filter_map(|number| self.wanted(*number))
-            .any(|wanted| wanted.user == user && wanted.submit.document == document)
     }
 }

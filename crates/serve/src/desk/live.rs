@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
 use slackline::resident::Standing;
+use slackline_local::clock::Now;
 
+use super::recurring::LATE;
 use super::{Desk, Effect, Entry, OUTLOOK_EVERY, Out, RETRY_FIRST, RETRY_LONGEST, Told};
 use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
 use crate::record::{Changed, Record, Said};
@@ -442,7 +444,8 @@ impl Entry {
 
 impl Desk {
     /// Takes in what comes back.
-    pub fn hear(&mut self, now: Moment, heard: Heard, out: &mut Out) {
+    pub fn hear(&mut self, now: Now, heard: Heard, out: &mut Out) {
+        let now = self.read_clock(now, out);
         match heard {
             Heard::Opened(opened) => self.opened(now, opened, out),
             Heard::NotOpened { number, problem, is_final } => {
@@ -455,10 +458,10 @@ impl Desk {
             Heard::Predicted(outlook) => self.predicted(now, outlook, out),
             Heard::Machines(machines) => self.machines = machines,
             Heard::Limits(limits) => self.policy_limits = limits,
-            Heard::Machine(message) => self.tell_of_service(now, "machine", message, out),
+            Heard::Machine(message) => self.tell(now, "machine", message, out),
         }
-        self.next_prediction(now, out);
-        self.begin_next(now, out);
+        self.next_prediction(out);
+        self.begin_next(out);
     }
 
     /// Files are there that a submission waits for, or one of them is missing: which one is told once.
@@ -564,7 +567,7 @@ impl Desk {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         let wait = RETRY_FIRST.saturating_mul(1 << entry.tries.min(10)).min(RETRY_LONGEST);
         entry.tries += 1;
-        entry.not_before = now + wait;
+        entry.not_before = Some(self.clock.elapsed() + wait);
         entry.live = None;
         let message = format!("tried again in {} s: {problem}", wait / SECOND);
         entry.why = Some(message.clone());
@@ -576,22 +579,22 @@ impl Desk {
     fn seen(&mut self, now: Moment, number: u64, what: Seen, out: &mut Out) {
         match what {
             Seen::Started { job, is_map } => {
-                self.count(now, (number, job, is_map), |phase| phase.running += 1);
+                self.count((number, job, is_map), |phase| phase.running += 1);
             }
             Seen::Stopped { job, is_map } => {
-                self.count(now, (number, job, is_map), |phase| {
+                self.count((number, job, is_map), |phase| {
                     phase.running = phase.running.saturating_sub(1);
                 });
             }
             Seen::Done { job, is_map } => {
-                self.count(now, (number, job, is_map), |phase| {
+                self.count((number, job, is_map), |phase| {
                     phase.running = phase.running.saturating_sub(1);
                     phase.done += 1;
                 });
                 self.flow_done(now, number, job, out);
             }
             Seen::Failed { job, is_map, message, is_final } => {
-                self.count(now, (number, job, is_map), |phase| {
+                self.count((number, job, is_map), |phase| {
                     phase.running = phase.running.saturating_sub(1);
                 });
                 let Some((flow, place)) = self.job_of(number, job) else { return };
@@ -608,7 +611,7 @@ impl Desk {
                 }
             }
             Seen::Lost { job, is_map, tasks } => {
-                self.count(now, (number, job, is_map), |phase| phase.done -= tasks.min(phase.done));
+                self.count((number, job, is_map), |phase| phase.done -= tasks.min(phase.done));
             }
             Seen::Never { flow, message } => {
                 if let Some(here) = self.here(number, &flow) {
@@ -635,12 +638,7 @@ impl Desk {
     }
 
     /// Counts tasks of a phase.
-    fn count(
-        &mut self,
-        now: Moment,
-        (number, job, is_map): (u64, u32, bool),
-        how: impl FnOnce(&mut api::Phase),
-    ) {
+    fn count(&mut self, (number, job, is_map): (u64, u32, bool), how: impl FnOnce(&mut api::Phase)) {
         let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut()) else { return };
         let Some(&(flow, place)) = live.jobs.get(&job) else { return };
         let flow = &mut live.flows[flow];
@@ -655,7 +653,7 @@ impl Desk {
         if flow.state == FlowState::Waiting && flow.has_begun {
             flow.state = FlowState::Running;
         }
-        self.work(now, more);
+        self.work(more);
         self.hold_slots(number, more);
     }
 
@@ -691,7 +689,7 @@ impl Desk {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         if let Some(live) = &entry.live {
             let running = live.running();
-            self.work(now, -running.cast_signed());
+            self.work(-running.cast_signed());
             self.hold_slots(number, -running.cast_signed());
         }
         if let Some(problem) = stopped {
@@ -741,10 +739,11 @@ impl Desk {
             flows: ended.flows.clone(),
             prediction: ended.prediction.clone().map(Box::new),
             began: ended.began,
+            age: Some(self.clock.age()).filter(|age| age.abs_diff(now) > LATE),
         });
         let name = entry.wanted.name;
-        self.ended.push(ended);
-        self.next_purge = self.next_purge.min(now + super::PURGE_EVERY);
+        self.ended.push(ended, self.clock.age());
+        self.next_purge = self.next_purge.min(self.clock.elapsed() + super::PURGE_EVERY);
         let message = why.map_or_else(|| format!("{name}: {kind}"), |why| format!("{name}: {kind}: {why}"));
         self.event(out, now, Told { kind: "ended", number: Some(number), flow: None, message });
     }
@@ -787,12 +786,12 @@ impl Desk {
         let unforeseen = problem.map(|problem| Unforeseen { problem, is_all: flows.is_empty() });
         self.tell_unforeseen(now, unforeseen, out);
         self.is_predicting = false;
-        self.next_outlook = now + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
+        self.next_outlook = self.clock.elapsed() + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
         let about = of.as_ref().map(|of| of.number);
         let on_trial = about.filter(|number| self.entries.get(number).is_some_and(Entry::is_on_trial));
         if on_trial.is_some() {
             // Whether it is let in is decided now: what it means for the others is so only then.
-            self.next_outlook = now + SECOND;
+            self.next_outlook = self.clock.elapsed() + SECOND;
         }
         let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
         for ((number, flow), expected) in flows {
@@ -845,7 +844,7 @@ impl Desk {
             unforeseen.as_ref().filter(|it| self.unforeseen.as_ref() != Some(it))
         {
             let message = format!("what is to come cannot be simulated: {problem}");
-            self.tell_of_service(now, "unpredicted", message, out);
+            self.tell(now, "unpredicted", message, out);
         }
         self.unforeseen = unforeseen;
     }
@@ -862,8 +861,8 @@ impl Desk {
 
     /// Another look ahead, if somebody waits for one: once nothing is being opened any more, or after a while. Of what begins together,
     /// the first would be promised the slots of the others.
-    pub(super) fn next_prediction(&mut self, now: Moment, out: &mut Out) {
-        if self.is_predicting || self.waits_for_opening(now) {
+    pub(super) fn next_prediction(&mut self, out: &mut Out) {
+        if self.is_predicting || self.waits_for_opening() {
             return;
         }
         self.opening_until = None;

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::Moment;
 use crate::api::{Flow, Submission};
 
 /// As many jobs, and flows of predictions, are remembered together: some tens of megabytes.
@@ -12,6 +13,8 @@ const DETAILS: usize = 100_000;
 #[derive(Debug, Default)]
 pub(super) struct Over {
     all: VecDeque<Submission>,
+    /// When each of them ended, by the age clock of the service.
+    ages: VecDeque<Moment>,
     /// As many at the front have lost their details.
     bare: usize,
     /// How many details the others have.
@@ -19,8 +22,9 @@ pub(super) struct Over {
 }
 
 impl Over {
-    /// One more is over.
-    pub(super) fn push(&mut self, one: Submission) {
+    /// One more is over, which ended then by the age clock.
+    pub(super) fn push(&mut self, one: Submission, age: Moment) {
+        self.ages.push_back(age.max(self.ages.back().copied().unwrap_or(0)));
         self.details += details(&one);
         self.all.push_back(one);
         while self.details > DETAILS && self.bare < self.all.len() {
@@ -37,13 +41,15 @@ impl Over {
     /// The one that ended first is forgotten.
     pub(super) fn pop(&mut self) -> Option<Submission> {
         let one = self.all.pop_front()?;
+        self.ages.pop_front();
         self.details -= details(&one);
         self.bare = self.bare.saturating_sub(1);
         Some(one)
     }
 
-    pub(super) fn first(&self) -> Option<&Submission> {
-        self.all.front()
+    /// When the one that ended first did, by the age clock.
+    pub(super) fn first(&self) -> Option<Moment> {
+        self.ages.front().copied()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,6 +63,16 @@ impl Over {
     /// Numbers only grow, but what ends does so in any order. The latest are asked for most.
     pub(super) fn find(&self, number: u64) -> Option<&Submission> {
         self.all.iter().rev().find(|one| one.number == number)
+    }
+
+    /// None has ended later by the age clock.
+    pub(super) fn none_later_than(&mut self, age: Moment) {
+        self.ages.iter_mut().for_each(|ended| *ended = age.min(*ended));
+    }
+
+    /// All, with when they ended by the age clock.
+    pub(super) fn with_ages(&self) -> impl Iterator<Item = (&Submission, Moment)> {
+        self.all.iter().zip(self.ages.iter().copied())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Submission> {
@@ -132,18 +148,18 @@ mod tests {
     fn the_oldest_lose_their_jobs_where_there_are_too_many_together() {
         let mut over = Over::default();
         for number in 0..10 {
-            over.push(one(number, DETAILS / 4));
+            over.push(one(number, DETAILS / 4), 0);
         }
         let jobs = |over: &Over| over.iter().map(|one| one.flows[0].jobs.len()).collect::<Vec<_>>();
         assert_eq!(jobs(&over), [[0; 6].as_slice(), &[DETAILS / 4; 4]].concat());
         for number in 0..8 {
             assert_eq!(over.pop().map(|one| one.number), Some(number));
         }
-        over.push(one(10, DETAILS / 2 + 1));
+        over.push(one(10, DETAILS / 2 + 1), 0);
         assert_eq!(jobs(&over), [0, DETAILS / 4, DETAILS / 2 + 1]);
-        over.push(one(11, 2 * DETAILS));
+        over.push(one(11, 2 * DETAILS), 0);
         assert_eq!(jobs(&over), [0, 0, 0, 0]);
-        over.push(one(12, 1));
+        over.push(one(12, 1), 0);
         assert_eq!((jobs(&over)[4], over.len()), (1, 5));
     }
 

@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use slackline_local::clock::Elapsed;
+
 use super::live::OPENING_MOST;
 use super::{Desk, Effect, Entry, Limits, Out};
 use crate::Moment;
@@ -23,7 +25,7 @@ pub(super) struct Queue {
     waiting: BTreeMap<String, usize>,
     n_waiting: usize,
     /// Those that wait for their next try.
-    tries: BTreeSet<(Moment, u64)>,
+    tries: BTreeSet<(Elapsed, u64)>,
     /// Those that wait for files.
     files: BTreeSet<u64>,
     /// The first deadline of each that has any and has not begun.
@@ -67,7 +69,7 @@ impl Queue {
     }
 
     /// When the next of those may be tried again that could not be opened.
-    pub(super) fn next_try(&self) -> Option<Moment> {
+    pub(super) fn next_try(&self) -> Option<Elapsed> {
         self.tries.first().map(|(at, _)| *at)
     }
 
@@ -99,7 +101,9 @@ impl Queue {
                 self.ready.remove(user);
             }
         }
-        self.tries.remove(&(entry.not_before, number));
+        if let Some(at) = entry.not_before {
+            self.tries.remove(&(at, number));
+        }
         self.files.remove(&number);
     }
 
@@ -154,7 +158,7 @@ impl Desk {
                 Overlap::Replace => format!("waits until {first} has stopped, which it replaces"),
                 Overlap::Wait | Overlap::Skip => format!("waits for {first}, which has the same name"),
             }),
-            _ if entry.not_before > 0 => entry.why.take(),
+            _ if entry.not_before.is_some() => entry.why.take(),
             _ if !entry.has_files => Some(entry.missing.as_ref().map_or_else(
                 || "waits for files".to_owned(),
                 |missing| format!("waits for {missing}, which is not there"),
@@ -164,8 +168,8 @@ impl Desk {
         if entry.held || first != Some(number) {
             return;
         }
-        if entry.not_before > 0 {
-            self.queue.tries.insert((entry.not_before, number));
+        if let Some(at) = entry.not_before {
+            self.queue.tries.insert((at, number));
         } else if !entry.has_files {
             self.queue.files.insert(number);
         } else {
@@ -197,19 +201,20 @@ impl Desk {
     }
 
     /// Begins with those that are next, as long as there is room. Of what recurs and has to wait it is read when it should be done.
-    pub(super) fn begin_next(&mut self, now: Moment, out: &mut Out) {
-        self.begin(now, out);
+    pub(super) fn begin_next(&mut self, out: &mut Out) {
+        self.begin(out);
         for number in std::mem::take(&mut self.unread) {
             let waits = self.entries.get(&number).is_some_and(|entry| entry.state == State::Queued);
             out.effects.extend(waits.then_some(Effect::Read(number)));
         }
     }
 
-    fn begin(&mut self, now: Moment, out: &mut Out) {
+    fn begin(&mut self, out: &mut Out) {
+        let now = self.clock.elapsed();
         while let Some(&(at, number)) = self.queue.tries.first().filter(|(at, _)| *at <= now) {
             self.queue.tries.remove(&(at, number));
             if let Some(entry) = self.entries.get_mut(&number) {
-                entry.not_before = 0;
+                entry.not_before = None;
             }
             self.sort_in(number);
         }

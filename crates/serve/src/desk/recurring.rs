@@ -4,7 +4,7 @@
 
 use super::asked::{Answer, Refusal, RefusalKind};
 use super::{Desk, Out, Told, Trouble};
-use crate::api::{self, Accepted, CatchUp};
+use crate::api::{self, Accepted, CatchUp, Overlap};
 use crate::cron::Times;
 use crate::record::{Record, Recurring, Wanted};
 use crate::who::Who;
@@ -35,15 +35,42 @@ impl Again {
         self.next = self.times.after(self.recurring.handled);
     }
 
-    /// The times that are not done with and have come.
-    fn due(&self, now: Moment) -> Vec<Moment> {
-        let mut due = Vec::new();
-        let mut next = self.next;
-        while let Some(at) = next.filter(|&at| at <= now) {
-            due.push(at);
-            next = self.times.after(at);
+    /// The first time that is not done with and has come.
+    fn due(&self, now: Moment) -> Option<Moment> {
+        self.next.filter(|&at| at <= now)
+    }
+
+    /// The first time that is submitted, of those from `first` on.
+    fn first_wanted(&self, first: Moment, now: Moment) -> Option<Moment> {
+        match self.recurring.catch_up() {
+            // Each would replace the one before.
+            CatchUp::All if self.recurring.overlap() == Overlap::Replace => Some(self.times.last(first, now)),
+            CatchUp::All => Some(first),
+            CatchUp::Last => Some(self.times.last(first, now)),
+            // A time that is a little late was not missed.
+            CatchUp::None if first + LATE >= now => Some(first),
+            CatchUp::None => self.times.after((now - LATE).saturating_sub(1)).filter(|&at| at <= now),
         }
-        due
+    }
+
+    /// Where times are done with that are still to come, as the clock was wrong then: they come. `age` is the age clock of the
+    /// service. True if something has changed.
+    pub(super) fn clamp(&mut self, now: Moment, age: Moment) -> bool {
+        let Recurring { handled, last, before, .. } = &mut self.recurring;
+        if *handled > now + LATE {
+            // The clock is wrong now, and was right then.
+            if *handled <= age + LATE {
+                *before = (*before).max(Some(*handled));
+            }
+            *handled = now;
+        } else if now + LATE >= age && before.is_some() {
+            *handled = (*handled).max(before.take().map_or(0, |before| before.min(now)));
+        } else {
+            return false;
+        }
+        *last = last.filter(|&at| at <= now + LATE);
+        self.next = self.times.after(*handled);
+        true
     }
 
     /// What is submitted at a time.
@@ -107,12 +134,13 @@ impl Desk {
             handled: now,
             last,
             paused: false,
+            before: None,
         };
         let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
         let again = Again::new(recurring, &self.facts.zone).map_err(invalid)?;
         again.at(now).map_err(invalid)?;
         out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
-        self.rates.entry(who.name.clone()).or_default().push_back(now);
+        self.count_rate(&who.name);
         let next = again.next;
         self.recurring.insert(name.clone(), again);
         self.announce(&name, out);
@@ -145,9 +173,15 @@ impl Desk {
         }
     }
 
+    /// The next time of a schedule, if it is to be submitted then.
+    pub(super) fn recurs_by(&self, again: &Again) -> Option<Moment> {
+        let waits = self.clock.is_unsettled() && again.recurring.catch_up() == CatchUp::All;
+        again.next.filter(|_| !again.recurring.paused && !waits)
+    }
+
     /// Submits what is due.
     pub(super) fn recur(&mut self, now: Moment, out: &mut Out) {
-        let is_due = |again: &Again| !again.recurring.paused && again.next.is_some_and(|at| at <= now);
+        let is_due = |again: &Again| self.recurs_by(again).is_some_and(|at| at <= now);
         let due: Vec<String> =
             self.recurring.iter().filter(|(_, again)| is_due(again)).map(|(name, _)| name.clone()).collect();
         for name in due {
@@ -155,41 +189,58 @@ impl Desk {
         }
     }
 
+    /// Submits what is due of a schedule: of many times the first, so that nothing else waits for them.
     fn recur_one(&mut self, now: Moment, name: &str, out: &mut Out) {
-        let Some(again) = self.recurring.get(name) else { return };
-        let mut times = again.due(now);
-        let Some(&last) = times.last() else { return };
-        // A time that is a little late was not missed.
-        let is_missed = |at: &Moment| *at + LATE < now;
-        let left_out = match again.recurring.catch_up() {
-            CatchUp::All => 0,
-            CatchUp::Last => times.len() - 1,
-            CatchUp::None => times.iter().filter(|at| is_missed(at)).count(),
+        let Some((again, first)) = self.recurring.get(name).and_then(|again| Some((again, again.due(now)?)))
+        else {
+            return;
         };
-        if left_out > 0 {
-            let until = times[left_out - 1];
-            out.records.push(Record::LeftOut { recurrence: name.to_owned(), until });
-            let message = format!("{name}: {left_out} of its times are left out, up to {}", timestamp(until));
-            self.event(out, now, Told { kind: "skipped", number: None, flow: None, message });
-            times.drain(..left_out);
+        let wanted = again.first_wanted(first, now);
+        if wanted != Some(first) {
+            let until = again.times.last(first, wanted.map_or(now, |wanted| wanted - 1));
+            self.leave_out(now, name, (first, until), "they were missed", out);
         }
-        for at in times {
-            let is_submitted = match self.wanted_at(name, at) {
+        for _ in 0..AT_ONCE {
+            let Some(at) = self.recurring.get(name).and_then(|again| again.due(now)) else { return };
+            match self.wanted_at(name, at) {
                 Ok(wanted) => {
                     let waits = wanted.submit.when_inputs || !wanted.submit.when.is_empty();
-                    self.accept(now, (wanted, waits), out).number.is_some()
+                    let skips = wanted.submit.overlap == Overlap::Skip;
+                    let is_submitted = self.accept(now, (wanted, waits), out).number.is_some();
+                    self.handled(name, at, is_submitted);
+                    let again = self.recurring.get(name).filter(|_| skips);
+                    if let Some((again, next)) = again.and_then(|again| Some((again, again.due(now)?))) {
+                        let until = again.times.last(next, now);
+                        self.leave_out(now, name, (next, until), "the one before has not finished", out);
+                    }
                 }
-                // Too many wait, or it cannot be filled any more.
+                // Too many wait, or it cannot be filled any more: so it is for all that have come.
                 Err(problem) => {
-                    out.records.push(Record::LeftOut { recurrence: name.to_owned(), until: at });
-                    let message = format!("{name} is left out: {problem}");
-                    self.event(out, now, Told { kind: "skipped", number: None, flow: None, message });
-                    false
+                    let until = self.recurring[name].times.last(at, now);
+                    self.leave_out(now, name, (at, until), &problem, out);
                 }
-            };
-            self.handled(name, at, is_submitted);
+            }
         }
-        self.handled(name, last, false);
+    }
+
+    /// Times of a schedule are not submitted, and why.
+    fn leave_out(
+        &mut self,
+        now: Moment,
+        name: &str,
+        (first, until): (Moment, Moment),
+        why: &str,
+        out: &mut Out,
+    ) {
+        out.records.push(Record::LeftOut { recurrence: name.to_owned(), until });
+        let times = if first == until {
+            format!("its time {} is", timestamp(first))
+        } else {
+            format!("its times from {} to {} are", timestamp(first), timestamp(until))
+        };
+        let message = format!("{name}: {times} left out: {why}");
+        self.event(out, now, Told { kind: "skipped", number: None, flow: None, message });
+        self.handled(name, until, false);
     }
 
     /// What is submitted at a time of what recurs.
@@ -291,4 +342,7 @@ impl Desk {
 }
 
 /// A time that is submitted within so long was not missed.
-const LATE: u64 = 60 * crate::SECOND;
+pub(super) const LATE: u64 = 60 * crate::SECOND;
+
+/// As many times of a schedule are submitted together.
+const AT_ONCE: usize = 20;

@@ -1,5 +1,8 @@
 //! The state as records have it, and as few records as have the same state.
 
+use slackline_local::clock::Now;
+
+use super::recurring::LATE;
 use super::{Desk, Entry, Facts, Out};
 use crate::api::{self, Alert, State};
 use crate::record::{Record, Wanted};
@@ -10,13 +13,13 @@ impl Desk {
     /// opened again, and resumed.
     pub fn replayed(
         facts: Facts,
-        now: Moment,
+        now: Now,
         records: impl IntoIterator<Item = Record>,
     ) -> Option<(Self, Out)> {
         let mut records = records.into_iter();
         let Some(Record::Began(began)) = records.next() else { return None };
-        let mut desk = Self::empty(facts, began);
-        desk.started = now;
+        let mut desk = Self::empty(facts, began, now);
+        desk.started = now.wall.0;
         for record in records {
             desk.apply(record);
         }
@@ -24,7 +27,8 @@ impl Desk {
         let unread = |(number, entry): (&u64, &Entry)| entry.wanted.due.is_none().then_some(*number);
         desk.unread = desk.entries.iter().filter_map(unread).collect();
         let mut out = Out::default();
-        desk.begin_next(now, &mut out);
+        desk.start_clock(&mut out);
+        desk.begin_next(&mut out);
         Some((desk, out))
     }
 
@@ -76,18 +80,26 @@ impl Desk {
                 }
             }
             Record::Told(alert) => self.keep_alert(*alert),
-            Record::Ended { number, at, state, why, flows, prediction, began } => {
-                self.recall_end((number, at, began), (state, why, flows), prediction);
+            Record::Ended { number, at, state, why, flows, prediction, began, age } => {
+                self.recall_end((number, at, began), (state, why, flows), prediction, age);
             }
             Record::Remembered(ended) => {
-                self.next = self.next.max(ended.number + 1);
-                if let Some(key) = &ended.key {
-                    self.keys.insert((ended.user.clone(), key.clone()), ended.number);
-                }
-                self.ended.push(*ended);
+                let age = ended.ended.map_or(0, crate::moment);
+                self.remember(*ended, age);
             }
+            Record::RememberedSince(age, ended) => self.remember(*ended, age),
+            Record::Aged(age) => self.clock.recall(age),
             Record::Draining(draining) => self.is_draining = draining,
         }
+    }
+
+    /// A submission is over and remembered. It ended then by the age clock.
+    fn remember(&mut self, ended: api::Submission, age: Moment) {
+        self.next = self.next.max(ended.number + 1);
+        if let Some(key) = &ended.key {
+            self.keys.insert((ended.user.clone(), key.clone()), ended.number);
+        }
+        self.ended.push(ended, age);
     }
 
     /// A submission that ended before.
@@ -96,6 +108,7 @@ impl Desk {
         (number, at, began): (u64, Moment, Option<jiff::Timestamp>),
         (state, why, flows): (State, Option<String>, Vec<api::Flow>),
         prediction: Option<Box<api::Prediction>>,
+        age: Option<Moment>,
     ) {
         self.dequeue(number);
         self.leave_series(number);
@@ -110,7 +123,7 @@ impl Desk {
         let mut ended = Self::shown(number, &entry, at, false);
         (ended.ended, ended.flows) = (Some(timestamp(at)), flows);
         (ended.prediction, ended.began) = (prediction.map(|prediction| *prediction), began);
-        self.ended.push(ended);
+        self.ended.push(ended, age.unwrap_or(at));
     }
 
     /// How many records [`Self::records`] gives at least.
@@ -120,11 +133,13 @@ impl Desk {
 
     /// As few records as give this state again.
     pub fn records(&self) -> Vec<Record> {
-        let mut records = vec![Record::Began(self.began)];
+        let mut records = vec![Record::Began(self.began), Record::Aged(self.clock.age())];
         records
             .extend(self.recurring.values().map(|again| Record::Recurs(Box::new(again.recurring.clone()))));
-        for one in self.ended.iter() {
-            records.push(Record::Remembered(Box::new(one.clone())));
+        for (one, age) in self.ended.with_ages() {
+            let is_usual = one.ended.is_some_and(|at| crate::moment(at).abs_diff(age) <= LATE);
+            let one = Box::new(one.clone());
+            records.push(if is_usual { Record::Remembered(one) } else { Record::RememberedSince(age, one) });
         }
         for (&number, entry) in &self.entries {
             let (at, wanted) = (entry.submitted, Box::new(entry.wanted.clone()));

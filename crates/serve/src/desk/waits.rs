@@ -64,7 +64,7 @@ impl Desk {
     pub(super) fn missing<'a>(&self, number: u64, entry: &'a Entry) -> Option<&'a String> {
         let first = self.series.get(&entry.wanted.name).and_then(|series| series.front());
         let waits = entry.state == State::Queued && !entry.held && !entry.has_files;
-        entry.missing.as_ref().filter(|_| waits && entry.not_before == 0 && first == Some(&number))
+        entry.missing.as_ref().filter(|_| waits && entry.not_before.is_none() && first == Some(&number))
     }
 
     /// What a submission is behind for which nothing of its own is why it waits.

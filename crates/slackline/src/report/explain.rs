@@ -72,6 +72,14 @@ impl Told<'_> {
         instant(seconds, self.instance.start())
     }
 
+    /// The date of a time of a run that is not over, where [`Self::at`] leaves it out and it is not of today.
+    fn day(&self, seconds: f64) -> Option<String> {
+        let (start, open) = (self.instance.start()?, self.open?);
+        let [at, today] = [start.after(seconds)?, start.after(open.now)?];
+        let is_first = at.date() == start.moment().date();
+        (is_first && at.date() != today.date()).then(|| at.strftime("%-d %b ").to_string())
+    }
+
     fn flow_name(&self, flow: FlowId) -> &str {
         &self.instance.flow(flow).id
     }
@@ -155,7 +163,8 @@ impl Told<'_> {
         let of = |place: Option<usize>, of: &str| {
             place.map_or_else(String::new, |place| format!(" ({} {of})", ordinal(place)))
         };
-        let mut line = format!("released at {}", self.at(explanation.released));
+        let day = self.day(explanation.released).unwrap_or_default();
+        let mut line = format!("released at {day}{}", self.at(explanation.released));
         match explanation.started {
             Some(started) => {
                 let word = self.say("started", "starts");

@@ -253,6 +253,7 @@ impl<W: Write> Sink for Events<W> {
                 self.say("machine_up", json!({ "machine": machine }));
             }
             Happening::Troubled(message) => self.say("engine_troubled", json!({ "message": message })),
+            Happening::ClockJumped(by) => self.say("clock_jumped", json!({ "seconds": by as f64 / 1e6 })),
             Happening::Warned(message) => self.say("engine_warned", json!({ "message": message })),
             Happening::JobDone { job, skipped } => {
                 let (flow, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();

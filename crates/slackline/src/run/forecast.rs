@@ -237,6 +237,14 @@ impl Forecast {
         }
     }
 
+    /// The time of what happens is ahead by so many microseconds more.
+    pub(super) fn clock_jumped(&mut self, by: i64) {
+        for running in self.running.values_mut() {
+            running.since = Time(running.since.0.saturating_add_signed(by));
+        }
+        self.next = Time::ZERO;
+    }
+
     /// An attempt has ended, and another of the task may continue.
     fn stop(&mut self, id: TaskId) {
         if let Some(running) = self.running.get_mut(&id) {

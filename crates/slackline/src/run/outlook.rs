@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use slackline_local::Happening;
 use slackline_local::backend::Standing;
-use slackline_model::draft::MachineDraft;
+use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::history::PhaseName;
 use slackline_model::{Draft, History, Objective, Time};
 
@@ -46,6 +46,8 @@ struct Tracked {
     forecast: Forecast,
     /// How many seconds later than the service it began.
     later: f64,
+    /// By how many seconds the wall clock has jumped since it began: its own time has not.
+    jumped: f64,
     standings: BTreeMap<String, Standing>,
     /// The phases whose jobs ran before.
     known: BTreeSet<PhaseName>,
@@ -94,7 +96,7 @@ impl Run {
 impl Tracked {
     /// Now in the time of the run.
     fn own(&self, now: Time) -> Time {
-        Time::from_seconds_nearest((now.seconds() - self.later).max(0.0))
+        Time::from_seconds_nearest((now.seconds() - self.later - self.jumped).max(0.0))
     }
 }
 
@@ -133,7 +135,12 @@ impl Outlook {
         standings: BTreeMap<String, Standing>,
     ) {
         let Followed { forecast, known, quota } = followed;
-        self.runs.insert(number, Tracked { forecast, later, standings, known, quota });
+        self.runs.insert(number, Tracked { forecast, later, jumped: 0.0, standings, known, quota });
+    }
+
+    /// The wall clock has jumped by so many seconds.
+    pub fn clock_jumped(&mut self, seconds: f64) {
+        self.runs.values_mut().for_each(|run| run.jumped += seconds);
     }
 
     /// What finished tasks of a flow took over what was expected of them, and how many there are: of phases whose jobs ran before.
@@ -216,7 +223,9 @@ impl Outlook {
                 flow.id = id;
                 quotas.extend(run.quota.clone().map(|quota| (flow.id.clone(), quota)));
                 at_work.insert(flow.id.clone(), seats);
-                draft.flows.push(flow.later(run.later));
+                // Its deadline is a date, and what is left of it comes in its own time.
+                let deadline = flow.deadline.map(|at| (at + run.later).max(0.0));
+                draft.flows.push(FlowDraft { deadline, ..flow.later(run.later + run.jumped) });
             }
         }
         Ahead {

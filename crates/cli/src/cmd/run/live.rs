@@ -302,6 +302,17 @@ impl Sink for Live {
             }
             Happening::Troubled(None) => say(now, "answers again"),
             Happening::Warned(message) => say(now, message),
+            Happening::ClockJumped(by) => {
+                let by = by as f64 / 1e6;
+                let direction = if by < 0.0 { "back" } else { "forward" };
+                say(
+                    now,
+                    &format!(
+                        "the clock jumped {direction} by {}; deadlines keep their dates",
+                        duration(by.abs())
+                    ),
+                );
+            }
             Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];

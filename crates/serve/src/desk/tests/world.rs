@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline::resident::Standing;
-use slackline_model::Seed;
+use slackline_local::clock::{Elapsed, Now};
 use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Seed, WallTime};
 
 use super::super::*;
 use crate::api::{CatchUp, Change, Overlap, Schedule};
@@ -48,7 +49,10 @@ pub(super) fn kind(record: &Record) -> &'static str {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch that a test turns by itself")]
 pub(super) struct World {
     pub(super) desk: Desk,
+    /// Time, which is the wall clock as long as `shift` is 0.
     pub(super) now: Moment,
+    /// How far the wall clock is off.
+    pub(super) shift: i64,
     /// All that was written down.
     pub(super) records: Vec<Record>,
     limits: Limits,
@@ -91,10 +95,12 @@ fn facts(limits: &Limits) -> Facts {
 
 impl World {
     pub(super) fn new(limits: Limits) -> Self {
-        let (desk, began) = Desk::new(facts(&limits), START);
+        let start = Now { wall: WallTime(START), elapsed: Elapsed(START) };
+        let (desk, began) = Desk::new(facts(&limits), start);
         Self {
             desk,
             now: START,
+            shift: 0,
             records: vec![began],
             limits,
             opening: BTreeSet::new(),
@@ -123,7 +129,7 @@ impl World {
         self.standings.clear();
         self.predicting.clear();
         let records = self.records.clone();
-        let (desk, out) = Desk::replayed(facts(&self.limits), self.now, records).unwrap();
+        let (desk, out) = Desk::replayed(facts(&self.limits), self.clock(), records).unwrap();
         self.desk = desk;
         self.carry_out(out);
     }
@@ -155,8 +161,8 @@ impl World {
                 Effect::Stand { number, flow, standing } => {
                     self.standings.insert((number, flow), standing);
                 }
-                Effect::Cancel { .. } => {}
-                Effect::Forget(name) => self.forgotten.push(name),
+                Effect::Cancel { .. } | Effect::ClockJumped(_) | Effect::RemoveAside(_) => {}
+                Effect::Forget { name, .. } => self.forgotten.push(name),
                 Effect::Predict { number } => self.predicting.push(number),
                 Effect::Read(number) => {
                     let due = self.due.map(|at| START + at);
@@ -210,13 +216,13 @@ impl World {
 
     pub(super) fn hear(&mut self, heard: Heard) {
         let mut out = Out::default();
-        self.desk.hear(self.now, heard, &mut out);
+        self.desk.hear(self.clock(), heard, &mut out);
         self.carry_out(out);
     }
 
     pub(super) fn ask(&mut self, who: &Who, ask: Ask) -> Result<Answer, Refusal> {
         let mut out = Out::default();
-        let answer = self.desk.ask(self.now, who, ask, &mut out);
+        let answer = self.desk.ask(self.clock(), who, ask, &mut out);
         self.carry_out(out);
         answer
     }
@@ -235,16 +241,35 @@ impl World {
         accepted.number.unwrap()
     }
 
+    /// The desk is called now.
+    pub(super) fn tick(&mut self) {
+        let mut out = Out::default();
+        self.desk.tick(self.clock(), &mut out);
+        self.carry_out(out);
+    }
+
+    /// Both clocks.
+    pub(super) fn clock(&self) -> Now {
+        Now { wall: WallTime(self.now.saturating_add_signed(self.shift)), elapsed: Elapsed(self.now) }
+    }
+
+    /// What the wall clock shows.
+    pub(super) fn wall(&self) -> Moment {
+        self.clock().wall.0
+    }
+
     /// Time goes by, and the desk is called when it wants to be.
     pub(super) fn pass(&mut self, span: u64) {
         let until = self.now + span;
-        while let Some(at) = self.desk.due().filter(|&at| at <= until) {
-            self.now = self.now.max(at);
-            let mut out = Out::default();
+        loop {
+            let due = self.now + self.desk.due(self.clock());
+            if due > until {
+                break;
+            }
+            self.now = due;
             // What is due at a moment is over just after it.
             self.now += 1;
-            self.desk.tick(self.now, &mut out);
-            self.carry_out(out);
+            self.tick();
         }
         self.now = self.now.max(until);
     }
@@ -315,7 +340,7 @@ impl World {
     }
 
     pub(super) fn show(&mut self, number: u64) -> api::Submission {
-        self.desk.show(self.now, number).unwrap()
+        self.desk.show(self.wall(), number).unwrap()
     }
 
     pub(super) fn state(&mut self, number: u64) -> State {
@@ -331,7 +356,7 @@ impl World {
     }
 
     pub(super) fn list(&mut self) -> Vec<api::Submission> {
-        self.desk.list(self.now, (&[], None, None), (10_000, None))
+        self.desk.list(self.wall(), (&[], None, None), (10_000, None))
     }
 
     pub(super) fn number_of(&mut self, name: &str) -> u64 {
@@ -344,7 +369,7 @@ impl World {
     }
 
     pub(super) fn service(&mut self) -> api::Service {
-        self.desk.service(self.now)
+        self.desk.service(self.wall())
     }
 
     pub(super) fn recurrences(&self) -> Vec<api::Recurrence> {

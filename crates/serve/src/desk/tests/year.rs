@@ -141,7 +141,11 @@ fn in_a_year_every_time_comes_once_and_the_state_stays_small() {
             tell(quarter, memory(), sizes.last(), ended);
             quarter += 1;
         }
-        let next = [world.desk.due(), engine.next().map(|(at, _)| at), restarts.peek().copied()];
+        let next = [
+            Some(world.now + world.desk.due(world.clock())),
+            engine.next().map(|(at, _)| at),
+            restarts.peek().copied(),
+        ];
         let next = next.into_iter().flatten().min().unwrap().clamp(world.now, until);
         world.pass(next - world.now);
         if restarts.next_if(|&at| at <= world.now).is_some() {
