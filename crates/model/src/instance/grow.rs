@@ -1,8 +1,8 @@
 //! Instances that grow: a flow on its way from one instance to another, arriving there and being given up.
 
-use super::{Flow, Instance, Job, Phase};
+use super::{Flow, Instance, Job, Phase, Pool};
 use crate::cluster::Cluster;
-use crate::id::{FlowId, JobId, PhaseId};
+use crate::id::{FlowId, JobId, PhaseId, PoolId};
 use crate::table::Table;
 use crate::time::{Span, Time};
 
@@ -14,12 +14,14 @@ pub struct Arrival {
     flow: Flow,
     jobs: Vec<Job>,
     phases: Vec<Phase>,
+    /// The pool of the flow, where the instance that it arrives in may have others.
+    pool: Option<Pool>,
 }
 
 impl Arrival {
     /// A flow with its jobs and phases, whose ids count from 0.
     pub(super) fn new(flow: Flow, jobs: Vec<Job>, phases: Vec<Phase>) -> Self {
-        Self { flow, jobs, phases }
+        Self { flow, jobs, phases, pool: None }
     }
 
     /// The flow will come again at that time.
@@ -113,19 +115,24 @@ impl Instance {
         };
         let copies = (flow.jobs().map(copy_job).collect(), flow.phases().map(copy_phase).collect());
         moved_flow(&mut flow, jobs, phases);
-        Arrival::new(flow, copies.0, copies.1)
+        let pool = flow.pool.map(|pool| self.pools[pool].clone());
+        Arrival { pool, ..Arrival::new(flow, copies.0, copies.1) }
     }
 
     /// Whether a flow can arrive here: its pool is there, and slots for all its phases.
     pub fn can_admit(&self, arrival: &Arrival) -> bool {
         let has_slots = |phase: &Phase| self.cluster.slots(self.cluster.slot_kind_of(phase.kind)) > 0;
-        arrival.flow.pool.is_none_or(|pool| pool.index() < self.pools.len())
+        arrival.flow.pool.is_none_or(|pool| arrival.pool.is_some() || pool.index() < self.pools.len())
             && arrival.phases.iter().all(has_slots)
     }
 
-    /// A flow arrives: it gets the next id, and so do its jobs and phases. O(its jobs and phases).
+    /// A flow arrives: it gets the next id, and so do its jobs and phases. Its pool is the one of that name here, or a new one.
+    /// O(its jobs and phases, and the pools where it is not at its place).
     pub fn admit(&mut self, arrival: Arrival) -> FlowId {
-        let Arrival { mut flow, jobs, phases } = arrival;
+        let Arrival { mut flow, jobs, phases, pool } = arrival;
+        if let Some(pool) = pool {
+            flow.pool = Some(self.pool_of(flow.pool, pool));
+        }
         let id = FlowId::from(self.flows.len());
         let job_shift = Shift { from: JobId(0), to: JobId::from(self.jobs.len()) };
         let phase_shift = Shift { from: PhaseId(0), to: PhaseId::from(self.phases.len()) };
@@ -138,6 +145,14 @@ impl Instance {
             self.phases.push(Phase { flow: id, job: job_shift.job(phase.job), ..phase });
         }
         self.flows.push(flow)
+    }
+
+    /// The pool here that has the name of a pool that comes with a flow.
+    fn pool_of(&mut self, place: Option<PoolId>, pool: Pool) -> PoolId {
+        let is_it = |known: &Pool| known.id == pool.id;
+        let same = place.filter(|&place| self.pools.get(place).is_some_and(is_it));
+        let found = same.or_else(|| self.pools.position(is_it));
+        found.unwrap_or_else(|| self.pools.push_and_get_key(pool))
     }
 
     /// A flow is given up, its jobs and phases with it; their ids are never used again. Nothing if it is not there.
@@ -174,7 +189,7 @@ impl Instance {
 mod tests {
     use super::*;
     use crate::cluster::Slots;
-    use crate::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
+    use crate::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PerPhase, PoolDraft, TasksDraft};
 
     /// Flows of two jobs of two phases each, one after the other.
     fn instance(names: &[&str]) -> Instance {
@@ -217,5 +232,29 @@ mod tests {
             (grown.flows().get(g), grown.jobs().get(JobId(0)), grown.phases().get(PhaseId(3))),
             (None, None, None)
         );
+    }
+
+    /// A service has flows of many documents, each with pools of its own.
+    #[test]
+    fn a_pool_comes_with_its_flow() {
+        let of = |pools: &[&str], pool: &str| {
+            let min_slots = PerPhase::default();
+            let pools = pools.iter().map(|&id| PoolDraft { id: id.to_owned(), min_slots }).collect();
+            let map = Some(TasksDraft::Uniform { tasks: 2, seconds: 1.0 }.into());
+            let job = JobDraft { id: "j".into(), map, ..JobDraft::default() };
+            let flow = FlowDraft { pool: Some(pool.to_owned()), ..FlowDraft::new("f", vec![job]) };
+            let slots = Slots::Universal(2);
+            let machine = MachineDraft { name: "m".into(), count: 1, speed: 1.0, slots, rack: None };
+            let draft = Draft { machines: vec![machine], pools, flows: vec![flow], ..Draft::default() };
+            Instance::new(&draft).unwrap().excerpt(FlowId(0))
+        };
+        let mut grown = instance(&[]);
+        let names = [of(&["a"], "a"), of(&["b", "a"], "a"), of(&["b"], "b")].map(|arrival| {
+            assert!(grown.can_admit(&arrival));
+            let flow = grown.admit(arrival);
+            grown.flow(flow).pool.map(|pool| grown.pools()[pool].id.clone())
+        });
+        assert_eq!(names.map(Option::unwrap), ["a", "a", "b"]);
+        assert_eq!(grown.pools().len(), 2);
     }
 }
