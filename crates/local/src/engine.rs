@@ -518,7 +518,7 @@ impl<'a> Local<'a> {
             PhaseKind::Map => Task::Map {
                 index: id.task,
                 maps: job.maps(),
-                splits: job.splits(id.task, |path| self.work.publisher.part(path)),
+                splits: job.splits(id.task, |path| self.work.publisher.part(path))?,
                 partitions: job.reducers,
                 prepared: self.work.layout.prepare(job, id.job)?,
             },

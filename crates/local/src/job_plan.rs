@@ -1,6 +1,7 @@
 //! A job that is ready to be run: what its tasks do, read and write.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -184,10 +185,18 @@ impl JobPlan {
     }
 
     /// What a map reads, with the files as they were when the run began; `part` says how those were that other jobs made.
-    pub(crate) fn splits(&self, map: u32, part: impl Fn(&Path) -> Option<Source>) -> Vec<Split> {
+    ///
+    /// # Errors
+    /// Those of `part`.
+    pub(crate) fn splits(
+        &self,
+        map: u32,
+        part: impl Fn(&Path) -> io::Result<Option<Source>>,
+    ) -> io::Result<Vec<Split>> {
         let as_it_was = |split: &Split| {
-            let source = self.inputs.sources.get(&split.path).cloned().or_else(|| part(&split.path));
-            Split { source, ..split.clone() }
+            let own = self.inputs.sources.get(&split.path).cloned();
+            let source = own.map_or_else(|| part(&split.path), |own| Ok(Some(own)))?;
+            Ok(Split { source, ..split.clone() })
         };
         self.inputs.maps[map as usize].iter().map(as_it_was).collect()
     }

@@ -195,14 +195,22 @@ impl<'a> Publisher<'a> {
     }
 
     /// A part of another job, for a task that reads it: as it is now where it has the content that was published, else
-    /// as it was then. None if no run of the state directory made it.
-    pub(crate) fn part(&self, path: &Path) -> Option<Source> {
+    /// as it was then, so that the task finds the difference. None if no run of the state directory made it.
+    ///
+    /// # Errors
+    /// Other content of the same size and time, in which the task would find no difference.
+    pub(crate) fn part(&self, path: &Path) -> io::Result<Option<Source>> {
         let path = self.directory.join(path);
-        let part = self.made_part(&path)?;
-        let is_still = |digest: &Digest| self.known.problem(&path, digest, digest.stamp).is_none();
-        let now =
-            part.digest.as_ref().filter(|digest| is_still(digest)).and_then(|_| Source::of_part(&path).ok());
-        Some(now.unwrap_or(part.source))
+        let Some(part) = self.made_part(&path) else { return Ok(None) };
+        let Some(digest) = &part.digest else { return Ok(Some(part.source)) };
+        let now = Source::of_part(&path);
+        match self.known.problem(&path, digest, digest.stamp) {
+            None => now.map(Some),
+            Some(problem) if now.is_ok_and(|now| now.is_same(&part.source)) => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, problem))
+            }
+            Some(_) => Ok(Some(part.source)),
+        }
     }
 
     /// A part of another job as it was published, by absolute path.

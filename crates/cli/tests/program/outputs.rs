@@ -258,6 +258,33 @@ fn a_finished_part_that_was_changed_is_noticed_although_size_and_time_stay() {
 }
 
 #[test]
+fn a_part_that_changes_before_another_job_reads_it_fails_that_job() {
+    let wait = "until test -e go; do sleep 0.05; done";
+    for reads in ["mapper = 'cat'", "command = 'cat $SLACKLINE_INPUTS'", "program = 'sort'"] {
+        let flow = format!(
+            "slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n  {{ id = 'a', run = {{ mapper = 'cat', inputs = ['in.txt'], \
+             output = 'a' }} }},\n  {{ id = 'wait', after = ['a'], run = {{ command = '{wait}', output = 'wait' }} }},\n  \
+             {{ id = 'b', after = ['wait'], run = {{ {reads}, inputs = ['@a'], output = 'b' }} }},\n]\n"
+        );
+        let (dir, family) = (scratch("outputs-between"), Family::new("outputs-between"));
+        fs::write(dir.join("in.txt"), "one\ntwo\n").expect("an input");
+        fs::write(dir.join("flow.toml"), flow).expect("a flow file");
+        let engine = family.start(&dir, &RUN);
+        family.awaits(wait);
+        flip(&dir.join("a/part-00000"));
+        fs::write(dir.join("go"), "").expect("a file");
+        let ran = crate::processes::ended(engine);
+        assert_eq!(ran.code, Some(1), "{reads}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.err.contains("f/b map 0 failed") && ran.err.contains("found other content in"),
+            "{}",
+            ran.err
+        );
+        assert!(!dir.join("b/_SUCCESS").exists(), "{reads}");
+    }
+}
+
+#[test]
 fn a_finished_part_with_the_same_content_stays_and_is_read_by_jobs() {
     let (dir, family) = finished("outputs-touched");
     let part = dir.join("a/part-00000");

@@ -125,6 +125,7 @@ fn what_another_run_has_made_is_neither_mixed_nor_removed() {
     // A run that was stopped keeps its outputs to itself.
     let mut first = family.start(&dir, &RUN);
     family.awaits("until test -e go");
+    until("the good flow is done", || dir.join("good/_SUCCESS").exists());
     first.kill().expect("it can be killed");
     first.wait().expect("it is gone");
     fs::write(dir.join("go"), "").expect("a file");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -54,7 +55,7 @@ impl JobSpec {
         directory: &Path,
         memory_bytes: u64,
         prepared: Option<&Path>,
-        part: impl Fn(&Path) -> Option<Source>,
+        part: impl Fn(&Path) -> io::Result<Option<Source>>,
     ) -> Result<Self, TaskError> {
         if job.shuffle.ranges > 1 {
             return Err(TaskError::Job(NO_TOTAL_ORDER.to_owned()));
@@ -65,10 +66,13 @@ impl JobSpec {
         }
         let prepared = prepared.map(|path| fs::read(path).map_err(at("cannot read", path))).transpose()?;
         let mut files = BTreeMap::new();
-        for split in (0..job.maps()).flat_map(|map| job.splits(map, &part)) {
-            let says_something = split.source.is_some() || split.path.is_relative();
-            if says_something && !is_elsewhere(&split.path) {
-                files.insert(split.path, split.source);
+        for map in 0..job.maps() {
+            let splits = job.splits(map, &part).map_err(|error| TaskError::Job(error.to_string()))?;
+            for split in splits {
+                let says_something = split.source.is_some() || split.path.is_relative();
+                if says_something && !is_elsewhere(&split.path) {
+                    files.insert(split.path, split.source);
+                }
             }
         }
         Ok(Self {

@@ -84,8 +84,9 @@ impl<'a> Job<'a> {
             task::prepare(&self.plan.work, &self.plan.inputs.maps, self.plan.reducers, file).unwrap();
         }
         let directory = self.trial.dir.path();
-        let spec = JobSpec::of(&self.plan, directory, self.trial.memory_bytes, prepared.as_deref(), |_| None)
-            .unwrap();
+        let spec =
+            JobSpec::of(&self.plan, directory, self.trial.memory_bytes, prepared.as_deref(), |_| Ok(None))
+                .unwrap();
         fs::write(self.trial.path("spec.json"), serde_json::to_vec(&spec).unwrap()).unwrap();
         let mut lines = Vec::new();
         pieces::write(&mut lines, &self.plan, directory, |map| vec![format!("host-{map}"); map as usize % 3])
@@ -386,10 +387,10 @@ fn a_job_in_total_order_is_refused() {
     let job = Job::new(&trial, &[trial.write("in", "a\n")]).plan;
     trial.shuffle.ranges = 2;
     let job = JobPlan { shuffle: trial.shuffle.clone(), ..job };
-    let error = JobSpec::of(&job, trial.dir.path(), 1 << 20, None, |_| None).unwrap_err().to_string();
+    let error = JobSpec::of(&job, trial.dir.path(), 1 << 20, None, |_| Ok(None)).unwrap_err().to_string();
     assert!(error.starts_with("total_order: found it for a job on Hadoop, expected"), "{error}");
     let sorted = JobPlan { shuffle: Shuffle::default(), prepare: true, ..job };
-    let error = JobSpec::of(&sorted, trial.dir.path(), 1 << 20, None, |_| None).unwrap_err().to_string();
+    let error = JobSpec::of(&sorted, trial.dir.path(), 1 << 20, None, |_| Ok(None)).unwrap_err().to_string();
     assert!(error.starts_with("found no boundaries of sorted partitions, expected"), "{error}");
 }
 
