@@ -23,7 +23,7 @@ pub enum Duty {
 static ALL: Mutex<Vec<Arc<Activity>>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static OWN: RefCell<Option<Announced>> = const { RefCell::new(None) };
+    static OWN: RefCell<Option<Registration>> = const { RefCell::new(None) };
 }
 
 /// What one thread does.
@@ -38,9 +38,9 @@ pub struct Activity {
 }
 
 /// Removes the thread when it ends.
-struct Announced(Arc<Activity>);
+struct Registration(Arc<Activity>);
 
-impl Drop for Announced {
+impl Drop for Registration {
     fn drop(&mut self) {
         lock(&ALL).retain(|other| !Arc::ptr_eq(other, &self.0));
     }
@@ -74,7 +74,7 @@ pub fn announce(name: impl Into<String>, duty: Duty) {
         Activity { name: name.into(), duty, steps: AtomicU64::new(0), operations: Mutex::new(Vec::new()) };
     let activity = Arc::new(activity);
     lock(&ALL).push(activity.clone());
-    OWN.with(|own| *own.borrow_mut() = Some(Announced(activity)));
+    OWN.with(|own| *own.borrow_mut() = Some(Registration(activity)));
 }
 
 /// The announced threads.
@@ -93,15 +93,15 @@ pub fn turn() {
 pub fn during<T>(verb: &str, object: impl Display, work: impl FnOnce() -> T) -> T {
     let Some(own) = own() else { return work() };
     lock(&own.operations).push(format!("{verb} {object}"));
-    let _ended = Ended(&own);
+    let _ended = OperationGuard(&own);
     turn();
     work()
 }
 
 /// Takes an operation off its thread, also if it panics.
-struct Ended<'a>(&'a Activity);
+struct OperationGuard<'a>(&'a Activity);
 
-impl Drop for Ended<'_> {
+impl Drop for OperationGuard<'_> {
     fn drop(&mut self) {
         lock(&self.0.operations).pop();
         self.0.steps.fetch_add(1, Ordering::Relaxed);

@@ -138,7 +138,7 @@ pub trait Resident: Engine {
         &mut self,
         session: Box<dyn Session>,
         rules: SeatRules,
-        observer: Box<dyn Observer>,
+        observer: Box<dyn Observer + Send>,
     ) -> Result<Seat, EngineError>;
 
     /// A flow stands in another way from now on. What runs of it goes on; nothing happens to a flow that is over.

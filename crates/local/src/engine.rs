@@ -340,6 +340,8 @@ pub(crate) struct Local<'a> {
     /// Attempts that go on although the driver gives up their rows, and those that did; see `seated`.
     handing_over: BTreeSet<u64>,
     handed_over: BTreeMap<u64, Running>,
+    /// What those of them reported that ended meanwhile.
+    ended_early: BTreeMap<u64, Result<crate::worker::Report, String>>,
     /// Why nothing more can be done.
     fatal: Option<String>,
     /// Whether something does not start because its machine goes too soon.
@@ -413,6 +415,7 @@ impl<'a> Local<'a> {
             skipped: BTreeMap::new(),
             handing_over: BTreeSet::new(),
             handed_over: BTreeMap::new(),
+            ended_early: BTreeMap::new(),
             fatal: None,
             is_barred: false,
             paused: false,
@@ -461,8 +464,7 @@ impl<'a> Local<'a> {
     }
 
     /// Starts what the driver asks for, which is that task.
-    fn start_task(&mut self, start: &Start<'_>, id: TaskId) {
-        let slot = start.places[0].first;
+    fn start_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
         self.make_room(self.slot_kind_of(id), slot);
         if let Some(attempt) = self.lost.hand_over(id) {
             self.drop_attempt(&attempt);
@@ -470,16 +472,16 @@ impl<'a> Local<'a> {
         if self.work.done.contains(&id) {
             // The driver has lost its row with a machine while it waited for others.
             let running = Running::new(self.number(), id, slot, self.now);
-            self.running.insert(start.row, Running { stage: Stage::Finished, ..running });
+            self.running.insert(row, Running { stage: Stage::Finished, ..running });
             return self.release(id.job);
         }
         let mut running = Running::new(self.number(), id, slot, self.now);
         running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
         self.tell_started(&running);
-        if start.held {
-            self.keep(start.row, running);
+        if is_held {
+            self.keep(row, running);
         } else {
-            self.set_to_work(start.row, running);
+            self.set_to_work(row, running);
         }
     }
 
@@ -553,9 +555,7 @@ impl<'a> Local<'a> {
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let next = self.next_due();
-        let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
-        until.map_or(TICK, |until| until.min(TICK))
+        self.due_in().map_or(TICK, |until| until.min(TICK))
     }
 
     /// Reports of what is due now, and the flows that arrive.
@@ -631,7 +631,7 @@ impl Engine for Local<'_> {
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
-        self.start_task(start, id);
+        self.start_task(start.row, id, start.places[0].first, start.held);
     }
 
     fn order(&mut self, order: Order) {
@@ -648,6 +648,9 @@ impl Engine for Local<'_> {
             Order::Refuse(number) => {
                 if let Some(running) = self.handed_over.remove(&number) {
                     self.drop_attempt(&running);
+                    if self.ended_early.remove(&number).is_some() {
+                        self.is_gone(number);
+                    }
                 }
             }
             Order::Kill(row) => {
@@ -655,7 +658,7 @@ impl Engine for Local<'_> {
                 if let Some(second) = running.second.take() {
                     self.drop_attempt(&second);
                 }
-                if self.handing_over.remove(&running.number) {
+                if self.handing_over.remove(&running.number) && running.is_at_work() {
                     self.rows.remove(&running.number);
                     self.handed_over.insert(running.number, running);
                     return;

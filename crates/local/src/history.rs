@@ -259,7 +259,7 @@ impl HistoryStore {
 
     /// Replaces the file as a whole. The rows of what really ran are those of the latest runs; others stay.
     fn write(&self, content: &Content) -> Result<(), LogError> {
-        let written = atomic_file::write(&self.path, |out| self.document(content, out));
+        let written = atomic_file::replace(&self.path, |out| self.document(content, out));
         written.map_err(|e| self.refused(e))
     }
 

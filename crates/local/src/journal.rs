@@ -404,7 +404,7 @@ impl Journal {
         let beside = path.with_extension("next");
         // One that was begun and never finished was not yet anything.
         let _ = std::fs::remove_file(&beside);
-        let journal = Self::open(&beside)?;
+        let mut journal = Self::open(&beside)?;
         journal.begin(head)?;
         if !attempts.is_empty() {
             journal.record(attempts)?;

@@ -225,6 +225,11 @@ impl Layout {
         self.data.join("maps")
     }
 
+    /// The state directory of the run.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// What attempts said.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")

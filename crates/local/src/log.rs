@@ -165,7 +165,7 @@ impl Log {
     /// # Errors
     /// Another process that has it open, a file that is none, whatever the file system says.
     pub(crate) fn set_aside(kind: Kind, path: &Path, to: &Path) -> Result<(), LogError> {
-        let log = Self::open_to_read(kind, path)?;
+        let mut log = Self::open_to_read(kind, path)?;
         match log.content() {
             Err(LogError::Damaged { .. }) => log.move_to(path, to),
             other => other.map(drop),
@@ -176,8 +176,9 @@ impl Log {
     ///
     /// # Errors
     /// Whatever the file system says; then it keeps its name.
-    pub fn move_to(&self, from: &Path, to: &Path) -> Result<(), LogError> {
-        std::fs::rename(from, to).map_err(|e| self.refused(e))?;
+    pub fn move_to(&mut self, from: &Path, to: &Path) -> Result<(), LogError> {
+        during("move", &self.name, || std::fs::rename(from, to)).map_err(|e| self.refused(e))?;
+        self.name = format!("{} {}", self.kind.name, to.display());
         if let Some(directory) = to.parent() {
             // Where a directory cannot be synchronised, its names are as safe as they can be.
             let _ = File::open(directory).and_then(|directory| directory.sync_all());

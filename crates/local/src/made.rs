@@ -212,7 +212,7 @@ impl MadeLog {
         // What later records have replaced is left out. Whoever dies meanwhile leaves the one file or the other.
         let beside = path.with_extension("next");
         let _ = fs::remove_file(&beside);
-        let shorter = Self { log: Log::open(LOG, &beside)? };
+        let mut shorter = Self { log: Log::open(LOG, &beside)? };
         made.jobs.values().try_for_each(|job| shorter.add(job))?;
         shorter.log.move_to(&beside, path)?;
         Ok((shorter, made))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::activity::during;
 use crate::files::Remover;
 use crate::job_plan::{JobPlan, Source};
 use crate::journal::{Attempt, Ended};
@@ -160,7 +161,7 @@ impl<'a> Publisher<'a> {
         if let Some((_, problem)) = self.damaged(index).pop_first() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
-        Layout::publish(job, self.made)?;
+        during("publish", job.output.display(), || Layout::publish(job, self.made))?;
         let made = Made {
             flow: job.flow.clone(),
             job: job.job.clone(),

@@ -8,6 +8,9 @@
 //! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
 //! ([`Report::Running`]): policies need to know nothing of changes.
 //!
+//! Each run has a thread (`seat`), which does all work on its files. The loop listens to the fleet, to these threads and to the
+//! driver, and waits for no file.
+//!
 //! Machines that go, come back and come are told to every run, and once to the driver. They have numbers for good (`stock`).
 
 mod flow;
@@ -15,46 +18,72 @@ mod hub;
 mod seat;
 mod stock;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use slackline_model::cluster::Group;
 use slackline_model::draft::MachineDraft;
+use slackline_model::instance::Arrival;
 use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time, WallTime};
+use slackline_policy::Engine;
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
-use slackline_policy::{Config, Engine};
 
 use crate::backend::{Ended, Quotas, Resident, Seat, SeatRules, Session, SharedMachine, Standing};
 use crate::clock::RunClock;
 use crate::engine::ending::PATIENCE;
 use crate::engine::seated::{Busy, Fate};
 use crate::engine::{Local, Observer, Settings, TICK};
-use crate::fleet::{Fleet, NewMachine, Prospect, Told};
+use crate::fleet::{Assignment, Fleet, NewMachine, Prospect, Told};
 use crate::machines::{self, Sight};
 use crate::run::{EngineError, RunEnd};
+use crate::surroundings::with_remedy;
+use crate::task::Spec;
 use crate::this_machine::SessionHere;
 
 use self::flow::Arrived;
 pub(crate) use self::flow::{Dates, Source};
-use self::hub::{Held, Hub, Share};
+use self::hub::{Held, Hub, lock};
 pub(crate) use self::seat::Owned;
-use self::seat::Seated;
+use self::seat::{Outbox, RunCommand, RunEvent, RunStart};
 pub use self::stock::known_machines;
 pub(crate) use self::stock::{Stock, former_name};
 
+/// A run, as the loop knows it.
+struct RunHandle {
+    commands: Sender<RunCommand>,
+    /// The numbers of its flows that the driver has.
+    numbers: BTreeMap<String, FlowId>,
+}
+
+impl RunHandle {
+    /// A thread that is gone has said that it ended.
+    fn send(&self, command: RunCommand) {
+        let _ = self.commands.send(command);
+    }
+}
+
+/// How long runs have that are told to leave with something still at work.
+const LEAVE: Duration = Duration::from_millis(500);
+
 /// Machines for as many runs as come.
 pub(crate) struct ResidentEngine {
-    hub: Rc<RefCell<Hub>>,
+    fleet: Box<dyn Fleet>,
+    hub: Arc<Mutex<Hub>>,
     settings: Settings,
     /// The first machines, without flows.
     empty: Instance,
     clock: RunClock,
     now: Time,
-    seats: BTreeMap<Seat, Seated>,
+    seats: BTreeMap<Seat, RunHandle>,
     next_seat: u32,
+    /// What runs tell, and where they send it.
+    events: Receiver<(Seat, RunEvent)>,
+    out: Sender<(Seat, RunEvent)>,
+    /// The attempts that the driver was told are at work ([`Report::Running`]), by their names, until it has decided.
+    named: BTreeMap<u64, (Seat, u64)>,
     /// Whose runs are that may hold only so many slots together, and how many.
     quotas: Quotas,
     /// The flows that the driver has, by its numbers.
@@ -89,16 +118,21 @@ impl ResidentEngine {
     ) -> Result<Self, EngineError> {
         let machines = stock.machines().to_vec();
         let empty = Instance::new(&Draft { machines, ..Draft::default() })?.without_flows();
-        let hub = Hub::new(fleet, stock);
+        let hub = Hub::new(fleet.as_ref(), stock);
+        let (out, events) = channel();
         Ok(Self {
             due: hub.away().iter().copied().map(Report::Down).collect(),
-            hub: Rc::new(RefCell::new(hub)),
+            fleet,
+            hub: Arc::new(Mutex::new(hub)),
             settings,
             empty,
             clock: RunClock::since(WallTime(started), seen, 0),
             now: Time::ZERO,
             seats: BTreeMap::new(),
             next_seat: 0,
+            events,
+            out,
+            named: BTreeMap::new(),
             quotas: Quotas::default(),
             arrived: BTreeMap::new(),
             next: (FlowId(0), PhaseId(0)),
@@ -117,25 +151,17 @@ impl ResidentEngine {
         self
     }
 
-    /// Hears of attempts that have ended, and has every run take in what is due.
+    /// Hears what the fleet and the runs say, and tells each other and the driver.
     fn hear(&mut self, patience: Duration) {
-        let mut told: BTreeMap<Seat, Vec<Told>> = BTreeMap::new();
-        let heard = self.hub.borrow_mut().listen(patience);
+        self.listen(patience);
         self.now = self.clock.now();
-        let has_jumped = self.see_jump();
-        let seats: Vec<Seat> = self.seats.keys().copied().collect();
-        for (seat, news) in heard {
-            if let Some(seat) = seat {
-                told.entry(seat).or_default().push(news);
-                continue;
-            }
-            for &seat in &seats {
-                told.entry(seat).or_default().push(news.clone());
-            }
-            self.take_in_machine(news);
+        if let Some(by) = self.clock.jump() {
+            self.clock.set_recorded(by);
+            // The driver learns the new times of all dates that it knows.
+            self.seats.values().for_each(|run| run.send(RunCommand::ClockJumped));
         }
-        for seat in seats {
-            self.turn(seat, told.remove(&seat).unwrap_or_default(), has_jumped);
+        while let Ok((seat, event)) = self.events.try_recv() {
+            self.take_in(seat, event);
         }
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
@@ -143,7 +169,77 @@ impl ResidentEngine {
         }
     }
 
-    /// The driver hears of a machine, and whoever asks what there is to say.
+    /// Waits for news of the fleet, as [`Fleet::next`], and tells all there is: of attempts the run they are of, of machines
+    /// all runs.
+    fn listen(&mut self, mut patience: Duration) {
+        while let Some(told) = self.fleet.next(patience) {
+            patience = Duration::ZERO;
+            let news = lock(&self.hub).translated(told);
+            match news {
+                None => {}
+                Some((Some(seat), news)) => self.send(seat, RunCommand::Told(news)),
+                Some((None, news)) => {
+                    for run in self.seats.values() {
+                        run.send(RunCommand::Told(news.clone()));
+                    }
+                    self.now = self.clock.now();
+                    self.take_in_machine(news);
+                }
+            }
+        }
+    }
+
+    fn send(&self, seat: Seat, command: RunCommand) {
+        if let Some(run) = self.seats.get(&seat) {
+            run.send(command);
+        }
+    }
+
+    /// Takes in what a run says.
+    fn take_in(&mut self, id: Seat, event: RunEvent) {
+        match event {
+            RunEvent::Start(attempt, spec) => self.start_attempt(id, attempt, &spec),
+            RunEvent::Stop(attempt) => {
+                let name = lock(&self.hub).name(id, attempt);
+                if let Some(name) = name {
+                    self.fleet.stop(name);
+                }
+            }
+            RunEvent::Reports(reports) => {
+                let mut hub = lock(&self.hub);
+                // The driver may have given up a row meanwhile.
+                self.due.extend(reports.into_iter().filter(|report| match report {
+                    Report::Finished { row, .. } | Report::Failed { row, .. } => hub.release(*row).is_some(),
+                    _ => true,
+                }));
+            }
+            RunEvent::Comes { flow, arrival, busy } => {
+                self.bring(id, flow, arrival.map(|arrival| *arrival), busy);
+            }
+            RunEvent::Goes(flow) => {
+                if let Some(number) = self.take_number(id, &flow) {
+                    self.withdraw(number);
+                }
+            }
+            RunEvent::AllGo => self.withdraw_all(id),
+            RunEvent::Ended(how, session) => self.end(id, how, *session),
+            RunEvent::Panicked => panic!("a run ended in the middle of something"),
+        }
+    }
+
+    /// Has the fleet start an attempt of a run.
+    fn start_attempt(&mut self, seat: Seat, attempt: Assignment, spec: &Spec) {
+        let begun = lock(&self.hub).begin(seat, attempt);
+        // Where its machine is gone the run is about to hear so.
+        let Some(of_fleet) = begun else { return };
+        if let Err(error) = self.fleet.start(of_fleet, spec) {
+            lock(&self.hub).undo(of_fleet.number);
+            let told = Told::Ended { attempt: attempt.number, report: Err(error.to_string()) };
+            self.send(seat, RunCommand::Told(told));
+        }
+    }
+
+    /// The driver hears of a machine, and whoever commands what there is to say.
     fn take_in_machine(&mut self, told: Told) {
         match told {
             Told::Down { machine, why } => {
@@ -156,7 +252,7 @@ impl ResidentEngine {
                 self.given_up = None;
             }
             Told::Joined(NewMachine { number, .. }) => {
-                let group = group(self.hub.borrow().machines()[number.index()].clone());
+                let group = group(lock(&self.hub).machines()[number.index()].clone());
                 self.said.push(format!("machine {} has joined", group.name));
                 self.due.push(Report::Joined(group));
                 self.given_up = None;
@@ -171,17 +267,18 @@ impl ResidentEngine {
     }
 
     fn name(&self, machine: MachineId) -> String {
-        self.hub.borrow().machines()[machine.index()].name.clone()
+        lock(&self.hub).machines()[machine.index()].name.clone()
     }
 
     /// Where something is left to do and nothing is at work for lack of machines, more are asked for.
     fn see_to_machines(&mut self) {
-        let mut hub = self.hub.borrow_mut();
+        let hub = lock(&self.hub);
         let is_lacking = self.is_barred || hub.away().len() == hub.machines().len();
         if !is_lacking || self.arrived.is_empty() || !hub.is_idle() {
             return;
         }
-        if let Prospect::Over(why) = hub.prospect(self.is_barred)
+        drop(hub);
+        if let Prospect::Over(why) = self.fleet.prospect(self.is_barred)
             && self.given_up.as_ref() != Some(&why)
         {
             self.said.push(why.clone());
@@ -189,78 +286,30 @@ impl ResidentEngine {
         }
     }
 
-    /// Whether the wall clock has jumped. Then the driver learns the new times of all dates that it knows.
-    fn see_jump(&mut self) -> bool {
-        let Some(by) = self.clock.jump() else { return false };
-        self.clock.set_recorded(by);
-        let known =
-            |(&id, seated): (&Seat, &Seated)| seated.arrived().into_iter().map(move |flow| (id, flow));
-        for (id, flow) in self.seats.iter().flat_map(known).collect::<Vec<_>>() {
-            self.bring_again(id, &flow);
+    /// A flow comes to the driver. What the driver had of it before goes.
+    fn bring(&mut self, id: Seat, flow: String, arrival: Option<(Arrived, Arrival)>, busy: Vec<Busy>) {
+        if let Some(number) = self.take_number(id, &flow) {
+            self.withdraw(number);
         }
-        true
-    }
-
-    /// The turn of one run.
-    fn turn(&mut self, id: Seat, told: Vec<Told>, has_jumped: bool) {
-        let Some(seated) = self.seats.get_mut(&id) else { return };
-        if told.is_empty() && !has_jumped && seated.is_quiet(self.now) && !seated.is_over() {
-            return;
-        }
-        let (mut reports, later) = (Vec::new(), seated.later());
-        let coming = seated.with(|local| local.turn(told, &mut reports));
-        let has_stopped = seated.has_just_stopped();
-        for report in &mut reports {
-            if let Report::Finished { row, at } | Report::Failed { row, at, .. } = report {
-                *at = later.of(*at);
-                self.hub.borrow_mut().release(*row);
-            }
-        }
-        self.due.extend(reports);
-        for flow in coming {
-            self.bring(id, &flow);
-        }
-        if has_stopped {
-            self.withdraw_all(id);
-        }
-        if self.seats.get(&id).is_some_and(Seated::is_over) {
-            self.end(id, false);
-        }
-    }
-
-    /// A flow comes to the driver, as what is left of it and as it stands, with what of it is at work. Nothing comes of one
-    /// that is held and has nothing at work.
-    fn bring(&mut self, id: Seat, flow: &str) {
-        let Some(seated) = self.seats.get_mut(&id) else { return };
-        let (busy, later) = (seated.with(|local| local.busy(flow)), seated.later());
+        let (Some(seated), Some((mut arrived, arrival))) = (self.seats.get_mut(&id), arrival) else { return };
         let (number, phase) = self.next;
-        // The workload was one when the session came; what is left of it is one too.
-        let engine = (&self.clock, self.now);
-        let arrival = seated.arrival((id, flow), &busy, engine, (self.hub.borrow().machines(), phase));
-        let Some((arrived, arrival)) = arrival.expect("invariant: what is left of a workload is one") else {
-            return seated.note(flow, None);
-        };
-        seated.note(flow, Some(number));
+        seated.numbers.insert(flow, number);
         self.next = (FlowId(number.0 + 1), PhaseId(phase.0 + arrival.n_phases() as u32));
+        arrived.begin_at(phase);
         self.due.push(Report::Arrived(Box::new(arrival)));
+        let hub = lock(&self.hub);
         for Busy { number: attempt, id: task, slot, since } in busy {
             let Some((phase, task)) = arrived.place(task) else { continue };
-            let Some(name) = self.hub.borrow().name(id, attempt) else { continue };
-            let running = Running { name, phase, task, slot, since: later.of(since) };
-            self.due.push(Report::Running(running));
+            let Some(name) = hub.name(id, attempt) else { continue };
+            self.named.insert(name, (id, attempt));
+            self.due.push(Report::Running(Running { name, phase, task, slot, since }));
         }
         self.arrived.insert(number, arrived);
     }
 
-    /// The driver gives up a flow, and gets it again as it is now, with what of it runs.
-    fn bring_again(&mut self, id: Seat, flow: &str) {
-        let Some(seated) = self.seats.get_mut(&id) else { return };
-        let busy = seated.with(|local| local.busy(flow));
-        seated.with(|local| local.hand_over(busy.iter().map(|busy| busy.number)));
-        if let Some(number) = seated.take_number(flow) {
-            self.withdraw(number);
-        }
-        self.bring(id, flow);
+    /// The driver is not to know a flow by its number any more, which is given.
+    fn take_number(&mut self, id: Seat, flow: &str) -> Option<FlowId> {
+        self.seats.get_mut(&id)?.numbers.remove(flow)
     }
 
     /// Has the driver give up a flow; its attempts are stopped by the orders that follow.
@@ -270,28 +319,27 @@ impl ResidentEngine {
     }
 
     fn withdraw_all(&mut self, id: Seat) {
-        let numbers = self.seats.get_mut(&id).map(Seated::take_numbers).unwrap_or_default();
-        for number in numbers {
+        let numbers = self.seats.get_mut(&id).map(|seated| std::mem::take(&mut seated.numbers));
+        for number in numbers.unwrap_or_default().into_values() {
             self.withdraw(number);
         }
     }
 
     /// A run leaves.
-    fn end(&mut self, id: Seat, is_interrupted: bool) {
-        let Some(seated) = self.seats.remove(&id) else { return };
-        self.arrived.retain(|_, arrived| arrived.seat != id);
+    fn end(&mut self, id: Seat, how: Result<RunEnd, EngineError>, session: crate::run::Session) {
+        // The driver may have something of it whose end it does not know.
+        self.withdraw_all(id);
+        self.seats.remove(&id);
+        self.named.retain(|_, (seat, _)| *seat != id);
         self.quotas.remove(id);
-        let (how, session) = seated.close(is_interrupted);
-        self.hub.borrow_mut().forget(id);
+        lock(&self.hub).forget(id);
         let session = Box::new(SessionHere { session, settings: self.settings.clone() });
         self.ended.push(Ended { seat: id, how, session });
     }
 
     /// Time until something is due by itself.
     fn patience(&self) -> Duration {
-        let of_runs = self.seats.values().filter_map(Seated::due_at).min();
-        let next = [of_runs, self.wakes.first().copied()].into_iter().flatten().min();
-        let until = next.map(|at| Duration::from_micros(at.since(self.now.min(at)).0));
+        let until = self.wakes.first().map(|&at| Duration::from_micros(at.since(self.now.min(at)).0));
         until.map_or(TICK, |until| until.min(TICK))
     }
 }
@@ -306,7 +354,7 @@ impl Engine for ResidentEngine {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
-            faults: if self.hub.borrow().changes() { Faults::Tasks } else { Faults::Never },
+            faults: if lock(&self.hub).changes() { Faults::Tasks } else { Faults::Never },
             offers: Offers::Immediate,
             masters: None,
             lengths: Lengths::Guessed,
@@ -317,7 +365,6 @@ impl Engine for ResidentEngine {
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
-            self.seats.values_mut().for_each(Seated::idle);
             self.see_to_machines();
             let patience = self.patience();
             self.hear(patience);
@@ -331,43 +378,38 @@ impl Engine for ResidentEngine {
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
         let arrived = &self.arrived[&live.flow_of(start.phase)];
-        let (id, seat) = (arrived.id(start.phase, start.first), arrived.seat);
+        let (id, seat, row) = (arrived.id(start.phase, start.first), arrived.seat, start.row);
         let held = Held { seat, phase: id.phase, slot: start.places[0].first };
-        let (slot_kind, others) = (live.slot_kind_of(start.phase), self.hub.borrow().others_on(held));
-        self.hub.borrow_mut().hold(start.row, held);
+        let slot_kind = live.slot_kind_of(start.phase);
+        let others = {
+            let mut hub = lock(&self.hub);
+            hub.hold(row, held);
+            hub.others_on(held)
+        };
         for other in others {
-            if let Some(other) = self.seats.get_mut(&other) {
-                other.with(|local| local.give_way(slot_kind, held.slot));
-            }
+            self.send(other, RunCommand::GiveWay(slot_kind, held.slot));
         }
-        let Some(seated) = self.seats.get_mut(&seat) else { return };
-        match start.reported_as {
-            Some(name) => {
-                let named = self.hub.borrow().named(name);
-                if let Some((_, number)) = named {
-                    seated.with(|local| local.adopt(number, start.row));
-                }
-            }
-            None => seated.with(|local| local.begin_task(start, id)),
-        }
+        let named = start.reported_as.and_then(|name| self.named.remove(&name));
+        self.send(
+            seat,
+            match named {
+                Some((_, number)) => RunCommand::Adopt { number, row, id },
+                None => RunCommand::Begin { row, id, slot: held.slot, held: start.held },
+            },
+        );
     }
 
     fn order(&mut self, order: Order) {
-        let seat = match order {
-            Order::Go { row, .. } | Order::Hold(row) => self.hub.borrow().seat_of(row),
-            Order::Kill(row) => self.hub.borrow_mut().release(row),
-            Order::Refuse(name) => {
-                let named = self.hub.borrow().named(name);
-                if let Some((seat, number)) = named
-                    && let Some(seated) = self.seats.get_mut(&seat)
-                {
-                    seated.with(|local| local.order(Order::Refuse(number)));
-                }
-                return;
-            }
+        let (seat, order) = match order {
+            Order::Go { row, .. } | Order::Hold(row) => (lock(&self.hub).seat_of(row), order),
+            Order::Kill(row) => (lock(&self.hub).release(row), order),
+            Order::Refuse(name) => match self.named.remove(&name) {
+                Some((seat, number)) => (Some(seat), Order::Refuse(number)),
+                None => return,
+            },
         };
-        if let Some(seated) = seat.and_then(|seat| self.seats.get_mut(&seat)) {
-            seated.with(|local| local.order(order));
+        if let Some(seat) = seat {
+            self.send(seat, RunCommand::Order(order));
         }
     }
 
@@ -381,7 +423,7 @@ impl Engine for ResidentEngine {
 
     fn room(&mut self, flow: FlowId) -> u32 {
         let seat = self.arrived.get(&flow).map(|arrived| arrived.seat);
-        self.quotas.room(seat, self.hub.borrow().held())
+        self.quotas.room(seat, lock(&self.hub).held())
     }
 
     /// More may come as long as somebody drives it.
@@ -396,7 +438,7 @@ impl Resident for ResidentEngine {
     }
 
     fn machines(&self) -> Vec<SharedMachine> {
-        let hub = self.hub.borrow();
+        let hub = lock(&self.hub);
         let all = (0..).map(MachineId).zip(hub.machines());
         all.map(|(id, draft)| SharedMachine { draft: draft.clone(), is_up: !hub.away().contains(&id) })
             .collect()
@@ -410,57 +452,56 @@ impl Resident for ResidentEngine {
         &mut self,
         session: Box<dyn Session>,
         rules: SeatRules,
-        observer: Box<dyn Observer>,
+        observer: Box<dyn Observer + Send>,
     ) -> Result<Seat, EngineError> {
         let here = session.into_any().downcast::<SessionHere>();
-        let SessionHere { mut session, .. } = *here
+        let SessionHere { session, .. } = *here
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let seat = Seat(self.next_seat);
         self.next_seat += 1;
-        let Some(mut left) = session.left() else {
+        if session.left().is_none() {
             let session = Box::new(SessionHere { session, settings: self.settings.clone() });
             let how = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
             self.ended.push(Ended { seat, how: Ok(how), session });
             return Ok(seat);
-        };
+        }
         let (machines, away) = {
-            let hub = self.hub.borrow();
+            let hub = lock(&self.hub);
             machines::fits(session.jobs(), hub.machines(), hub.capacities())?;
             (hub.machines().to_vec(), hub.away().clone())
         };
-        session.join(&machines)?;
-        left.machines = machines;
-        let instance = Instance::new(&left)?;
-        let clock = session.clock();
-        let later = clock.later(&self.clock);
-        let fleet = Box::new(Share { hub: self.hub.clone(), seat });
-        let (settings, mut config) =
-            (self.settings.clone(), Config::plain().with_attempts_max(rules.attempts_max));
-        let seated = Seated::new(Owned { session, instance }, later, &rules.standings, |owned| {
-            let work = owned.session.work(&owned.instance, &mut config);
-            Local::new(work, settings, clock, observer, fleet).without_machines(away)
-        });
-        self.seats.insert(seat, seated);
-        self.quotas.add(seat, rules.quota);
+        let out = Outbox { seat, events: self.out.clone(), waker: self.fleet.waker() };
+        let SeatRules { attempts_max, standings, quota, .. } = rules;
+        let start = RunStart {
+            session,
+            machines,
+            away,
+            attempts_max,
+            standings,
+            settings: self.settings.clone(),
+            engine: self.clock,
+            observer,
+            hub: self.hub.clone(),
+        };
+        let (commands, received) = channel();
+        let thread = thread::Builder::new().name("run".to_owned());
+        thread.spawn(move || start.work(&received, &out)).map_err(|error| {
+            EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
+        })?;
+        self.seats.insert(seat, RunHandle { commands, numbers: BTreeMap::new() });
+        self.quotas.add(seat, quota);
         Ok(seat)
     }
 
     fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
-        let Some(seated) = self.seats.get_mut(&seat) else { return };
-        if seated.stand(flow, standing) {
-            self.bring_again(seat, flow);
-        }
+        self.send(seat, RunCommand::Stand(flow.to_owned(), standing));
     }
 
     fn cancel(&mut self, seat: Seat, flow: &str) {
-        let Some(seated) = self.seats.get_mut(&seat) else { return };
-        if seated.with(|local| local.fate(flow)) != Fate::Open {
-            return;
-        }
-        seated.with(|local| local.cancel(flow));
-        if let Some(number) = seated.take_number(flow) {
+        if let Some(number) = self.take_number(seat, flow) {
             self.withdraw(number);
         }
+        self.send(seat, RunCommand::Cancel(flow.to_owned()));
     }
 
     fn seat_of(&self, flow: FlowId) -> Option<Seat> {
@@ -472,28 +513,25 @@ impl Resident for ResidentEngine {
     }
 
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
-        self.hub.borrow().waker()
+        self.fleet.waker()
     }
 
     fn stop(&mut self) -> Vec<Ended> {
-        for seated in self.seats.values_mut() {
-            seated.stop();
-        }
-        let until = self.clock.now().0 + PATIENCE.as_micros() as u64;
-        while self.clock.now().0 < until && !self.seats.values().all(Seated::is_settled) {
-            let left = Duration::from_micros(until.saturating_sub(self.clock.now().0));
-            let heard = self.hub.borrow_mut().listen(left);
-            for (seat, news) in heard {
-                let hears = |id: &Seat| seat.is_none_or(|seat| seat == *id);
-                for (_, seated) in self.seats.iter_mut().filter(|(id, _)| hears(id)) {
-                    seated.with(|local| local.hear_of(news.clone()));
-                }
-            }
-        }
-        let seats: Vec<Seat> = self.seats.keys().copied().collect();
-        for seat in seats {
-            self.end(seat, true);
-        }
+        self.seats.values().for_each(|run| run.send(RunCommand::Stop));
+        self.wait_for_ends(PATIENCE);
+        self.seats.values().for_each(|run| run.send(RunCommand::Leave));
+        // A run whose thread is blocked stays behind. Its journal has all that is done.
+        self.wait_for_ends(LEAVE);
         self.ended()
+    }
+}
+
+impl ResidentEngine {
+    /// Waits until all runs have left, for so long at most.
+    fn wait_for_ends(&mut self, patience: Duration) {
+        let until = self.clock.now().0 + patience.as_micros() as u64;
+        while !self.seats.is_empty() && self.clock.now().0 < until {
+            self.hear(Duration::from_micros(until.saturating_sub(self.clock.now().0)));
+        }
     }
 }

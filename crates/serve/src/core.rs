@@ -1,4 +1,4 @@
-//! The service at work: one thread holds the desk, writes its records down, and has others do what follows.
+//! The service at work: one thread holds the desk, and has others write its records down and do what follows.
 //!
 //! ```text
 //!  questions ─┐                ┌─► openers ──────┐ runs that are open
@@ -8,8 +8,9 @@
 //!                  └───────────┴─────────────────┴───────────┘
 //! ```
 //!
-//! Whatever is asked while the thread is at work is taken in together: its records are appended with one flush, and then all of it is
-//! answered and done.
+//! Records go to the writer, which appends them with one flush. Meanwhile the desk takes in what comes next. Answers and effects wait
+//! for their records; answers that change nothing do not. No thread of the picture waits for another: the watchdog names one that is
+//! blocked.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -41,8 +42,8 @@ use crate::record::Record;
 use crate::scheduler::{Command, Ports, Says, Scheduler, Start};
 use crate::store::Store;
 use crate::watch::Lately;
-use crate::watchdog::{Blocked, Watchdog};
-use crate::writer::{Write, Writer, Written};
+use crate::watchdog::{Blockage, Watchdog};
+use crate::writer::{Write, WriteResult, Writer};
 
 /// Threads that open runs.
 const OPENERS: usize = 4;
@@ -136,7 +137,7 @@ pub(crate) enum Message {
     /// Something happened to the service: its kind, and what it was.
     Happened(&'static str, String),
     /// Records were written, or not.
-    Written(Written),
+    Written(WriteResult),
 }
 
 impl Service {
@@ -262,7 +263,7 @@ impl Threads {
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
             thread.map(|thread| lock(&others).push(thread)).map_err(|error| engine_error(error.to_string()))
         };
-        let blocked = Blocked::default();
+        let blocked = Blockage::default();
 
         let backend: Arc<dyn Backend> =
             Arc::from(setup.engine.make().map_err(|e| engine_error(e.to_string()))?);
@@ -505,7 +506,7 @@ impl Held {
     }
 
     /// The writer has written, or could not.
-    fn written(&mut self, Written { records, outcome }: Written) {
+    fn written(&mut self, WriteResult { records, outcome }: WriteResult) {
         match (self.in_flight.take(), outcome) {
             (Some(InFlight::Append(batch)), Ok(is_grown)) => {
                 self.desk.set_trouble(Trouble::Log, None);

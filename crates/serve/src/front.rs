@@ -14,7 +14,7 @@ use crate::flow_file::check;
 use crate::metrics::Timed;
 use crate::place::Place;
 use crate::watch::Lately;
-use crate::watchdog::Blocked;
+use crate::watchdog::Blockage;
 use crate::who::Who;
 use crate::{Moment, SECOND};
 
@@ -74,7 +74,7 @@ pub struct Front {
     pub(crate) lately: Lately,
     pub(crate) timings: Timings,
     pub(crate) place: Place,
-    pub(crate) blocked: Blocked,
+    pub(crate) blocked: Blockage,
 }
 
 /// How long things take.

@@ -8,6 +8,7 @@
 //! - [`cron`]: when something recurs;
 //! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
 //! - [`core`], [`front`]: the service at work, and how it is asked; [`unopened`]: submissions that have not begun, as they are shown;
+//! - `writer`: writes records to disk, so that the desk does not wait; `watchdog`: notices blocked threads;
 //! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `refusals`, `tls`.
 #![deny(clippy::unwrap_used)]
 

@@ -123,7 +123,10 @@ impl Scheduler {
             host.machines(&resident.machines());
             let _ = ready.send(Ok(resident.waker()));
             activity::announce("the scheduler", Duty::Loop);
-            drive(resident.as_mut(), &rules, &mut host)
+            // Where nothing within it has a name, it is the policy that decides.
+            activity::during("decide by policy", rules.policy.spec(), || {
+                drive(resident.as_mut(), &rules, &mut host)
+            })
         });
         let thread = thread.map_err(|error| error.to_string())?;
         let waker = is_ready.recv().map_err(|_| "the engine could not be started".to_owned())??;

@@ -86,7 +86,7 @@ impl Store {
         let beside = self.path.with_extension("next");
         // One that was begun and never finished was not yet anything.
         let _ = std::fs::remove_file(&beside);
-        let log = Log::open(LOG, &beside)?;
+        let mut log = Log::open(LOG, &beside)?;
         for_service_alone(&beside)
             .map_err(|problem| LogError::File { name: LOG.name.to_owned(), problem })?;
         let texts = texts(records);

@@ -228,7 +228,7 @@ impl Tokens {
             let text = serde_json::to_string_pretty(&Written { slackline: 1, tokens })
                 .expect("invariant: tokens can be written as JSON");
             if is_at(&lock, &path).map_err(broken)? {
-                atomic_file::write(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
+                atomic_file::replace(&self.path, |out| writeln!(out, "{text}")).map_err(broken)?;
                 return for_owner_alone(&self.path).map_err(broken);
             }
         }

@@ -21,9 +21,9 @@ const BLOCKED: u32 = 20;
 
 /// What everything waits for, in words; none while nothing is blocked. It is read without asking any thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Blocked(Arc<Mutex<Option<String>>>);
+pub(crate) struct Blockage(Arc<Mutex<Option<String>>>);
 
-impl Blocked {
+impl Blockage {
     /// What everything waits for.
     pub(crate) fn get(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -36,7 +36,7 @@ impl Blocked {
 
 /// Watches the announced threads of this process.
 pub(crate) struct Watchdog {
-    pub(crate) blocked: Blocked,
+    pub(crate) blocked: Blockage,
     /// Logs a line.
     pub(crate) log: Says,
     pub(crate) messages: Sender<Message>,
@@ -44,7 +44,7 @@ pub(crate) struct Watchdog {
 
 /// What was seen of a thread.
 #[derive(Default)]
-struct Seen {
+struct ThreadView {
     steps: u64,
     /// For how many looks it has taken no step.
     looks: u32,
@@ -68,7 +68,7 @@ impl Watchdog {
     }
 
     /// Compares all threads with what was seen of them the last time, by their names. Gives those that are blocked since.
-    fn look(&self, seen: &mut BTreeMap<String, Seen>, all: &[Arc<Activity>]) -> Vec<String> {
+    fn look(&self, seen: &mut BTreeMap<String, ThreadView>, all: &[Arc<Activity>]) -> Vec<String> {
         let (mut lines, mut blocked, mut new) = (Vec::new(), None, Vec::new());
         seen.retain(|name, _| all.iter().any(|one| one.name() == name));
         for one in all {
@@ -79,7 +79,7 @@ impl Watchdog {
                 if let Some(what) = seen.logged.take() {
                     lines.push(format!("{name} runs again; it was blocked ({what})"));
                 }
-                *seen = Seen { steps, ..Seen::default() };
+                *seen = ThreadView { steps, ..ThreadView::default() };
                 continue;
             }
             seen.looks = seen.looks.saturating_add(1);
@@ -123,7 +123,7 @@ mod tests {
         let (lines, logged) = channel();
         let lines = Mutex::new(lines);
         let log: Says = Arc::new(move |line: &str| lines.lock().unwrap().send(line.to_owned()).unwrap());
-        let watchdog = Watchdog { blocked: Blocked::default(), log, messages };
+        let watchdog = Watchdog { blocked: Blockage::default(), log, messages };
         let blocked = watchdog.blocked.clone();
         let (begin, begun) = channel::<()>();
         let (end, ended) = channel::<()>();

@@ -1,13 +1,18 @@
 //! The thread that writes records to disk, so that the desk never waits for the disk.
 
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use slackline_local::activity::{self, Duty};
+use slackline_local::clock;
 
 use crate::Moment;
 use crate::place::Place;
 use crate::record::Record;
 use crate::store::Store;
+
+/// The time between a write that failed and the next one: a full disk is not tried all the time.
+const RETRY: Duration = Duration::from_millis(200);
 
 /// What is to be written.
 pub(crate) enum Write {
@@ -25,7 +30,7 @@ pub(crate) enum Write {
 }
 
 /// What became of a [`Write`].
-pub(crate) struct Written {
+pub(crate) struct WriteResult {
     /// The records that were to be appended.
     pub(crate) records: Vec<Record>,
     /// Why nothing was written, or whether most of the log is no longer needed.
@@ -40,10 +45,10 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Writes as it is asked to, until nobody asks any more.
-    pub(crate) fn work(mut self, writes: &Receiver<Write>, tell: &dyn Fn(Written)) {
+    pub(crate) fn work(mut self, writes: &Receiver<Write>, tell: &dyn Fn(WriteResult)) {
         activity::announce("the writer of the service's log", Duty::Sole);
         for write in writes {
-            tell(match write {
+            let written = match write {
                 Write::Append { records, forgotten, needed } => {
                     let appended = self.store.append(&records);
                     if appended.is_ok() {
@@ -52,13 +57,18 @@ impl Writer {
                         }
                     }
                     let outcome = appended.map(|()| self.store.is_grown(needed)).map_err(|e| e.to_string());
-                    Written { records, outcome }
+                    WriteResult { records, outcome }
                 }
                 Write::Replace(records) => {
                     let outcome = self.store.replace(&records).map(|()| false).map_err(|e| e.to_string());
-                    Written { records: Vec::new(), outcome }
+                    WriteResult { records: Vec::new(), outcome }
                 }
-            });
+            };
+            let has_failed = written.outcome.is_err();
+            tell(written);
+            if has_failed {
+                clock::pause(RETRY);
+            }
         }
     }
 

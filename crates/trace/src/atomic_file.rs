@@ -19,6 +19,14 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
         content(&mut device)?;
         return device.flush();
     }
+    replace(path, content)
+}
+
+/// The same, but what has the name is replaced, be it a device, a pipe or a link: for files that other users may replace.
+///
+/// # Errors
+/// As [`write`].
+pub fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let beside = beside(path)?;
     let before = fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let written = File::create_new(&beside).and_then(|file| {
@@ -51,6 +59,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn a_pipe_without_a_reader_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        replace(&path, |out| write!(out, "after")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"after");
+    }
 
     #[test]
     fn a_file_that_is_replaced_keeps_its_permissions() {

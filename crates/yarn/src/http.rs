@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
+use slackline_local::activity::during;
 use slackline_local::surroundings::with_remedy;
 use ureq::config::Config;
 use ureq::http::{Response, StatusCode, Uri};
@@ -247,7 +248,8 @@ impl Client {
     ///
     /// See [`HttpError`].
     pub fn get(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
-        self.repeat(HttpError::may_pass, || self.get_once(path, query))
+        let get = || self.repeat(HttpError::may_pass, || self.get_once(path, query));
+        during("ask", self.url(path), get)
     }
 
     /// The same of a process that is starting: a page in place of JSON is also a failure for the moment.
@@ -276,7 +278,7 @@ impl Client {
             self.read(url, request.send(&document))
         };
         let url = self.url(path);
-        let mut answer = send(&url)?;
+        let mut answer = during("ask", &url, || send(&url))?;
         for _ in 0..REDIRECTS {
             match answer {
                 Answer::Elsewhere(StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT, to) => {

@@ -33,7 +33,7 @@ use crate::{input, out};
 const TRIES: u32 = 10;
 
 /// How long the service may take to stop. Then its process ends, whatever its threads wait for.
-const LAST: Duration = Duration::from_secs(8);
+const LAST: Duration = Duration::from_secs(7);
 
 /// How long it may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(1);

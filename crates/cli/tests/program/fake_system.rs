@@ -1,4 +1,4 @@
-//! A library that is loaded before the program, so that a test can shift its wall clock and fill its disk.
+//! A library that is loaded before the program, so that a test can shift its wall clock, fill its disk and hang its file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,18 @@ impl FakeSystem {
         let next = self.directory.join("next");
         fs::write(&next, seconds.to_string()).unwrap();
         fs::rename(next, self.directory.join("shift")).unwrap();
+    }
+
+    /// Has calls on paths that contain this text not return, or none any more. The text also stands for the name of a host.
+    pub(crate) fn hang(&self, text: Option<&str>) {
+        let (next, mark) = (self.directory.join("next-hang"), self.directory.join("hang"));
+        match text {
+            Some(text) => {
+                fs::write(&next, text).unwrap();
+                fs::rename(next, mark).unwrap();
+            }
+            None => fs::remove_file(mark).unwrap(),
+        }
     }
 
     /// Has every write to a file fail for want of space, or no more.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use self_cell::self_cell;
 use slackline_model::draft::MachineDraft;
-use slackline_model::{PhaseId, Time};
+use slackline_model::Time;
 
 use super::{CannotFinish, Comer, FailedTask, JobThere, MadeTask, applications};
 use crate::backend::{Seat, Standing};
@@ -181,7 +181,7 @@ impl<'a> There<'a> {
             done: &self.work.done,
             dates,
         };
-        let Some((arrived, arrival)) = source.arrival((flow, standing), &[], (machines, PhaseId(0)))? else {
+        let Some((arrived, arrival)) = source.arrival((flow, standing), &[], machines)? else {
             return Ok(None);
         };
         Ok(Some(Comer { phases: arrived.phases().collect(), arrival }))

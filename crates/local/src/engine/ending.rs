@@ -101,9 +101,13 @@ impl Local<'_> {
         let seconds: Vec<Running> = attempts.iter_mut().filter_map(seconds).collect();
         attempts.extend(seconds);
         attempts.extend(self.lost.take_all());
+        attempts.extend(std::mem::take(&mut self.handed_over).into_values());
         attempts.sort_by_key(|running| running.number);
         for running in &attempts {
             self.drop_attempt(running);
+        }
+        for number in std::mem::take(&mut self.ended_early).into_keys() {
+            self.is_gone(number);
         }
         // They had no output; a resumed run does not miss them.
         let _ = self.work.journal.record(&std::mem::take(&mut self.records));
@@ -120,7 +124,7 @@ impl Local<'_> {
     }
 
     /// Takes in what the fleet has told.
-    pub(super) fn take(&mut self, told: Vec<Told>) {
+    pub(crate) fn take(&mut self, told: Vec<Told>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
         for told in told {
@@ -139,6 +143,10 @@ impl Local<'_> {
         }
         if let Some(running) = self.lost.take(number) {
             return self.end_of_lost(running, report, done);
+        }
+        if self.handed_over.contains_key(&number) {
+            self.ended_early.insert(number, report);
+            return;
         }
         let Some(row) = self.rows.remove(&number) else { return };
         let Some(first) = self.running.remove(&row) else { return };
@@ -159,7 +167,7 @@ impl Local<'_> {
     }
 
     /// Nothing of an attempt that was stopped is left: its files are removed.
-    fn is_gone(&mut self, number: u64) {
+    pub(super) fn is_gone(&mut self, number: u64) {
         if let Some((id, _)) = self.leaving.remove(&number) {
             self.clear(id, number);
         }

@@ -2,9 +2,11 @@
 //! asked, as it neither waits for its fleet nor names flows to the driver.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use slackline_model::{MachineId, SlotKind, Time};
-use slackline_policy::engine::{Report, RowId, Start};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Order, Report, RowId};
 
 use super::{Local, Running};
 use crate::fleet::Told;
@@ -55,9 +57,14 @@ impl Local<'_> {
         self.go_on();
     }
 
-    /// When something of it is due by itself.
-    pub(crate) fn due_at(&self) -> Option<Time> {
-        self.next_due()
+    /// Whether something is to be reported.
+    pub(crate) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Time until something of it is due by itself.
+    pub(crate) fn due_in(&self) -> Option<Duration> {
+        self.next_due().map(|at| Duration::from_micros(at.since(self.now.min(at)).0))
     }
 
     /// Whether it has nothing on its machines and nothing to say, so that it need not be looked at before something of it is
@@ -74,11 +81,21 @@ impl Local<'_> {
             && self.lost.attempts().next().is_none()
     }
 
-    /// Starts what the driver asks for, which is that task of the run.
-    pub(crate) fn begin_task(&mut self, start: &Start<'_>, id: TaskId) {
+    /// Starts what the driver asks for. A task of a flow that has failed meanwhile fails.
+    pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
         // While it was quiet nobody told it how late it is.
         self.now = self.clock.now();
-        self.start_task(start, id);
+        let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
+        if is_final || self.fatal.is_some() {
+            return self.due.push(Report::Failed { row, at: self.now, is_final });
+        }
+        self.start_task(row, id, slot, is_held);
+    }
+
+    /// Does what the driver orders.
+    pub(crate) fn order_here(&mut self, order: Order) {
+        self.now = self.clock.now();
+        self.order(order);
     }
 
     /// What the driver starts on a slot is not of this run: second attempts there give way.
@@ -105,11 +122,19 @@ impl Local<'_> {
         self.handing_over.extend(attempts);
     }
 
-    /// An attempt that went on has a row again; false if there is none of that number.
-    pub(crate) fn adopt(&mut self, number: u64, row: RowId) -> bool {
-        let Some(running) = self.handed_over.remove(&number) else { return false };
+    /// An attempt that went on has a row again. One that ended before it could be handed over has not: its task is started
+    /// again, and is found done or runs.
+    pub(crate) fn adopt(&mut self, number: u64, row: RowId, id: TaskId) {
+        self.now = self.clock.now();
+        let Some(running) = self.handed_over.remove(&number) else {
+            self.handing_over.remove(&number);
+            let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
+            return self.due.push(Report::Failed { row, at: self.now, is_final });
+        };
         self.keep(row, running);
-        true
+        if let Some(report) = self.ended_early.remove(&number) {
+            self.take(vec![Told::Ended { attempt: number, report }]);
+        }
     }
 
     /// A flow is not to go on. What runs of it is stopped by the driver's order.
@@ -129,11 +154,6 @@ impl Local<'_> {
     /// The tasks that are done.
     pub(crate) fn done(&self) -> &BTreeSet<TaskId> {
         &self.work.done
-    }
-
-    /// Takes in what the fleet still tells once everything is stopped.
-    pub(crate) fn hear_of(&mut self, told: Told) {
-        self.take(vec![told]);
     }
 
     /// Kills what still runs, and records it. To be called when the run is over, however it ended.

@@ -1,7 +1,8 @@
 //! This machine: attempts run in worker processes that stay, one attempt at a time in each.
 //!
 //! One loop listens to all workers; there is no thread for any of them. A worker is started when an attempt starts and
-//! none is idle, and is ended with whatever it started when its attempt is stopped.
+//! none is idle, and is ended with whatever it started when its attempt is stopped. Where a process does not go at once
+//! after it is killed, a thread waits for it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,6 +11,7 @@ use std::io::{self, PipeReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,6 +20,7 @@ use rustix::process::Signal;
 use super::groups::Groups;
 use super::pid_file::PidFile;
 use super::{Assignment, Capacity, Fleet, Told, Waker};
+use crate::activity::during;
 use crate::clock::Stopwatch;
 use crate::process::{self, MARK, WorkerCommand};
 use crate::task::{Job, Spec};
@@ -46,10 +49,17 @@ pub(crate) struct Processes {
     /// The name of the next worker.
     next_name: u64,
     told: VecDeque<Told>,
+    /// Workers that threads wait for: how many, and what they tell.
+    reaping: usize,
+    reaped: Receiver<WorkerEnd>,
+    reaper: Sender<WorkerEnd>,
     clock: Stopwatch,
     woken: PipeReader,
     waker: Waker,
 }
+
+/// What became of the attempt of a worker that is gone, if it had one.
+struct WorkerEnd(Option<(u64, String)>);
 
 /// A worker, at work or idle. Closing its standard input is the order to end with everything it started.
 struct Worker {
@@ -82,7 +92,11 @@ impl Processes {
             // A pipe that is full has woken it already.
             let _ = (&waking).write(&[1]);
         });
+        let (reaper, reaped) = channel();
         Ok(Self {
+            reaping: 0,
+            reaped,
+            reaper,
             command,
             env: Vec::new(),
             pids,
@@ -107,10 +121,15 @@ impl Processes {
     /// Starts a worker. Before it is told what to do, its pid file says who it is, so that a later engine can make
     /// sure that it is gone.
     fn hire(&mut self) -> io::Result<u64> {
-        use std::os::unix::process::CommandExt;
         let name = self.next_name;
         self.next_name += 1;
         let path = self.pids.join(name.to_string());
+        during("start a worker with", path.display(), || self.hire_with(name, path.clone()))?;
+        Ok(name)
+    }
+
+    fn hire_with(&mut self, name: u64, path: PathBuf) -> io::Result<()> {
+        use std::os::unix::process::CommandExt;
         let mut child = Command::new(&self.command.program)
             .args(&self.command.args)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
@@ -146,7 +165,7 @@ impl Processes {
             pid_file,
         };
         self.workers.insert(name, worker);
-        Ok(name)
+        Ok(())
     }
 
     /// Waits until a worker says something, can be told more, ends, or has had its time; then takes that in.
@@ -162,6 +181,9 @@ impl Processes {
         }
         for name in ready.into_iter().flatten() {
             self.attend(name);
+        }
+        while let Ok(reaped) = self.reaped.try_recv() {
+            self.take_in(reaped);
         }
         let now = self.clock.elapsed();
         for worker in self.workers.values_mut().filter(|w| w.deadline.is_some_and(|at| at <= now)) {
@@ -226,20 +248,34 @@ impl Processes {
     /// A worker has ended: nothing that it started stays.
     fn bury(&mut self, name: u64) {
         let Some(mut worker) = self.workers.remove(&name) else { return };
+        let attempt = worker.attempt;
         self.idle.retain(|&other| other != name);
         worker.kill();
-        let status = worker.child.wait();
-        // One that ended by itself has ended first what it started.
-        let is_orderly = status.as_ref().is_ok_and(|status| matches!(status.code(), Some(0 | 1)));
-        let left =
-            if is_orderly { Ok(()) } else { process::end_marked(&BTreeSet::from([worker.pid_file.mark()])) };
-        let Some(attempt) = worker.attempt else { return };
+        self.reaping += 1;
+        if let Ok(Some(status)) = worker.child.try_wait()
+            && is_orderly(status)
+        {
+            let reaped = worker.attempt.map(|attempt| (attempt, said(status)));
+            return self.take_in(WorkerEnd(reaped));
+        }
+        let (reaper, waker) = (self.reaper.clone(), self.waker.clone());
+        let thread = std::thread::Builder::new().name("reaper".to_owned());
+        let started = thread.spawn(move || {
+            // The fleet may be gone.
+            let _ = reaper.send(WorkerEnd(worker.attempt.zip(Some(worker.reaped()))));
+            waker();
+        });
+        if let Err(error) = started {
+            let problem = format!("no thread waits for its process: {error}");
+            self.take_in(WorkerEnd(attempt.map(|attempt| (attempt, problem))));
+        }
+    }
+
+    /// Nothing of a worker is left, or nothing can be done about it.
+    fn take_in(&mut self, WorkerEnd(ended): WorkerEnd) {
+        self.reaping -= 1;
+        let Some((attempt, how)) = ended else { return };
         self.at_work.remove(&attempt);
-        let how = match (status, left) {
-            (_, Err(e)) => e.to_string(),
-            (Ok(status), _) => said(status),
-            (Err(e), _) => format!("its process cannot be waited for: {e}"),
-        };
         let report = closed(self.groups.as_mut(), attempt, Err(how));
         self.told.push_back(Told::Ended { attempt, report });
     }
@@ -305,6 +341,11 @@ fn explained(report: Result<Report, String>, why: &str) -> Result<Report, String
     }
 }
 
+/// Whether a worker ended by itself.
+fn is_orderly(status: ExitStatus) -> bool {
+    matches!(status.code(), Some(0 | 1))
+}
+
 fn said(status: ExitStatus) -> String {
     format!("its process ended without a report: {status}")
 }
@@ -340,6 +381,21 @@ impl Worker {
             }
         }
         false
+    }
+
+    /// Waits until it is gone with all that it started, and says how it ended.
+    fn reaped(&mut self) -> String {
+        let status = self.child.wait();
+        // One that ended by itself has ended first what it started.
+        let left = match &status {
+            Ok(status) if is_orderly(*status) => Ok(()),
+            _ => process::end_marked(&BTreeSet::from([self.pid_file.mark()])),
+        };
+        match (status, left) {
+            (_, Err(e)) => e.to_string(),
+            (Ok(status), _) => said(status),
+            (Err(e), _) => format!("its process cannot be waited for: {e}"),
+        }
     }
 
     /// Kills its process. Its number is its own until it has been waited for.
@@ -405,6 +461,11 @@ impl Drop for Processes {
         let names: Vec<u64> = self.workers.keys().copied().collect();
         for name in names {
             self.bury(name);
+        }
+        while self.reaping > 0
+            && let Ok(reaped) = self.reaped.recv_timeout(PATIENCE)
+        {
+            self.take_in(reaped);
         }
     }
 }

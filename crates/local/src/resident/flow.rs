@@ -62,8 +62,8 @@ impl Dates {
 }
 
 impl Source<'_> {
-    /// A flow as what is left of it and as it stands; of one that is held what is at work. None if that is nothing. `first`
-    /// is the number that its first phase gets.
+    /// A flow as what is left of it and as it stands; of one that is held what is at work. None if that is nothing. The
+    /// driver's numbers of its phases are [to come](Arrived::begin_at).
     ///
     /// # Errors
     /// A workload that is none.
@@ -71,7 +71,7 @@ impl Source<'_> {
         &self,
         (flow, standing): (&str, Standing),
         busy: &[Busy],
-        (machines, first): (&[MachineDraft], PhaseId),
+        machines: &[MachineDraft],
     ) -> Result<Option<(Arrived, Arrival)>, EngineError> {
         let out = if standing.held { self.all_but(flow, busy) } else { self.done.clone() };
         let Some(left) = flow_left(self.workload, flow, &out) else { return Ok(None) };
@@ -93,7 +93,7 @@ impl Source<'_> {
         let numbers = Numbers::new(&instance, self.jobs, &out);
         let mut arrival = instance.excerpt(FlowId(0));
         arrival.announce(next.map(Time::from_seconds_nearest));
-        Ok(Some((Arrived { seat: self.seat, first, numbers }, arrival)))
+        Ok(Some((Arrived { seat: self.seat, first: PhaseId(0), numbers }, arrival)))
     }
 
     /// All tasks of a flow but those that are at work.
@@ -109,6 +109,11 @@ impl Source<'_> {
 }
 
 impl Arrived {
+    /// The driver gives its first phase this number.
+    pub(crate) fn begin_at(&mut self, first: PhaseId) {
+        self.first = first;
+    }
+
     /// The task of the run that is task `task` of a phase of the driver's.
     pub(super) fn id(&self, phase: PhaseId, task: u32) -> TaskId {
         self.numbers.id(PhaseId(phase.0 - self.first.0), task)

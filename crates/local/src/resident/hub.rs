@@ -1,25 +1,32 @@
-//! One fleet that several runs share: each starts attempts by its own numbers, and hears of its own. Machines have the numbers
-//! here that they have for the runs (`stock`), not those of the fleet.
+//! What is known of the fleet that several runs share: each starts attempts by its own numbers, and hears of its own.
+//! Machines have the numbers here that they have for the runs (`stock`), not those of the fleet.
+//!
+//! The loop changes it, and runs look at it from their threads. Nobody does anything else while it is locked.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::{MachineId, PhaseKind};
 use slackline_policy::engine::RowId;
 
+use super::seat::{Outbox, RunEvent};
 use super::stock::Stock;
 use crate::backend::Seat;
-use crate::fleet::{Assignment, Beside, Capacity, Fleet, NewMachine, Prospect, Told, Waker};
+use crate::fleet::{Assignment, Beside, Capacity, Fleet, NewMachine, Told, Waker};
 use crate::journal::JoinedMachine;
 use crate::task::Spec;
 
-/// A fleet, and what each run has on it.
+pub(super) fn lock(hub: &Mutex<Hub>) -> MutexGuard<'_, Hub> {
+    hub.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The machines of a fleet, and what each run has on them.
 pub(super) struct Hub {
-    fleet: Box<dyn Fleet>,
+    /// Whether machines may go, and come.
+    changes: bool,
     stock: Stock,
     /// What each machine has, as far as it is known.
     capacities: Vec<Capacity>,
@@ -45,7 +52,7 @@ pub(super) struct Held {
 }
 
 impl Hub {
-    pub(super) fn new(fleet: Box<dyn Fleet>, stock: Stock) -> Self {
+    pub(super) fn new(fleet: &dyn Fleet, stock: Stock) -> Self {
         let mut capacities = vec![UNKNOWN; stock.machines().len()];
         for (of_fleet, capacity) in (0..).map(MachineId).zip(fleet.machines()) {
             if let Some(id) = stock.id(of_fleet) {
@@ -54,22 +61,12 @@ impl Hub {
         }
         let all = (0..capacities.len()).map(MachineId::from);
         let away = all.filter(|&id| stock.is_missing(id)).collect();
-        Self { fleet, stock, capacities, away, next: 0, at_work: BTreeMap::new(), held: BTreeMap::new() }
-    }
-
-    /// Waits for news, as [`Fleet::next`], and gives all there is: of attempts with the run they are of, of machines for all
-    /// runs.
-    pub(super) fn listen(&mut self, patience: Duration) -> Vec<(Option<Seat>, Told)> {
-        let (mut heard, mut patience) = (Vec::new(), patience);
-        while let Some(told) = self.fleet.next(patience) {
-            patience = Duration::ZERO;
-            heard.extend(self.translated(told));
-        }
-        heard
+        let (changes, at_work, held) = (fleet.changes(), BTreeMap::new(), BTreeMap::new());
+        Self { changes, stock, capacities, away, next: 0, at_work, held }
     }
 
     /// News with the numbers that runs know; none where nobody has to know.
-    fn translated(&mut self, told: Told) -> Option<(Option<Seat>, Told)> {
+    pub(super) fn translated(&mut self, told: Told) -> Option<(Option<Seat>, Told)> {
         let known = |hub: &Self, machine| hub.stock.id(machine);
         let of_machine = match told {
             Told::Ended { attempt, report } => {
@@ -130,7 +127,7 @@ impl Hub {
 
     /// Whether machines may go, and come, or have gone.
     pub(super) fn changes(&self) -> bool {
-        self.fleet.changes() || !self.away.is_empty()
+        self.changes || !self.away.is_empty()
     }
 
     /// Whether nothing is at work.
@@ -138,13 +135,20 @@ impl Hub {
         self.at_work.is_empty()
     }
 
-    /// What may be hoped for of machines; see [`Fleet::prospect`].
-    pub(super) fn prospect(&mut self, is_barred: bool) -> Prospect {
-        self.fleet.prospect(is_barred)
+    /// An attempt of a run is about to start: what the fleet is to start, by its own numbers. None if its machine is not
+    /// there.
+    pub(super) fn begin(&mut self, seat: Seat, attempt: Assignment) -> Option<Assignment> {
+        let machine =
+            self.stock.of_fleet(attempt.machine).filter(|_| !self.away.contains(&attempt.machine))?;
+        let number = self.next;
+        self.next += 1;
+        self.at_work.insert(number, (seat, attempt));
+        Some(Assignment { number, machine, ..attempt })
     }
 
-    pub(super) fn waker(&self) -> Waker {
-        self.fleet.waker()
+    /// It could not be started.
+    pub(super) fn undo(&mut self, number: u64) {
+        self.at_work.remove(&number);
     }
 
     /// A row holds a slot.
@@ -181,11 +185,6 @@ impl Hub {
         self.at_work.iter().find(|(_, one)| is_it(one)).map(|(&name, _)| name)
     }
 
-    /// The attempt of that name, by its run and its number there.
-    pub(super) fn named(&self, name: u64) -> Option<(Seat, u64)> {
-        self.at_work.get(&name).map(|(seat, assignment)| (*seat, assignment.number))
-    }
-
     /// Nothing is heard of a run any more.
     pub(super) fn forget(&mut self, seat: Seat) {
         self.at_work.retain(|_, (of, _)| *of != seat);
@@ -195,46 +194,37 @@ impl Hub {
 
 /// The fleet as one of the runs sees it.
 pub(super) struct Share {
-    pub(super) hub: Rc<RefCell<Hub>>,
-    pub(super) seat: Seat,
+    pub(super) hub: Arc<Mutex<Hub>>,
+    pub(super) out: Outbox,
 }
 
 impl Fleet for Share {
     fn machines(&self) -> Vec<Capacity> {
-        self.hub.borrow().capacities.clone()
+        lock(&self.hub).capacities.clone()
     }
 
     fn changes(&self) -> bool {
-        self.hub.borrow().changes()
+        lock(&self.hub).changes()
     }
 
+    /// The loop starts it. One that cannot be started ends at once.
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        let mut hub = self.hub.borrow_mut();
-        let number = hub.next;
-        hub.next += 1;
-        let machine = hub.stock.of_fleet(attempt.machine);
-        let machine = machine.ok_or_else(|| io::Error::other("its machine is not there"))?;
-        let (assignment, fleet) = (Assignment { number, machine, ..attempt }, &mut hub.fleet);
-        fleet.start(assignment, spec)?;
-        hub.at_work.insert(number, (self.seat, attempt));
+        self.out.send(RunEvent::Start(attempt, Box::new(spec.clone())));
         Ok(())
     }
 
     fn stop(&mut self, attempt: u64) {
-        let mut hub = self.hub.borrow_mut();
-        if let Some(name) = hub.name(self.seat, attempt) {
-            hub.fleet.stop(name);
-        }
+        self.out.send(RunEvent::Stop(attempt));
     }
 
-    /// Whoever listens for all tells each what it has to hear.
+    /// The loop listens for all, and tells each what it has to hear.
     fn next(&mut self, _: Duration) -> Option<Told> {
         None
     }
 
     fn beside(&self) -> Vec<Beside> {
-        let hub = self.hub.borrow();
-        let others = hub.at_work.values().filter(|(seat, _)| *seat != self.seat);
+        let (hub, own) = (lock(&self.hub), self.out.seat);
+        let others = hub.at_work.values().filter(|(seat, _)| *seat != own);
         let at_work: Vec<Beside> = others
             .map(|(_, other)| Beside {
                 phase: other.id.phase,
@@ -243,8 +233,7 @@ impl Fleet for Share {
             })
             .collect();
         let is_idle = |held: &&Held| {
-            held.seat != self.seat
-                && !at_work.iter().any(|busy| busy.slot == held.slot && busy.phase == held.phase)
+            held.seat != own && !at_work.iter().any(|busy| busy.slot == held.slot && busy.phase == held.phase)
         };
         let idle = |held: &Held| Beside { phase: held.phase, slot: held.slot, at_work: None };
         let idle: Vec<Beside> = hub.held.values().filter(is_idle).map(idle).collect();
@@ -252,6 +241,6 @@ impl Fleet for Share {
     }
 
     fn waker(&self) -> Waker {
-        self.hub.borrow().waker()
+        self.out.waker.clone()
     }
 }

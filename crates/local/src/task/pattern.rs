@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::TaskError;
 use super::error::at;
+use crate::activity::during;
 
 /// The characters that make a text a pattern.
 const WILDCARDS: [char; 3] = ['*', '?', '['];
@@ -237,7 +238,8 @@ fn descend_from(
 
 /// The entries of a directory.
 fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>, TaskError> {
-    fs::read_dir(or_here(directory)).and_then(Iterator::collect).map_err(at("cannot list", directory))
+    let list = || fs::read_dir(or_here(directory)).and_then(Iterator::collect);
+    during("list", directory.display(), list).map_err(at("cannot list", directory))
 }
 
 /// Those of some paths at which something is.

@@ -154,6 +154,6 @@ fn claims(schedule: &Schedule, metrics: &Metrics) -> Vec<(String, f64)> {
 }
 
 fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
-    atomic_file::write(path, content)
+    atomic_file::replace(path, content)
         .map_err(|problem| RunError::File { path: path.display().to_string(), problem })
 }

@@ -127,7 +127,7 @@ impl Resident for ResidentThere {
         &mut self,
         session: Box<dyn backend::Session>,
         rules: SeatRules,
-        observer: Box<dyn Observer>,
+        observer: Box<dyn Observer + Send>,
     ) -> Result<Seat, EngineError> {
         let there = session.into_any().downcast::<SessionThere>();
         let there = there
