@@ -192,13 +192,13 @@ fn a_service_whose_flush_hangs_ends_in_time_and_keeps_what_it_accepted() {
 }
 
 /// Whatever of a run hangs, other runs finish and the loop turns.
-fn one_run_hangs(test: &str, hung: &str) {
+fn one_run_hangs(test: &str, hung: &str, logged: &str) {
     let Some(stall) = Stall::new(test, &[]) else { return };
     let number = stall.submit("a", &waits_for(&stall, "go"));
     until("it runs", || stall.place.shown(&number)["flows"][0]["running"] == 1);
     stall.system.hang(Some(hung));
     fs::write(stall.dir("go"), "").unwrap();
-    stall.until_logged(&["is blocked: ", hung]);
+    stall.until_logged(&["flows/a is blocked: ", logged]);
     stall.others_finish("b");
     assert!(stall.is_ready());
     assert_eq!(stall.place.shown(&number)["state"], "live");
@@ -207,17 +207,17 @@ fn one_run_hangs(test: &str, hung: &str) {
 
 #[test]
 fn a_hung_journal_of_a_run_stops_that_run_alone() {
-    one_run_hangs("stall-journal", "flows/a/journal");
+    one_run_hangs("stall-journal", "flows/a/journal", "write to journal");
 }
 
 #[test]
 fn a_hung_output_directory_stops_that_run_alone() {
-    one_run_hangs("stall-output", "out-a/part-00000");
+    one_run_hangs("stall-output", "out-a/part-00000", "publish ");
 }
 
 #[test]
 fn a_hung_log_of_finished_jobs_stops_that_run_alone() {
-    one_run_hangs("stall-jobs", "flows/a/jobs.log");
+    one_run_hangs("stall-jobs", "flows/a/jobs.log", "jobs.log");
 }
 
 #[test]
@@ -353,7 +353,8 @@ fn connections_that_stay_open_do_not_keep_the_service() {
 
 #[test]
 fn a_policy_that_does_not_answer_is_named_and_term_ends_the_service() {
-    let policy = "command:sh -c \"read line; sleep 400\"";
+    // It ends when its input does.
+    let policy = "command:sh -c \"read line; read line\"";
     let Some(stall) = Stall::new("stall-policy", &["--policy", policy, "--predict-with", "fifo"]) else {
         return;
     };

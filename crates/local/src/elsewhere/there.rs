@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use self_cell::self_cell;
-use slackline_model::draft::MachineDraft;
 use slackline_model::Time;
+use slackline_model::draft::MachineDraft;
 
 use super::{CannotFinish, Comer, FailedTask, JobThere, MadeTask, applications};
 use crate::backend::{Seat, Standing};
