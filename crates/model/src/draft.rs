@@ -53,6 +53,17 @@ pub struct MachineDraft {
     pub rack: Option<String>,
 }
 
+impl Draft {
+    /// Adds the pools whose names are not there yet.
+    pub fn add_pools(&mut self, pools: &[PoolDraft]) {
+        for pool in pools {
+            if self.pools.iter().all(|known| known.id != pool.id) {
+                self.pools.push(pool.clone());
+            }
+        }
+    }
+}
+
 /// A pool: jobs of its flows share a guarantee, as in Hadoop's Fair Scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PoolDraft {

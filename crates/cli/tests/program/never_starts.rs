@@ -133,11 +133,19 @@ fn a_real_run_under_a_policy_that_gives_no_slot_says_why() {
 #[test]
 fn a_service_says_which_limit_or_file_keeps_a_submission_waiting() {
     let place = Place::new(scratch("never-serve"), "never-serve");
+    fs::write(
+        place.dir.join("fair.xml"),
+        "<allocations><queue name='a'><maxResources>40000 mb,0vcores</maxResources></queue></allocations>",
+    )
+    .unwrap();
     let flow = "slackline = 1\npools = [{ id = 'a' }]\n[[flows]]\nid = 'f'\npool = 'a'\n\
                 jobs = [{ id = 'j', run = { command = 'true', output = 'out' } }]\n";
     fs::write(place.dir.join("flow.toml"), flow).unwrap();
-    let mut service = place.serve(&[]);
+    let mut service = place.serve(&["--policy", "yarn-fair:file=fair.xml"]);
     place.done(&["submit", "flow.toml"]);
+    let why = || place.shown("1")["flows"][0]["why"].as_str().unwrap_or_default().to_owned();
+    until("the limit is told", || why().starts_with("queue root.a may have no slot"));
+    assert!(place.done(&["explain", "1", "f"]).contains("why now: queue root.a may have no slot"));
     place.done(&["submit", "flow.toml", "--name", "n", "--when", "no/such*"]);
     place.done(&["submit", "flow.toml", "--name", "n"]);
     let queue = || place.done(&["queue", "--format", "json"]);

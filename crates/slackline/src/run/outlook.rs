@@ -208,6 +208,7 @@ impl Outlook {
             let own = run.own(now);
             let left = run.forecast.ahead(&durations(run, own), own);
             let mut all_seats = run.forecast.seats();
+            draft.add_pools(&left.pools);
             for mut flow in left.flows {
                 let standing = run.standings.get(&flow.id).copied().unwrap_or_default();
                 standing.applied(&mut flow);

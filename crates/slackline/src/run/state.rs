@@ -430,6 +430,7 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
         if jobs == 0 {
             all.objective = measured.objective;
         }
+        all.add_pools(&measured.pools);
         for mut flow in measured.flows {
             flow.id = format!("{name}/{}", flow.id);
             all.flows.push(flow.later(later as f64 / 1e6));
