@@ -23,7 +23,7 @@ pub(crate) fn state_name(workload: &Path) -> String {
 
 /// Whether a run keeps its files there.
 pub(crate) fn is_state(directory: &Path) -> bool {
-    directory.join("journal.log").is_file() || directory.join("journal.redb").is_file()
+    directory.join("journal.log").is_file()
 }
 
 /// The state directory of the run that a path names which is there: that directory, the flow file, or what the run has written

@@ -144,7 +144,7 @@ fn after_a_jump_under_a_service_submissions_start_at_once_and_it_is_reported() {
     for (name, shift) in jumps {
         clocked.system.shift(shift);
         clocked
-            .wait_for(|this| this.trouble().is_some_and(|trouble| trouble.starts_with("the clock jumped")));
+            .wait_for(|this| this.trouble().is_some_and(|trouble| trouble.starts_with("the clock")));
         clocked.wait_done(clocked.submit(name, "echo a", &[]));
     }
     clocked.wait_done(long);

@@ -201,47 +201,6 @@ fn time_in_which_nobody_was_at_work_on_a_run_is_said() {
 }
 
 #[test]
-fn what_the_first_edition_left_is_refused_in_clear_words_and_stays() {
-    let (dir, family) = (scratch("run-first-edition"), Family::new("run-first-edition"));
-    let fixtures = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/first-edition"));
-    let unpacked = |name: &str| {
-        let packed = fs::File::open(fixtures.join(name)).expect("a fixture");
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut bytes)
-            .expect("it is gzip");
-        bytes
-    };
-    let (journal, past) = (unpacked("journal.redb.gz"), unpacked("past.redb.gz"));
-    fs::create_dir_all(dir.join("state")).expect("a directory");
-    fs::create_dir_all(dir.join("out")).expect("a directory");
-    for (name, bytes) in [
-        ("flow.toml", &fs::read(fixtures.join("flow.toml")).expect("a fixture")),
-        ("in.txt", &LINES.as_bytes().to_vec()),
-        ("state/journal.redb", &journal),
-        ("past.redb", &past),
-        ("out/part-00000", &b"one\t1\n".to_vec()),
-    ] {
-        fs::write(dir.join(name), bytes).expect("a file");
-    }
-    let run = ["run", "flow.toml", "--slots", "1", "--state"];
-    for more in [vec!["state"], vec!["state", "--again"]] {
-        let ran = family.slackline(&dir, &[&run[..], &more].concat());
-        refused(&ran, "state/journal.redb: found a run of slackline's first edition");
-        refused(&ran, "name another state directory");
-    }
-    let other = family.slackline(&dir, &[&run[..], &["other", "--history", "past.redb"]].concat());
-    refused(&other, "history past.redb: found a file of slackline's first edition");
-    refused(&family.slackline(&dir, &["history", "past.redb"]), "first edition");
-    let args =
-        ["simulate", "flow.toml", "--knowledge", "learned", "--policy", "fifo", "--history", "past.redb"];
-    refused(&family.slackline(&dir, &args), "first edition");
-    let read = |name: &str| fs::read(dir.join(name)).expect("it is there");
-    assert!(read("state/journal.redb") == journal && read("past.redb") == past);
-    assert_eq!(read("out/part-00000"), b"one\t1\n");
-    assert_eq!(fs::read_dir(dir.join("state")).expect("it is there").count(), 1, "nothing was begun there");
-}
-
-#[test]
 fn a_damaged_journal_is_refused_or_does_no_harm() {
     let dir = prepared("run-damaged");
     let family = Family::new("run-damaged");

@@ -94,7 +94,7 @@ fn rows_have_a_cell_a_column_and_a_line() {
     let mut table = Table::new(&[("a", Align::Left), ("b", Align::Right)]);
     table.row(["x\ny", "12"]);
     table.row(["表"]);
-    assert_eq!(table.render(&at(80)), "a     b\n───────\nx�y  12\n表\n");
+    assert_eq!(table.render(&at(80)), "a      b\n────────\nx\\ny  12\n表\n");
 }
 
 #[test]
