@@ -25,7 +25,7 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
 /// The same, but what has the name is replaced, be it a device, a pipe or a link: for files that other users may replace.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`fn@write`].
 pub fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let beside = beside(path)?;
     let before = fs::metadata(path).ok().filter(fs::Metadata::is_file);
