@@ -143,8 +143,7 @@ fn after_a_jump_under_a_service_submissions_start_at_once_and_it_is_reported() {
         [("night", 8 * HOUR), ("morning", 0), ("back", -8 * HOUR), ("year", YEAR), ("again", 0), ("few", 15)];
     for (name, shift) in jumps {
         clocked.system.shift(shift);
-        clocked
-            .wait_for(|this| this.trouble().is_some_and(|trouble| trouble.starts_with("the clock")));
+        clocked.wait_for(|this| this.trouble().is_some_and(|trouble| trouble.starts_with("the clock")));
         clocked.wait_done(clocked.submit(name, "echo a", &[]));
     }
     clocked.wait_done(long);

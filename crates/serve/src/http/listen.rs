@@ -223,6 +223,8 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .header_read_timeout(house.bounds.head)
         .max_buf_size(HEAD_MAX)
         .max_headers(FIELDS_MAX)
+        // Its writer panics where the clock of this machine is before 1970.
+        .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut stopped = house.stopped.clone();
