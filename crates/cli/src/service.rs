@@ -80,7 +80,7 @@ pub(crate) fn headline(service: &Service) -> String {
     let (live, queued) = (of(State::Live), of(State::Queued) + of(State::Opening));
     let slots = counted(*slots, "slot");
     let mut out = format!(
-        "{engine}, {policy} ({objective}): {slots}, {running} at work, {waiting} waiting; {live} live, {queued} queued"
+        "{engine}, {policy} ({objective}): {slots}, {running} running, {waiting} waiting; {live} live, {queued} queued"
     );
     if *draining {
         out.push_str("\nnothing new begins (slackline drain --undo)");

@@ -1,6 +1,6 @@
 //! Wall time and monotonic time, and the only conversions between them.
 //!
-//! The wall clock jumps: a suspended machine wakes up, or somebody sets the date. Dates (releases by the clock, deadlines,
+//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (releases by the clock, deadlines,
 //! schedules) are wall time. Durations, ages and the times of a journal are monotonic: [`Time`] within an engine or a run,
 //! [`Elapsed`] within a process. A [`TimeBase`] says which wall time a monotonic time is. It is measured again at each use.
 

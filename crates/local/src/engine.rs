@@ -157,7 +157,7 @@ pub enum Happening<'a> {
     Troubled(Option<&'a str>),
     /// Something that does no harm to the run, and that somebody should know.
     Warned(&'a str),
-    /// The wall clock has jumped by so many microseconds: dates come so much earlier, or later if it is negative.
+    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is negative.
     ClockJumped(i64),
     /// Time goes by.
     Tick,

@@ -114,7 +114,7 @@ impl HistoryStore {
         Self { path: path.to_owned(), patience: PATIENCE }
     }
 
-    /// The same, which waits for its lock for so long only.
+    /// The same, with a limit on the wait for its lock.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }

@@ -356,7 +356,7 @@ struct Jumped {
     at: u64,
 }
 
-/// A record of what a run is on from then on.
+/// The machines and settings of a run from then on.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Change {
@@ -487,7 +487,7 @@ impl Journal {
         self.append(std::iter::once(&Joined { joined: machine.clone(), at }))
     }
 
-    /// Records that the wall clock has jumped by so many microseconds at that time of the run.
+    /// Records a jump of the wall clock in microseconds, at that time of the run.
     ///
     /// # Errors
     /// Whatever the file system says, a full disk for example.
@@ -598,20 +598,25 @@ mod tests {
         assert_eq!(before, Head { kept: Vec::new(), ..head });
     }
 
+    /// The head of a run of one flow without jobs.
+    fn head_at(started: u64) -> Head {
+        Head {
+            setup: Setup::default(),
+            owner: String::new(),
+            started,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            jobs: Vec::new(),
+            kept: Vec::new(),
+            segments: vec![Segment::default()],
+        }
+    }
+
     #[test]
     fn a_task_whose_output_is_lost_is_not_done_until_it_was_made_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let journal = Journal::open(&path).unwrap();
-        let head = Head {
-            setup: Setup::default(),
-            owner: String::new(),
-            started: 0,
-            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
-            jobs: Vec::new(),
-            kept: Vec::new(),
-            segments: vec![Segment::default()],
-        };
+        let head = head_at(0);
         journal.begin(&head).unwrap();
         let (reduce, map) = (attempt(0).id, attempt(1).id);
         journal.record(&[attempt(0), Attempt { ended: Ended::Killed, ..attempt(3) }, attempt(1)]).unwrap();
@@ -673,15 +678,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let journal = Journal::open(&path).unwrap();
-        let head = Head {
-            setup: Setup::default(),
-            owner: String::new(),
-            started: 7,
-            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
-            jobs: Vec::new(),
-            kept: Vec::new(),
-            segments: vec![Segment::default()],
-        };
+        let head = head_at(7);
         journal.begin(&head).unwrap();
         journal.jumped(-3, Time(5)).unwrap();
         journal.record(&[attempt(0)]).unwrap();

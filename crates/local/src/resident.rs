@@ -65,7 +65,7 @@ impl RunHandle {
     }
 }
 
-/// How long runs have that are told to leave with something still at work.
+/// How long runs with running tasks may take to leave.
 const LEAVE: Duration = Duration::from_millis(500);
 
 /// Machines for as many runs as come.
@@ -82,7 +82,7 @@ pub(crate) struct ResidentEngine {
     /// What runs tell, and where they send it.
     events: Receiver<(Seat, RunEvent)>,
     out: Sender<(Seat, RunEvent)>,
-    /// The attempts that the driver was told are at work ([`Report::Running`]), by their names, until it has decided.
+    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until it has decided.
     named: BTreeMap<u64, (Seat, u64)>,
     /// Whose runs are that may hold only so many slots together, and how many.
     quotas: Quotas,
@@ -207,7 +207,7 @@ impl ResidentEngine {
             }
             RunEvent::Reports(reports) => {
                 let mut hub = lock(&self.hub);
-                // The driver may have given up a row meanwhile.
+                // The driver may have dropped a row meanwhile.
                 self.due.extend(reports.into_iter().filter(|report| match report {
                     Report::Finished { row, .. } | Report::Failed { row, .. } => hub.release(*row).is_some(),
                     _ => true,
@@ -239,7 +239,7 @@ impl ResidentEngine {
         }
     }
 
-    /// The driver hears of a machine, and whoever commands what there is to say.
+    /// Reports a machine to the driver, and its message to the commander.
     fn take_in_machine(&mut self, told: Told) {
         match told {
             Told::Down { machine, why } => {
@@ -527,7 +527,7 @@ impl Resident for ResidentEngine {
 }
 
 impl ResidentEngine {
-    /// Waits until all runs have left, for so long at most.
+    /// Waits until all runs have left, at most for that time.
     fn wait_for_ends(&mut self, patience: Duration) {
         let until = self.clock.now().0 + patience.as_micros() as u64;
         while !self.seats.is_empty() && self.clock.now().0 < until {

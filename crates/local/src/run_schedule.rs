@@ -40,7 +40,7 @@ pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (D
     (workload, attempts)
 }
 
-/// A time of a run that goes on now, with the time for which the machine was suspended.
+/// A time of an unfinished run, with the time for which the machine was suspended.
 pub(crate) fn by_date(segments: &[Segment], at: u64) -> u64 {
     at + Jumps::of(segments).until(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The audit log: accepted requests that change something, a line of JSON each. Refused requests have a file of their own (`Refusals`),
+//! The audit log: accepted requests that change something, a line of JSON each. Refused requests have a separate file (`Refusals`),
 //! so that they cannot displace accepted ones. A large file is renamed, and the oldest renamed file is removed.
 
 use std::fs::{File, rename};

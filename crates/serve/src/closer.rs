@@ -31,7 +31,7 @@ pub(crate) struct Closer {
     past: Past,
     /// What the history was not told yet.
     untold: Vec<PastRun>,
-    /// When it is told.
+    /// When it is reported.
     tell_at: Elapsed,
     /// What goes wrong with the service itself is told to.
     tell: Box<dyn Fn(Message) + Send>,

@@ -93,7 +93,7 @@ pub struct Setup {
     pub zone: jiff::tz::TimeZone,
     /// Is told what the engine waits for before the service is there.
     pub says: Says,
-    /// Is told what somebody should look at: threads that are blocked.
+    /// Gets warnings for the operator: blocked threads.
     pub warns: Says,
 }
 
@@ -343,7 +343,7 @@ impl Threads {
     }
 }
 
-/// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system stops nobody else.
+/// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system does not stop the others.
 pub(crate) struct Openers {
     opener: Opener,
     to_open: Arc<Mutex<Receiver<Errand>>>,

@@ -148,7 +148,7 @@ pub enum Effect {
     },
     /// Remove what was moved aside before a moment of the age clock.
     RemoveAside(Moment),
-    /// The wall clock has jumped by so many microseconds.
+    /// The jump of the wall clock, microseconds.
     ClockJumped(i64),
     /// Tell somebody.
     Alert(Alert),

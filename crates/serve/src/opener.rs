@@ -118,7 +118,7 @@ impl Opener {
         }
     }
 
-    /// Removes what was moved aside before a moment. What cannot be removed is tried again later.
+    /// Removes what was moved aside before a moment. What cannot be removed is retried later.
     fn remove_aside(&self, before: Moment) {
         for gone in std::fs::read_dir(self.place.all_gone()).into_iter().flatten().flatten() {
             let name = gone.file_name();

@@ -52,7 +52,7 @@ pub enum Look {
     Forget(u64),
     /// The machines that are there.
     Machines(Vec<MachineDraft>),
-    /// The wall clock has jumped by so many microseconds.
+    /// The jump of the wall clock, microseconds.
     ClockJumped(i64),
     /// Look ahead, and say what one submission means for the others.
     Ahead(Option<u64>),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_lines_stay_small_whatever_the_number_of_sources() {
+    fn memory_and_lines_stay_small_for_any_number_of_sources() {
         let (mut refusals, now) = (Refusals::default(), Instant::now());
         let mut lines = Vec::new();
         for k in 0..100_000 {

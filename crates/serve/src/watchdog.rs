@@ -1,4 +1,4 @@
-//! Notices threads of the service that are blocked, and says in what. It has a thread of its own and waits for no other.
+//! Finds blocked threads of the service and names their operation. It runs on a separate thread and waits for no other.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::scheduler::Says;
 /// Time between two looks. They are counted, so that time in which this process was stopped does not count.
 const STEP: Duration = Duration::from_millis(250);
 
-/// A thread is blocked that has taken no step for so many looks: 5 s.
+/// Looks without a step after which a thread counts as blocked: 5 s.
 const BLOCKED: u32 = 20;
 
 /// What everything waits for, in words; none while nothing is blocked. It is read without asking any thread.
@@ -53,7 +53,7 @@ struct ThreadView {
 }
 
 impl Watchdog {
-    /// Looks again and again until the service is over.
+    /// Looks every [`STEP`] until the service ends.
     pub(crate) fn work(self, is_over: &AtomicBool, openers: &Openers) {
         let mut seen = BTreeMap::new();
         while !is_over.load(Ordering::SeqCst) {

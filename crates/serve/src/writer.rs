@@ -44,7 +44,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes as it is asked to, until nobody asks any more.
+    /// Writes until all senders are gone.
     pub(crate) fn work(mut self, writes: &Receiver<Write>, tell: &dyn Fn(WriteResult)) {
         activity::announce("the writer of the service's log", Duty::Sole);
         for write in writes {

@@ -134,7 +134,7 @@ impl Resources {
     pub const UNBOUNDED: Self =
         Self { memory: Amount::Absolute(u64::MAX), vcores: Amount::Absolute(u64::MAX) };
 
-    /// How many containers fit into them on a cluster of so many, where they are at least `least`.
+    /// How many containers fit into these resources, at least `least`, on a cluster of `slots` containers.
     fn containers(self, least: Container, container: Container, slots: u32) -> u32 {
         let fit = |amount: Amount, least: u64, one: u64| {
             let all = match amount {

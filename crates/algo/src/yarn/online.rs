@@ -246,7 +246,7 @@ impl<R: Rules + Clone + 'static> Policy for Scheduler<R> {
         let path = |at| self.rules.path(at);
         let applications = |n| if n == 1 { "1 application".to_owned() } else { format!("{n} applications") };
         let (leaf, _) = self.book.place(job)?;
-        // Of two reasons the one that ends last is told: a queue that is full keeps what waits from running.
+        // Of two reasons the one that ends last is reported: a full queue keeps its waiting applications from running.
         self.full_queue(leaf, view).or_else(|| {
             Some(match self.book.apps_limit(job)? {
                 AppsLimit::Queue(at, n) => {

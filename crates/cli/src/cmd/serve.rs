@@ -32,7 +32,7 @@ use crate::{input, out};
 /// How often it is tried to begin where another service is at work, which may be about to end; a second each.
 const TRIES: u32 = 10;
 
-/// How long the service may take to stop. Then its process ends, whatever its threads wait for.
+/// How long the service may take to stop. Then its process ends, also if threads are still blocked.
 const LAST: Duration = Duration::from_secs(7);
 
 /// How long it may take to say so.

@@ -1,8 +1,6 @@
-//! The wall clock jumps under a service and under a run: nothing waits for it, nothing is deleted, and it is said.
+//! The wall clock jumps under a service and under a run: work continues, nothing is deleted, and the service reports the jump.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
@@ -10,7 +8,7 @@ use serde_json::Value;
 use crate::fake_system::FakeSystem;
 use crate::processes::{pause, signal};
 use crate::scratch;
-use crate::serve::Place;
+use crate::serve::{Place, get};
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
@@ -25,7 +23,7 @@ struct Clocked {
 }
 
 impl Clocked {
-    /// Starts a service with a wall clock that is off by so many seconds.
+    /// Starts a service with a wall clock that is off by `shift` seconds.
     fn start(name: &str, shift: i64, options: &[&'static str]) -> Option<Self> {
         let place = Place::new(scratch(name), name);
         let system = FakeSystem::new(&place.dir)?;
@@ -82,13 +80,9 @@ impl Clocked {
 
     /// The document of the service; null if it does not answer.
     fn service(&self) -> Value {
-        let Ok(mut stream) = UnixStream::connect(&self.place.socket) else { return Value::Null };
-        let request = "GET /api/v1/service HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-        serde_json::from_str(body).unwrap_or_default()
+        get(&self.place.socket, "/api/v1/service")
+            .and_then(|(_, body)| serde_json::from_str(&body).ok())
+            .unwrap_or_default()
     }
 
     fn trouble(&self) -> Option<String> {
@@ -101,7 +95,7 @@ impl Clocked {
         one.map_or(String::new(), |one| one["state"].as_str().unwrap().to_owned())
     }
 
-    /// Submits a flow of one command that writes into an output of its own.
+    /// Submits a flow of one command, which writes to `out-NAME`.
     fn submit(&self, name: &str, command: &str, options: &[&str]) -> u64 {
         let file = format!("{name}.toml");
         let run = format!("run = {{ command = \"{command}\", output = 'out-{name}' }}");
@@ -115,7 +109,7 @@ impl Clocked {
         self.wait_for(|this| this.state(number) == "done");
     }
 
-    /// Whether the next time of a schedule is to come within so many seconds, by the clock of the service.
+    /// Whether the next time of a schedule comes within `seconds`, by the clock of the service.
     fn comes_within(&self, name: &str, seconds: i64) -> bool {
         let out = self.place.done(&["recurrences", "--format", "json"]);
         let all: Value = serde_json::from_str(&out).unwrap();

@@ -32,7 +32,7 @@ impl FakeSystem {
         command.env("LD_PRELOAD", self.directory.join("library.so")).env("FAKE_SYSTEM", &self.directory)
     }
 
-    /// Sets the wall clock off by so many seconds from now on.
+    /// Shifts the wall clock by `seconds` from now on.
     pub(crate) fn shift(&self, seconds: i64) {
         // No process reads half a number.
         let next = self.directory.join("next");

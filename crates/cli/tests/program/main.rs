@@ -20,7 +20,7 @@
 //! - `service_limits`: what comes from outside is counted, cut and escaped, and secrets stay out of command lines;
 //! - `never_starts`: what never starts says why;
 //! - `serve_asked`: what its verbs answer where something waits or is wrong;
-//! - `service_stalls`: the service answers and ends in time, whatever hangs: files, locks, pipes, hosts, children;
+//! - `service_stalls`: the service answers and ends in time while files, locks, pipes, hosts or children hang;
 //! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits each file;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;

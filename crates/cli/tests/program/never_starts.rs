@@ -55,7 +55,7 @@ fn a_queue_whose_only_slot_an_application_master_holds_is_named() {
 }
 
 #[test]
-fn a_queue_without_cores_may_have_no_slot_whatever_its_minimum_of_memory() {
+fn a_queue_without_cores_may_have_no_slot_despite_its_minimum_of_memory() {
     for (test, limits) in [
         ("never-max", "<maxResources>40000 mb,0vcores</maxResources>"),
         (
@@ -144,7 +144,7 @@ fn a_service_says_which_limit_or_file_keeps_a_submission_waiting() {
     let mut service = place.serve(&["--policy", "yarn-fair:file=fair.xml"]);
     place.done(&["submit", "flow.toml"]);
     let why = || place.shown("1")["flows"][0]["why"].as_str().unwrap_or_default().to_owned();
-    until("the limit is told", || why().starts_with("queue root.a may have no slot"));
+    until("the limit is reported", || why().starts_with("queue root.a may have no slot"));
     assert!(place.done(&["explain", "1", "f"]).contains("why now: queue root.a may have no slot"));
     place.done(&["submit", "flow.toml", "--name", "n", "--when", "no/such*"]);
     place.done(&["submit", "flow.toml", "--name", "n"]);
@@ -152,7 +152,7 @@ fn a_service_says_which_limit_or_file_keeps_a_submission_waiting() {
     let directory = fs::canonicalize(&place.dir).unwrap();
     let file = directory.join("no/such*").display().to_string();
     let expected = format!("waits for 2, which has the same name: 2 waits for {file}, which is not there");
-    until("the file is told", || queue().contains(&expected));
+    until("the file is reported", || queue().contains(&expected));
     place.done(&["hold", "2"]);
     assert!(queue().contains("waits for 2, which has the same name: 2 is held"), "{}", queue());
     service.kill().unwrap();

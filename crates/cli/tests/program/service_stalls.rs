@@ -1,18 +1,17 @@
-//! A service answers and other work proceeds, whatever hangs: files, locks, pipes, hosts, children. TERM ends it within 10 s.
+//! A service answers and other work proceeds while files, locks, pipes, hosts or children hang. TERM ends it within 10 s.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::fake_system::FakeSystem;
 use crate::processes::{pause, signal, until};
 use crate::scratch;
-use crate::serve::Place;
+use crate::serve::{Place, get, make_pipe};
 
 /// A service that can be hung.
 struct Stall {
@@ -122,22 +121,6 @@ fn serve(place: &Place, more: &[&str]) -> Command {
     place.family.command(&place.dir, &[&args, more].concat())
 }
 
-/// The status and the body of the answer to a request. None without an answer within 10 s.
-fn get(socket: &Path, path: &str) -> Option<(u16, String)> {
-    let mut stream = UnixStream::connect(socket).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
-}
-
-fn make_pipe(path: &Path) {
-    let _ = fs::remove_file(path);
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-}
-
 /// A command that waits for a file of the test, then copies its input.
 fn waits_for(stall: &Stall, name: &str) -> String {
     format!("while ! test -e {}; do sleep 0.05; done; cat", stall.dir(name).display())
@@ -156,7 +139,7 @@ fn a_hung_flush_of_the_service_keeps_answers_back_and_nothing_else() {
     until("readyz fails", || !stall.is_ready());
     stall.until_logged(&["the writer of the service's log is blocked: write to", "service.log"]);
     assert_eq!(stall.answers("/healthz").unwrap().0, 200);
-    // A task that runs goes on to its end meanwhile.
+    // Meanwhile a running task finishes.
     fs::write(stall.dir("go"), "").unwrap();
     until("its output is there", || stall.dir("out-a/_SUCCESS").exists());
     let (status, body) = stall.answers("/api/v1/service").unwrap();
@@ -273,7 +256,7 @@ fn locks_that_other_processes_hold_block_neither_runs_nor_tokens() {
 }
 
 #[test]
-fn pipes_in_place_of_what_a_run_reads_and_writes_stop_nothing_else() {
+fn pipes_in_place_of_files_of_a_run_stop_no_other_run() {
     let Some(stall) = Stall::new("stall-pipes", &[]) else { return };
     // A command replaces its own log and that of its flow.
     let logs = "rm -f ../../attempts/*/stderr.log stderr.log; mkfifo stderr.log; cat";
@@ -367,7 +350,7 @@ fn a_policy_that_does_not_answer_is_named_and_term_ends_the_service() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_does_not_keep_the_service() {
+fn a_log_without_a_reader_does_not_block_the_service() {
     let place = Place::new(scratch("stall-stderr"), "stall-stderr");
     let (_reader, mut writer) = std::io::pipe().unwrap();
     rustix::io::ioctl_fionbio(&writer, true).unwrap();

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,7 +17,7 @@ use crate::fake_system::FakeSystem;
 use crate::processes::{pause, signal};
 use crate::runs::parts;
 use crate::scratch;
-use crate::serve::Place;
+use crate::serve::{Place, get, make_pipe};
 
 /// A ready service with work finishes a submission within this time.
 const GRACE: Duration = Duration::from_secs(30);
@@ -221,12 +219,12 @@ impl Soak {
     fn watch(&self) -> Vec<Sample> {
         let (mut samples, mut finished, mut active) = (Vec::new(), 0, 0);
         while !self.is_over.load(Ordering::SeqCst) {
-            let health = match self.get("/readyz") {
+            let health = match get(&self.place.socket, "/readyz") {
                 Some((200, _)) => Health::Ready,
                 Some(_) => Health::Troubled,
                 None => Health::Silent,
             };
-            if let Some((200, body)) = self.get("/api/v1/service") {
+            if let Some((200, body)) = get(&self.place.socket, "/api/v1/service") {
                 let document: Value = serde_json::from_str(&body).unwrap();
                 let counts = document["submissions"].as_object().unwrap();
                 let all: u64 = counts.values().filter_map(Value::as_u64).sum();
@@ -238,17 +236,6 @@ impl Soak {
             pause(250);
         }
         samples
-    }
-
-    /// The status and the body of the answer to a request. None without an answer within 10 s.
-    fn get(&self, path: &str) -> Option<(u16, String)> {
-        let mut stream = UnixStream::connect(&self.place.socket).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     }
 
     /// Causes a fault, and heals it if it would not heal by itself.
@@ -332,7 +319,7 @@ impl Soak {
                 *service = self.serve();
             }
             let is_answered = self.submitted.lock().unwrap().numbers.iter().all(Option::is_some);
-            if is_answered && self.get("/readyz").is_some_and(|(status, _)| status == 200) {
+            if is_answered && get(&self.place.socket, "/readyz").is_some_and(|(status, _)| status == 200) {
                 let queue = self.place.done(&["queue", "--format", "json"]);
                 let queue: Value = serde_json::from_str(&queue).unwrap();
                 if queue["submissions"].as_array().unwrap().is_empty() {
@@ -381,10 +368,6 @@ fn freeze(pids: &[u32]) {
     for &pid in pids {
         signal("CONT", pid);
     }
-}
-
-fn make_pipe(path: &Path) {
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// No service that says that it is ready stays without progress while there is work, and none that makes progress says otherwise.

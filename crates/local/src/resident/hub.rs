@@ -1,7 +1,7 @@
-//! What is known of the fleet that several runs share: each starts attempts by its own numbers, and hears of its own.
+//! What is known of the fleet that several runs share: each starts attempts under its own numbers and gets their reports.
 //! Machines have the numbers here that they have for the runs (`stock`), not those of the fleet.
 //!
-//! The loop changes it, and runs look at it from their threads. Nobody does anything else while it is locked.
+//! The loop changes it, and runs look at it from their threads. No other work is done while it is locked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,9 +1,9 @@
-//! A run among others, on a thread of its own: its session and the engine that works on it.
+//! A run among others, on a separate thread: its session and its engine.
 //!
 //! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends it what
 //! happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet is to do and what the driver
 //! is to know ([`RunEvent`]), in order. Neither waits for the other. So each may hear of something that is over for the other:
-//! the loop drops reports of rows that the driver has given up, and the run reports each row that it cannot begin as failed.
+//! the loop drops reports of rows that the driver has dropped, and the run reports each row that it cannot begin as failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -41,7 +41,7 @@ pub(super) enum RunCommand {
     Told(Told),
     /// The driver starts a task on a slot; held, it waits for the maps of its job.
     Begin { row: RowId, id: TaskId, slot: u32, held: bool },
-    /// An attempt that is at work has a row again.
+    /// A running attempt has a row again.
     Adopt { number: u64, row: RowId, id: TaskId },
     /// The driver decides something else.
     Order(Order),
@@ -49,13 +49,13 @@ pub(super) enum RunCommand {
     GiveWay(SlotKind, u32),
     /// A flow stands in another way.
     Stand(String, Standing),
-    /// A flow is not to go on.
+    /// Cancels a flow.
     Cancel(String),
     /// The wall clock has jumped: dates are other times.
     ClockJumped,
     /// Everything is to stop, to be resumed some day.
     Stop,
-    /// The run is to leave, whatever is still at work.
+    /// The run has to leave, also with running tasks.
     Leave,
 }
 
@@ -172,7 +172,7 @@ impl Drop for PanicReport<'_> {
     }
 }
 
-/// A run at work.
+/// A running run.
 struct Run<'a> {
     owned: &'a Owned,
     local: Local<'a>,
@@ -183,7 +183,7 @@ struct Run<'a> {
     engine: RunClock,
     hub: Arc<Mutex<Hub>>,
     out: &'a Outbox,
-    /// Whether it was seen that the engine cannot go on.
+    /// Whether the loop has seen the failure of the engine.
     is_stopped: bool,
     /// Whether the loop has asked it to stop.
     is_stopping: bool,
@@ -373,5 +373,5 @@ impl Run<'_> {
     }
 }
 
-/// How long a run waits that has nothing at work and nothing that is due.
+/// How long a run without running tasks and timers waits.
 const QUIET: Duration = Duration::from_secs(3600);

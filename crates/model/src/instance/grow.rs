@@ -234,7 +234,7 @@ mod tests {
         );
     }
 
-    /// A service has flows of many documents, each with pools of its own.
+    /// A service has flows of many documents, each with its pools.
     #[test]
     fn a_pool_comes_with_its_flow() {
         let of = |pools: &[&str], pool: &str| {

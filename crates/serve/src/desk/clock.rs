@@ -1,6 +1,6 @@
 //! The clock of the service: what it does when the wall clock jumps, and how old things are.
 //!
-//! The wall clock is believed for dates at once: what is submitted starts, and schedules continue at their next time. Nothing is
+//! Dates follow the wall clock at once: submissions start, and schedules continue at their next time. Nothing is
 //! deleted by it. Ages go by an age clock, which goes with elapsed time and is written down. It gains on the wall clock slowly
 //! where that is ahead: by what has passed again, and by a day over a restart.
 
@@ -16,7 +16,7 @@ use crate::{Moment, SECOND, timestamp};
 const HOUR: u64 = 3600 * SECOND;
 const DAY: u64 = 24 * HOUR;
 
-/// For so long a jump is a trouble.
+/// How long `readyz` reports a jump.
 const TROUBLE_FOR: u64 = 30 * SECOND;
 
 /// The clock of a service.

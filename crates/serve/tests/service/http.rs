@@ -166,7 +166,7 @@ fn logged(dir: &Path, name: &str) -> Vec<Line> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-/// Floods of refused requests of all kinds change nothing in the log of accepted ones, are counted to the last, and lock nobody out.
+/// Floods of refused requests of all kinds change nothing in the log of accepted ones, are all counted, and lock no user out.
 pub(super) fn flood(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let look = &world.tokens[&Role::Look];

@@ -138,7 +138,7 @@ impl Outlook {
         self.runs.insert(number, Tracked { forecast, later, jumped: 0.0, standings, known, quota });
     }
 
-    /// The wall clock has jumped by so many seconds.
+    /// The wall clock has jumped by `seconds`.
     pub fn clock_jumped(&mut self, seconds: f64) {
         self.runs.values_mut().for_each(|run| run.jumped += seconds);
     }

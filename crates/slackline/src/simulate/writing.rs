@@ -197,7 +197,7 @@ pub(crate) fn simulate_watched(
     })
 }
 
-/// The flows that never finish, with those that never arrived, where so many fail in all.
+/// The flows that never finish, with those that never arrived; `failed` in all.
 pub(super) fn all_unfinished(mut arrived: Vec<Unfinished>, failed: usize) -> Vec<Unfinished> {
     let known: u64 = arrived.iter().map(|unfinished| unfinished.flows).sum();
     let flows = (failed as u64).saturating_sub(known);

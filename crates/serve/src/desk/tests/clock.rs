@@ -1,4 +1,4 @@
-//! The wall clock jumps, and the desk believes it for dates alone.
+//! The wall clock jumps: dates follow it, ages and durations do not.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn all_missed_times_wait_where_the_clock_has_jumped_so_far_that_it_may_be_wrong(
     jump(&mut world, 0);
     world.pass(minutes(3));
     assert!(world.submitted().len() <= 7, "{}", world.submitted().len());
-    // A night is believed.
+    // A jump of a night counts at once.
     jump(&mut world, 8 * HOUR);
     world.pass(minutes(2));
     assert!(world.submitted().len() > 480, "{}", world.submitted().len());
