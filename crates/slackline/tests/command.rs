@@ -302,7 +302,7 @@ fn long_answers_are_cut_and_bytes_that_are_no_text_are_shown() {
     let long = failure(&always("order", &"x".repeat(1000)));
     assert!(long.contains(&format!("it answered: {}… (700 characters more)", "x".repeat(300))), "{long}");
     let bytes = failure(&answering("order", r#"printf "{\377\033[1m}\n""#));
-    assert!(bytes.contains("it answered: {\u{fffd}\\u{1b}[1m}"), "{bytes}");
+    assert!(bytes.contains("it answered: {\u{fffd}\\u001b[1m}"), "{bytes}");
 }
 
 /// The process that wrote its number into a file, once it is gone.
