@@ -530,7 +530,7 @@ fn what_commands_say_to_a_terminal_does_not_reach_it() {
     let mut session = limited(dir.path(), &[("printf '\\033[31mred\\a' >&2; exit 1", Limits::default())]);
     let mut watcher = Watcher::default();
     assert_eq!(go(&mut session, &mut watcher), RunEnd::Failed);
-    assert!(watcher.failures[0].ends_with("\u{fffd}[31mred\u{fffd}"), "{:?}", watcher.failures[0]);
+    assert!(watcher.failures[0].ends_with("\\u001b[31mred\\u0007"), "{:?}", watcher.failures[0]);
 }
 
 #[test]

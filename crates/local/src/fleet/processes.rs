@@ -261,8 +261,10 @@ impl Processes {
         let (reaper, waker) = (self.reaper.clone(), self.waker.clone());
         let thread = std::thread::Builder::new().name("reaper".to_owned());
         let started = thread.spawn(move || {
-            // The fleet may be gone.
-            let _ = reaper.send(WorkerEnd(worker.attempt.zip(Some(worker.reaped()))));
+            let how = worker.reaped();
+            // Its pid file goes before the fleet, which may be gone, learns of its end.
+            drop(worker);
+            let _ = reaper.send(WorkerEnd(attempt.map(|attempt| (attempt, how))));
             waker();
         });
         if let Err(error) = started {
