@@ -7,9 +7,7 @@ use slackline_policy::view::mean_of;
 /// Consecutive tasks of equal size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// First task.
     pub first: u32,
-    /// How many.
     pub count: u32,
     /// Size: time at speed 1.
     pub span: Span,

@@ -13,7 +13,6 @@ use crate::believed;
 /// Slots that are faster than the one that is free.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Faster {
-    /// How many.
     pub(crate) slots: u32,
     /// Until they are free.
     pub(crate) busy: Span,

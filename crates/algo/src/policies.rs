@@ -4,7 +4,6 @@ use crate::baseline::{edf, fair, fifo};
 use crate::registry::PolicyEntry;
 use crate::{auto, dmrs, flex, flowflex, ordering, rule, woha, yarn};
 
-/// All policies.
 pub const POLICIES: &[PolicyEntry] = &[
     fifo::ENTRY,
     fair::ENTRY,

@@ -15,7 +15,6 @@ use crate::woha;
 /// A policy as a table of policies knows it.
 #[derive(Clone, Copy)]
 pub struct PolicyEntry {
-    /// Its one name.
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
@@ -25,7 +24,6 @@ pub struct PolicyEntry {
     pub guarantee: &'static str,
     /// What it can take.
     pub capabilities: Capabilities,
-    /// Its parameters.
     pub params: &'static [Param],
     /// Makes a fresh policy for one run.
     pub make: MakePolicy,
@@ -75,7 +73,6 @@ pub type MakePolicy = fn(&Cluster, &Objective, &Settings) -> Box<dyn Policy + Se
 pub struct Capabilities {
     /// Flows of several jobs.
     pub flows: Flows,
-    /// Typed slots.
     pub typed: Typed,
     /// Machines of mixed speed.
     pub speeds: Speeds,
@@ -198,42 +195,25 @@ pub enum Refused {
     /// A flow has several jobs.
     #[error("{policy} plans flows of one job, found {jobs} jobs in flow {flow:?} (simulate takes them)")]
     SeveralJobs {
-        /// The policy.
         policy: &'static str,
-        /// The flow.
         flow: String,
         /// How many jobs it has.
         jobs: usize,
     },
-    /// Slots are typed.
     #[error("{policy} plans universal slots, found map and reduce slots (simulate takes them)")]
-    TypedSlots {
-        /// The policy.
-        policy: &'static str,
-    },
+    TypedSlots { policy: &'static str },
     /// Machines differ in speed.
     #[error(
         "{policy} plans allocations, which need machines of one speed, found several (simulate takes them)"
     )]
-    MixedSpeeds {
-        /// The policy.
-        policy: &'static str,
-    },
+    MixedSpeeds { policy: &'static str },
     /// Jobs may not give up slots, and minima may come when none are free.
     #[error(
         "{policy} plans moldable jobs with minima if all have one phase and are there from the start, found \
          others (jobs=malleable takes them)"
     )]
-    Minima {
-        /// The policy.
-        policy: &'static str,
-    },
+    Minima { policy: &'static str },
     /// A phase is given only as work, and was not cut.
     #[error("{policy} plans tasks, found phase {phase} given only as work (cut it first)")]
-    NotCut {
-        /// The policy.
-        policy: &'static str,
-        /// The phase.
-        phase: String,
-    },
+    NotCut { policy: &'static str, phase: String },
 }

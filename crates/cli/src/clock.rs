@@ -8,7 +8,6 @@ use std::time::Instant;
 pub(crate) struct Stopwatches(Vec<OnceLock<Instant>>);
 
 impl Stopwatches {
-    /// As many.
     pub(crate) fn new(n: usize) -> Self {
         Self((0..n).map(|_| OnceLock::new()).collect())
     }

@@ -51,7 +51,6 @@ pub(crate) struct Defaults {
 pub(crate) struct InForce {
     /// Its name in the file.
     pub(crate) name: &'static str,
-    /// Its value.
     pub(crate) value: Option<String>,
     /// Whether it comes from the file.
     pub(crate) is_said: bool,

@@ -14,7 +14,6 @@ use crate::out;
 /// A history as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    /// What is known.
     pub(crate) history: History,
     /// Hash of the document, or of the one that the store stands for; `None` if there was none.
     pub(crate) sha256: Option<String>,

@@ -171,7 +171,6 @@ pub(crate) fn hold() {
     lines().get_or_insert_default();
 }
 
-/// What is held.
 pub(crate) fn held() -> Vec<String> {
     lines().clone().unwrap_or_default()
 }

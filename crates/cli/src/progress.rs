@@ -13,7 +13,6 @@ const LEAST: f64 = 1.0;
 /// Time between two drawings, seconds.
 const REDRAW: f64 = 0.2;
 
-/// The line.
 struct Line {
     watch: Stopwatches,
     drawn: Mutex<Drawn>,

@@ -56,7 +56,6 @@ const PATIENCE: f64 = 1.0;
 /// How a view ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It goes on.
     #[default]
     Not,
     /// By the person at the terminal.
@@ -73,7 +72,6 @@ pub(crate) enum Seen {
     State(Box<StateOfRun>),
     /// Something else, in words already.
     Words(Box<Shown>),
-    /// Nothing new.
     Nothing,
     /// There is nothing to be looked at any more.
     Over,

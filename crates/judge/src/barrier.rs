@@ -32,7 +32,6 @@ pub(crate) struct Barrier {
 /// As many maps as let reduces take slots early.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Enough {
-    /// How many maps.
     pub(crate) maps: u32,
     /// When that number of maps had finished once, if ever.
     pub(crate) at: Option<Time>,

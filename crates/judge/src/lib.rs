@@ -25,6 +25,7 @@
 //!
 //! Work and memory are of the order of the rows, not of the tasks, but for one visit of each attempt's
 //! slot.
+#![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
 mod barrier;

@@ -77,7 +77,6 @@ impl Summary {
         Self { starts, completions, busy, ends, tasks }
     }
 
-    /// Summary of allocations.
     pub(crate) fn of_plan(plan: &Plan<'_>) -> Self {
         let (starts, completions) =
             by_flow(plan.instance, |phase| plan.starts[phase], |phase| plan.finishes[phase]);

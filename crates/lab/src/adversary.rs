@@ -42,14 +42,11 @@ pub enum Against {
     Optimum,
 }
 
-/// A search.
 #[derive(Clone, Debug)]
 pub struct Adversary {
     /// Who is to be worst.
     pub policy: PolicySpec,
-    /// What at.
     pub objective: Objective,
-    /// Compared with whom.
     pub against: Against,
     /// Of everything that is drawn.
     pub seed: Seed,
@@ -60,7 +57,6 @@ pub struct Adversary {
 /// A workload and what it costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The workload.
     pub draft: Draft,
     /// What the policy costs.
     pub cost: f64,

@@ -11,7 +11,6 @@ use crate::spec::Figure;
 pub struct Artifact {
     /// Its name, such as `fig2a.csv`.
     pub name: String,
-    /// Its content.
     pub text: String,
 }
 

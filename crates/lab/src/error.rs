@@ -19,7 +19,6 @@ pub enum ReproError {
     /// The words of a figure make no workload.
     #[error("figure {figure}: {problem}")]
     Figure {
-        /// The figure.
         figure: String,
         /// What is wrong with it.
         problem: Box<dyn std::error::Error + Send + Sync>,

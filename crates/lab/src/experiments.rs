@@ -10,7 +10,6 @@ use crate::spec::Spec;
 pub struct Experiment {
     /// Name, also of its directory under `experiments`.
     pub id: &'static str,
-    /// The specification.
     pub text: &'static str,
     /// What its paper says.
     pub paper: &'static str,

@@ -17,7 +17,6 @@ pub struct Kind {
     pub(crate) make: fn(&Figure, &Context<'_>) -> Result<Vec<Artifact>, ReproError>,
 }
 
-/// All kinds.
 pub fn kinds() -> &'static [Kind] {
     const ALL: &[Kind] = &[
         Kind {
@@ -49,7 +48,6 @@ pub fn kinds() -> &'static [Kind] {
     ALL
 }
 
-/// Their names.
 pub fn names() -> Vec<&'static str> {
     kinds().iter().map(|kind| kind.name).collect()
 }

@@ -69,7 +69,6 @@ pub struct Claim {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// The measure.
     pub measure: String,
     /// Only this series; without one and if `x` varies, a panel a series.
     #[serde(default)]
@@ -89,9 +88,7 @@ pub struct Panel {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Number {
-    /// Of which policy.
     pub policy: String,
-    /// Of which measure.
     pub measure: String,
     /// At which value of what varies; everywhere without one.
     #[serde(default)]
@@ -99,7 +96,6 @@ pub struct Number {
     /// Of which series; of all without one.
     #[serde(default)]
     pub series: Option<String>,
-    /// Least value.
     pub least: f64,
     /// Largest; the least without one.
     #[serde(default)]

@@ -14,7 +14,6 @@ pub struct Printed {
     pub id: &'static str,
     /// The paper, by its key in PAPERS.md.
     pub paper: &'static str,
-    /// Where it stands.
     pub at: &'static str,
     /// What is printed, in our words.
     pub printed: &'static str,

@@ -23,7 +23,6 @@ pub struct Provenance {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Maker {
-    /// Its version.
     pub version: String,
     /// Its commit; none if the user did not say: what was built need not be what its commit has.
     #[serde(default, skip_serializing_if = "Option::is_none")]

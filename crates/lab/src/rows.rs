@@ -14,7 +14,6 @@ pub struct Point {
     pub series: String,
     /// The policy or method.
     pub policy: String,
-    /// What was measured.
     pub measure: String,
     /// A number a seed; `None` where there is none (the policy was refused, a flow failed, the bound is 0).
     pub values: Vec<Option<f64>>,

@@ -21,7 +21,6 @@ pub struct Spec {
     pub title: String,
     /// The paper, by its key in PAPERS.md.
     pub paper: String,
-    /// Its figures.
     pub figures: Vec<Figure>,
 }
 

@@ -12,7 +12,6 @@ use slackline_model::time::SECONDS_MAX;
 
 use crate::workload;
 
-/// A policy.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy(pub(crate) PolicySpec);
 
@@ -105,7 +104,6 @@ pub(crate) fn grain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     seconds_above_zero(deserializer).map(Some)
 }
 
-/// Reads a fraction.
 pub(crate) fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     number(deserializer, 0.0..=1.0, "a number from 0 to 1").map(Some)
 }
@@ -115,7 +113,6 @@ pub(crate) fn deviation<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op
     number(deserializer, 0.0..=3.0, "a number from 0 to 3").map(Some)
 }
 
-/// Reads a factor.
 pub(crate) fn factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     number(deserializer, 0.0..=1e9, "a number from 0").map(Some)
 }

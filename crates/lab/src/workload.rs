@@ -104,7 +104,6 @@ pub(crate) enum Origin {
 }
 
 impl Workload {
-    /// Of a generator.
     pub(crate) fn generated(name: &str, set: BTreeMap<String, Word>) -> Self {
         Self { origin: Origin::Generator(name.to_owned()), set, repeat: None }
     }

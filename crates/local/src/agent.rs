@@ -59,7 +59,6 @@ pub fn main() -> u8 {
 
 /// What is heard of the run.
 enum Heard {
-    /// A line.
     Line(Vec<u8>),
     /// There will be none any more.
     Over,
@@ -281,7 +280,6 @@ fn assignment(number: u64, spec: &Spec) -> Assignment {
     }
 }
 
-/// The first line.
 fn hello(heard: &Receiver<Heard>) -> Result<Hello, Option<String>> {
     let Ok(Heard::Line(text)) = heard.recv() else { return Err(None) };
     let shown: String = String::from_utf8_lossy(&text).chars().take(200).collect();

@@ -227,7 +227,6 @@ pub struct Standing {
     /// Another weight.
     #[serde(default)]
     pub weight: Option<f64>,
-    /// Another priority.
     #[serde(default)]
     pub priority: Option<u32>,
     /// When it is going to come again, seconds since the start of its run; none if that is not known.
@@ -246,11 +245,9 @@ impl Standing {
 
 /// A session that an engine that stays has given back.
 pub struct Ended {
-    /// Which it was.
     pub seat: Seat,
     /// How it ended; the reason where it cannot go on.
     pub how: Result<RunEnd, EngineError>,
-    /// The session.
     pub session: Box<dyn Session>,
 }
 
@@ -267,7 +264,6 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// One that stays.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into(), may_pass: false }
     }
@@ -276,7 +272,6 @@ impl Fault {
 /// A job that cannot be run now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnrunnableJob {
-    /// Its flow.
     pub flow: String,
     /// Where the document says what it runs, and what prevents it.
     pub fault: Fault,

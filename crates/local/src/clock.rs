@@ -37,14 +37,11 @@ impl Add<u64> for Elapsed {
 /// Both clocks, read together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// The date.
     pub wall: WallTime,
-    /// The monotonic time.
     pub elapsed: Elapsed,
 }
 
 impl Now {
-    /// Reads both clocks.
     pub fn read() -> Self {
         static START: OnceLock<Stopwatch> = OnceLock::new();
         let elapsed = Elapsed(micros(START.get_or_init(Stopwatch::start).elapsed()));
@@ -125,7 +122,6 @@ impl RunClock {
         Self { here: Instant::now(), shown, started, base }
     }
 
-    /// Now.
     pub fn now(&self) -> Time {
         self.shown + Span(micros(self.here.elapsed()))
     }
@@ -203,7 +199,6 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// Time since then.
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
@@ -234,7 +229,6 @@ pub fn unknown_zone() -> Option<String> {
     Some(said.to_string_lossy().into_owned())
 }
 
-/// Waits.
 pub fn pause(time: Duration) {
     #[expect(clippy::disallowed_methods, reason = "an old process takes a moment to go")]
     std::thread::sleep(time);

@@ -45,7 +45,6 @@ pub struct Elsewhere<'o> {
     next_job: u32,
 }
 
-/// A run.
 struct Member<'o> {
     held: Held<'o>,
     clock: RunClock,
@@ -75,7 +74,6 @@ pub struct Comer {
 /// A task that ended well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MadeTask {
-    /// The task.
     pub id: TaskId,
     /// The slot it ran on, of the slot kind that serves it.
     pub slot: u32,
@@ -83,9 +81,7 @@ pub struct MadeTask {
     pub start: Time,
     /// Since when it was at work.
     pub began: Time,
-    /// When it ended.
     pub end: Time,
-    /// What it reported.
     pub outcome: Outcome,
     /// The part file that it wrote, of a task that writes one.
     pub part: Option<PathBuf>,
@@ -97,7 +93,6 @@ pub enum CannotFinish {
     /// Its output cannot be completed: its flow has failed.
     #[error("output {output}: cannot be completed: {problem}")]
     Output {
-        /// The directory.
         output: String,
         /// What the file system says.
         problem: io::Error,
@@ -204,7 +199,6 @@ impl<'o> Elsewhere<'o> {
         self.member(job).1.held.plans()
     }
 
-    /// A job.
     pub fn plan(&self, job: u32) -> &JobPlan {
         let (first, member) = self.member(job);
         &member.held.plans()[(job - first) as usize]
@@ -487,13 +481,10 @@ fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
 /// A task whose attempt failed.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedTask<'a> {
-    /// The task.
     pub id: TaskId,
     /// The slot it ran on.
     pub slot: u32,
-    /// Since when.
     pub start: Time,
-    /// When it ended.
     pub end: Time,
     /// Why, in words for a person.
     pub message: &'a str,

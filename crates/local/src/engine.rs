@@ -95,7 +95,6 @@ impl Settings {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Happening<'a> {
-    /// An attempt started.
     Started(TaskId),
     /// An attempt has ended, as the journal has it; what that means for its task is said next.
     Recorded(&'a crate::journal::Attempt),
@@ -105,7 +104,6 @@ pub enum Happening<'a> {
     Done(TaskId, f64),
     /// An attempt failed, with the reason and the file that has what its commands said, if they did.
     Failed {
-        /// The task.
         id: TaskId,
         /// What it says, in one or several lines.
         message: &'a str,
@@ -118,7 +116,6 @@ pub enum Happening<'a> {
     },
     /// The output of tasks of one phase that were done does not count any more: they run again.
     Lost {
-        /// The tasks.
         tasks: &'a [TaskId],
         /// Why, for a person.
         message: &'a str,
@@ -127,21 +124,17 @@ pub enum Happening<'a> {
     Killed(TaskId),
     /// A job is done; its output is complete.
     JobDone {
-        /// Its index.
         job: u32,
         /// Records that its tasks in this session could not use.
         skipped: u64,
     },
     /// A flow fails without having begun, because a job of another flow that it reads from is never going to be done.
     NeverComes {
-        /// The flow.
         flow: &'a str,
-        /// The job.
         job: u32,
     },
     /// A machine is not there any more; what was at work there is started elsewhere.
     MachineDown {
-        /// Its name.
         machine: &'a str,
         /// Why it is believed to be gone.
         why: &'a str,
@@ -150,7 +143,6 @@ pub enum Happening<'a> {
     MachineUp {
         /// How many slots it has, if it was not known before.
         joined: Option<u32>,
-        /// Its name.
         machine: &'a str,
     },
     /// What runs the tasks does not answer, and why; or it does again.
@@ -159,11 +151,9 @@ pub enum Happening<'a> {
     Warned(&'a str),
     /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is negative.
     ClockJumped(i64),
-    /// Time goes by.
     Tick,
 }
 
-/// Watches a run.
 pub trait Observer {
     /// Something happened at that time of the run.
     fn happened(&mut self, now: Time, what: Happening<'_>);
@@ -191,9 +181,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
 
 /// What an engine works on.
 pub(crate) struct Work<'a> {
-    /// The remaining instance.
     pub(crate) instance: &'a Instance,
-    /// The whole workload.
     pub(crate) workload: &'a Draft,
     /// Where the run's files are.
     pub(crate) layout: &'a Layout,
@@ -205,7 +193,6 @@ pub(crate) struct Work<'a> {
     pub(crate) numbers: Numbers,
     /// The jobs of the run.
     pub(crate) jobs: &'a [JobPlan],
-    /// Finishes them.
     pub(crate) publisher: Publisher<'a>,
     /// By flow that reads from other flows: the jobs that it waits for.
     pub(crate) waits: BTreeMap<String, BTreeSet<u32>>,
@@ -289,7 +276,6 @@ impl Running {
     }
 }
 
-/// The local engine.
 pub(crate) struct Local<'a> {
     work: Work<'a>,
     settings: Settings,

@@ -85,7 +85,6 @@ pub(crate) enum Prospect {
 /// What a machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capacity {
-    /// Processors.
     pub(crate) processors: u32,
     /// Memory, bytes; none if it does not say.
     pub(crate) memory: Option<u64>,
@@ -111,7 +110,6 @@ fn memory() -> Option<u64> {
 pub(crate) struct Assignment {
     /// Its number in the run.
     pub(crate) number: u64,
-    /// Its task.
     pub(crate) id: TaskId,
     /// Its machine, as the fleet knows it.
     pub(crate) machine: MachineId,
@@ -139,7 +137,6 @@ pub(crate) struct Beside {
 pub(crate) enum Told {
     /// An attempt has ended, and nothing that it started is left.
     Ended {
-        /// Its number.
         attempt: u64,
         /// What it reported, or why it did not.
         report: Result<Report, String>,
@@ -147,7 +144,6 @@ pub(crate) enum Told {
     /// A machine is not there any more, and nothing more is heard of the attempts that were at work on it. They may go on
     /// for a while.
     Down {
-        /// The machine.
         machine: MachineId,
         /// Why it is believed to be gone.
         why: String,
@@ -158,7 +154,6 @@ pub(crate) enum Told {
     Joined(NewMachine),
     /// A machine will be there for so long, and no longer.
     Until {
-        /// The machine.
         machine: MachineId,
         /// For how long from now on.
         left: Duration,
@@ -178,6 +173,5 @@ pub(crate) struct NewMachine {
     pub(crate) slots: u32,
     /// Its speed, as far as it is known.
     pub(crate) speed: f64,
-    /// What it has.
     pub(crate) capacity: Capacity,
 }

@@ -40,7 +40,6 @@ const ADVICE: &str = "name another, or leave it out: only predictions depend on 
 pub struct Note {
     /// The flow file.
     pub workload: String,
-    /// The policy.
     pub policy: String,
 }
 
@@ -49,9 +48,7 @@ pub struct Note {
 pub struct PastRun {
     /// When it started: microseconds since 1970.
     pub started: u64,
-    /// What it was.
     pub note: Note,
-    /// Its finished jobs.
     pub jobs: JobHistory,
     /// What their maps and their reduces counted, as far as it was remembered.
     pub counts: CountsOfJobs,
@@ -64,9 +61,7 @@ pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Forgotten {
-    /// So many runs.
     pub runs: usize,
-    /// Of so many.
     pub of: usize,
     /// By so many bytes the file is smaller.
     pub bytes: u64,
@@ -120,7 +115,6 @@ impl HistoryStore {
         Self { patience, ..self }
     }
 
-    /// Its file.
     pub fn path(&self) -> &Path {
         &self.path
     }

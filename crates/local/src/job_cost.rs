@@ -19,7 +19,6 @@ pub const GROUP: &str = "local";
 pub struct JobName {
     /// The flow; every recurrence (`nightly#3`) goes by the name of the flow that recurs.
     pub flow: String,
-    /// The job.
     pub job: String,
 }
 
@@ -49,11 +48,9 @@ impl JobName {
 /// What tasks of a job took on one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCost {
-    /// Map tasks.
     pub maps: u64,
     /// How long they took together, microseconds.
     pub map_micros: u64,
-    /// Reduce tasks.
     pub reduces: u64,
     /// How long they took together, microseconds.
     pub reduce_micros: u64,
@@ -92,11 +89,9 @@ impl MachineCost {
 /// What a job took and moved, in one run or in several.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCost {
-    /// Map tasks.
     pub maps: u64,
     /// How long they took together, microseconds.
     pub map_micros: u64,
-    /// Reduce tasks.
     pub reduces: u64,
     /// How long they took together, microseconds.
     pub reduce_micros: u64,

@@ -17,9 +17,7 @@ use crate::task_id::TaskId;
 /// A job that is ready to be run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobPlan {
-    /// The flow's name.
     pub flow: String,
-    /// The job's name.
     pub job: String,
     /// What its tasks do.
     pub work: Job,
@@ -146,7 +144,6 @@ impl JobPlan {
         Ok(plans)
     }
 
-    /// Map tasks.
     pub fn maps(&self) -> u32 {
         self.inputs.maps.len() as u32
     }

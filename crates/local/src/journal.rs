@@ -37,7 +37,6 @@ pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.
 pub enum Ended {
     /// Well; its output is committed.
     Done(Outcome),
-    /// With an error.
     Failed(String),
     /// It was stopped, or its engine was.
     Killed,
@@ -58,7 +57,6 @@ impl Ended {
 pub struct Attempt {
     /// Its number in the run, from 0; also the name of its directory.
     pub number: u64,
-    /// The task.
     pub id: TaskId,
     /// The slot, of the slot kind that serves the task, among the slots of its segment.
     pub slot: u32,
@@ -69,9 +67,7 @@ pub struct Attempt {
     pub start: u64,
     /// Since when it was at work: a reduce that has its slot early waits for its maps.
     pub began: u64,
-    /// When it ended.
     pub end: u64,
-    /// How.
     pub ended: Ended,
 }
 
@@ -260,7 +256,6 @@ impl Head {
         self.segments.last().expect("invariant: a run has a segment")
     }
 
-    /// A machine joins.
     pub(crate) fn join(&mut self, machine: MachineDraft, at: u64) {
         let mut next = self.next_segment(at);
         next.machines.push(machine.clone());
@@ -278,9 +273,7 @@ impl Head {
 /// A job that an earlier run of the state directory has done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeptJob {
-    /// Its flow.
     pub flow: String,
-    /// Its name.
     pub job: String,
     /// When the run that has done it started: microseconds since 1970.
     pub started: u64,
@@ -308,11 +301,9 @@ fn read_document<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Draft, D::
 /// A machine that joined a run, with as many slots for either kind of task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JoinedMachine {
-    /// Its name.
     pub(crate) name: String,
     /// Its slots, which have the next numbers.
     pub(crate) slots: u32,
-    /// Its speed.
     pub(crate) speed: f64,
     /// Whether each of its slots is a machine, which may go by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -115,7 +115,6 @@ impl Layout {
         self.root.join("jobs.log")
     }
 
-    /// The journal.
     pub fn journal(&self) -> PathBuf {
         self.root.join("journal.log")
     }
@@ -230,7 +229,6 @@ impl Layout {
         &self.root
     }
 
-    /// What attempts said.
     pub(crate) fn logs(&self) -> PathBuf {
         self.root.join("logs")
     }

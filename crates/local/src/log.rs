@@ -33,7 +33,6 @@ pub enum LogError {
     File {
         /// What the log is for, and its file.
         name: String,
-        /// What it says.
         problem: io::Error,
     },
     /// Another process has it open.
@@ -53,7 +52,6 @@ pub enum LogError {
     Damaged {
         /// What the log is for, and its file.
         name: String,
-        /// Where.
         at: u64,
         /// What can be done, and what that costs.
         advice: &'static str,
@@ -78,7 +76,6 @@ pub enum LogError {
     Record {
         /// What the log is for, and its file.
         name: String,
-        /// What was found.
         problem: String,
         /// What can be done, and what that costs.
         advice: &'static str,

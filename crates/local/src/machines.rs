@@ -82,7 +82,6 @@ pub(crate) trait Site: Send + Sync {
     fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError>;
 }
 
-/// Machines with agents.
 pub(crate) struct Opened {
     pub(crate) fleet: Agents,
     /// One a machine of the fleet, in its order.
@@ -114,7 +113,6 @@ pub(crate) fn program(settings: &params::Settings) -> Result<String, EngineError
     Ok(here.display().to_string())
 }
 
-/// Several machines.
 pub(crate) struct MachinesEngine<S> {
     pub(crate) site: S,
     pub(crate) common: Common,
@@ -260,7 +258,6 @@ pub(crate) fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]
     Ok(())
 }
 
-/// A run there.
 struct SessionThere {
     session: run::Session,
     settings: Settings,

@@ -39,11 +39,8 @@ const SPARE: usize = 256;
 /// A job that was finished, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Made {
-    /// The flow.
     pub(crate) flow: String,
-    /// The job.
     pub(crate) job: String,
-    /// What it was.
     pub(crate) definition: Definition,
     /// What it read, by absolute path.
     pub(crate) read: BTreeMap<PathBuf, Source>,
@@ -166,7 +163,6 @@ impl MadeJobs {
         if path.exists() { Self::of(&Log::glance(LOG, path)?.0) } else { Ok(Self::default()) }
     }
 
-    /// Whether nothing was.
     pub(crate) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }

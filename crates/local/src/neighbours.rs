@@ -18,11 +18,8 @@ use slackline_model::cluster::Slots;
 pub struct Announcement {
     /// The flow file.
     pub name: String,
-    /// The state directory.
     pub state: String,
-    /// Its slots.
     pub slots: u32,
-    /// Its process.
     pub process: u32,
 }
 

@@ -17,7 +17,6 @@ pub struct Places {
     groups: Vec<MachineDraft>,
 }
 
-/// A slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place<'a> {
     /// The group of its machine.
@@ -130,7 +129,6 @@ impl WholeCluster {
         Self { machines }
     }
 
-    /// Its machines.
     pub fn machines(&self) -> &[MachineDraft] {
         &self.machines
     }

@@ -19,9 +19,7 @@ use crate::worker;
 /// How a worker is started: a program that does [`crate::worker::main`] when it is given these arguments.
 #[derive(Clone, Debug)]
 pub struct WorkerCommand {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<String>,
 }
 
@@ -51,7 +49,6 @@ const STEP: Duration = Duration::from_millis(10);
 pub(crate) struct Process {
     /// Who started it, or took it over.
     pub(crate) parent: u64,
-    /// Its process group.
     pub(crate) group: u64,
     /// When it began, in ticks since the machine did.
     pub(crate) began: u64,

@@ -69,7 +69,6 @@ pub(crate) struct Publisher<'a> {
 pub(crate) struct Place<'a> {
     /// The files of the run.
     pub(crate) layout: &'a Layout,
-    /// Its jobs.
     pub(crate) jobs: &'a [JobPlan],
     /// The directory that relative paths start from.
     pub(crate) directory: &'a Path,

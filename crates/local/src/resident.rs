@@ -325,7 +325,6 @@ impl ResidentEngine {
         }
     }
 
-    /// A run leaves.
     fn end(&mut self, id: Seat, how: Result<RunEnd, EngineError>, session: crate::run::Session) {
         // The driver may have something of it whose end it does not know.
         self.withdraw_all(id);

@@ -21,7 +21,6 @@ use crate::task_id::TaskId;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choices {
-    /// Everything.
     pub again: bool,
     /// These jobs, and so what reads from them: `job`, or `flow/job`.
     pub force: Vec<String>,
@@ -32,7 +31,6 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// All jobs again.
     pub fn again() -> Self {
         Self { again: true, ..Self::default() }
     }
@@ -53,7 +51,6 @@ pub enum Verdict {
     Left,
     /// It is continued where it was.
     Resumed,
-    /// It is done.
     Run(Reason),
     /// It cannot be run; only a preview says so.
     Prevented(String),
@@ -121,9 +118,7 @@ impl fmt::Display for Reason {
 /// A run that was not finished, as its journal has it.
 #[derive(Clone, Debug)]
 pub(crate) struct Unfinished {
-    /// How it began.
     pub(crate) head: Head,
-    /// Its jobs.
     pub(crate) jobs: Vec<JobPlan>,
     /// Its attempts that ended.
     pub(crate) attempts: Vec<Attempt>,

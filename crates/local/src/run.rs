@@ -61,13 +61,9 @@ pub struct Recovered {
 /// A job of the flow file, and what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobVerdict {
-    /// Its flow.
     pub flow: String,
-    /// The job.
     pub job: String,
-    /// Its map tasks.
     pub maps: u32,
-    /// Its reduce tasks.
     pub reduces: u32,
     /// What becomes of it.
     pub verdict: Verdict,
@@ -80,13 +76,10 @@ pub struct JobVerdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostOutput {
-    /// The flow.
     pub flow: String,
-    /// The job.
     pub job: String,
     /// The phase of the task.
     pub phase: PhaseKind,
-    /// Its number.
     pub task: u32,
     /// What was found, and what was expected.
     pub problem: String,
@@ -164,7 +157,6 @@ impl Session {
         &self.head.owner
     }
 
-    /// Its jobs.
     pub fn jobs(&self) -> &[JobPlan] {
         &self.jobs
     }

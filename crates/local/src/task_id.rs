@@ -8,7 +8,6 @@ use slackline_model::PhaseKind;
 pub struct TaskId {
     /// Index of the job among the run's jobs.
     pub job: u32,
-    /// Map or reduce.
     #[serde(serialize_with = "write_kind", deserialize_with = "read_kind")]
     pub phase: PhaseKind,
     /// Its number in its phase.
@@ -16,7 +15,6 @@ pub struct TaskId {
 }
 
 impl TaskId {
-    /// A map.
     pub fn map(job: u32, task: u32) -> Self {
         Self { job, phase: PhaseKind::Map, task }
     }

@@ -148,7 +148,6 @@ fn bytes(
     Err(ParamError::Value { name, found: found.to_string(), expected: format!("a size such as {such_as}") })
 }
 
-/// This machine.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LocalEngine {

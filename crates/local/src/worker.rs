@@ -37,9 +37,7 @@ pub const GRACE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// Well.
     Done(Outcome),
-    /// Not well.
     Failed {
         /// What stopped it, in words for a person; several lines if a command said something.
         message: String,
@@ -84,7 +82,6 @@ static DOING: AtomicU8 = AtomicU8::new(NOTHING);
 const NOTHING: u8 = 0;
 /// It runs an attempt.
 const AN_ATTEMPT: u8 = 1;
-/// It ends.
 const ENDING: u8 = 2;
 
 /// Held while a command is started. Whoever ends the process takes it and never gives it back: a command that started while

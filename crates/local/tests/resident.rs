@@ -82,7 +82,6 @@ impl Place {
         self.engine.resident(Residence { files: &files, started, seen, past: &past, says }).unwrap()
     }
 
-    /// Its machine.
     fn cluster(&self) -> Cluster {
         let draft = Draft { machines: self.engine.machines(), ..Draft::default() };
         Instance::new(&draft).unwrap().cluster().clone()
@@ -124,7 +123,6 @@ impl Place {
         prepared.open(opening).unwrap()
     }
 
-    /// Brings a flow.
     fn bring(&self, to: &mut dyn Resident, flow: FlowDraft) -> Seat {
         self.bring_of(to, flow, None)
     }

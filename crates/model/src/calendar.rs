@@ -198,7 +198,6 @@ pub enum When {
 }
 
 impl Default for When {
-    /// The start.
     fn default() -> Self {
         Self::Seconds(0.0)
     }

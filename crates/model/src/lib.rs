@@ -24,6 +24,7 @@
 //! - [`shell`]: paths and commands that a shell would read differently;
 //! - [`key`]: seconds and costs as keys of ordered collections;
 //! - [`tolerance`]: how far two amounts may differ and still be the same in documents.
+#![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
 pub mod bytes;

@@ -273,7 +273,6 @@ impl Learning {
         history
     }
 
-    /// A flow arrived.
     fn meet(&mut self, instance: &Instance, flow: FlowId, estimates: &mut Estimates) {
         for phase in instance.flow(flow).phases() {
             let name = self.index(PhaseName::of(instance, phase));
@@ -320,7 +319,6 @@ impl Learning {
         (tasks > 0).then(|| Span::from_seconds_nearest(size / tasks as f64))
     }
 
-    /// All estimates, recomputed.
     fn look_again(&mut self, instance: &Instance, estimates: &mut Estimates) {
         let cluster = instance.cluster();
         self.speeds = relative_speeds(self.names.iter().map(|(_, records)| records), self.prior.clone());
@@ -575,7 +573,6 @@ mod tests {
         assert!(learning.names.len() <= 3, "{:?}", learning.names);
     }
 
-    /// One machine.
     fn instance_of_one() -> Draft {
         let slots = Slots::Universal(2);
         let machine = MachineDraft { name: "node".into(), count: 1, speed: 1.0, slots, rack: None };

@@ -27,6 +27,7 @@
 //! - [`unfinished`]: why flows never finish;
 //! - [`ready`]: a queue of runnable phases for policies that order them;
 //! - [`Grown`]: tables that grow with the ids that arrive.
+#![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
 pub mod assign;

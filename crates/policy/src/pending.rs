@@ -110,7 +110,6 @@ impl Pending {
         }
     }
 
-    /// Nothing is left.
     pub(crate) fn clear(&mut self) {
         (self.head, self.rest) = (None, BTreeMap::new());
     }

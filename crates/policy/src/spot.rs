@@ -7,7 +7,6 @@ use crate::ledger::Ledger;
 /// Which free slots may be used now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Scope<'a> {
-    /// All of them.
     All,
     /// Those of machines that sent a heartbeat.
     Machines(&'a [MachineId]),

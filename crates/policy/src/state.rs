@@ -345,7 +345,6 @@ impl State {
         self.touched.clear();
     }
 
-    /// A flow arrived.
     pub(crate) fn arrive(&mut self, instance: &Instance, flow: FlowId, now: Time, events: &mut Vec<Event>) {
         let info = instance.flow(flow);
         for phase in info.phases() {

@@ -59,6 +59,7 @@
 //! relative plus the worst case of naive summation, so that no rounding lifts a bound above the
 //! optimum. A bound that meets the optimum is therefore a hair below it. Step costs are exact: their
 //! bounds are levels of the document, and completions count as late with the documents' tolerance.
+#![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
 pub mod convex;

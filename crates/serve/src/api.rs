@@ -164,7 +164,6 @@ pub enum State {
 }
 
 impl State {
-    /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Queued, Self::Opening, Self::Live, Self::Done, Self::Failed, Self::Cancelled, Self::Rejected];
 

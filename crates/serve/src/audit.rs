@@ -32,10 +32,8 @@ const LONGEST: usize = 500;
 /// The time between two looks for refused requests whose minute is over.
 const TICK: Duration = Duration::from_secs(5);
 
-/// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// When.
     pub at: Timestamp,
     /// The user; none if the user is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +43,6 @@ pub struct Line {
     pub role: Option<String>,
     /// From where: `unix:UID`, or an address.
     pub from: String,
-    /// The method.
     pub method: String,
     /// The path without its query, in which clients may send secrets.
     pub path: String,

@@ -35,13 +35,11 @@ pub enum ClientError {
     /// The name of a service is none.
     #[error("{0}")]
     Server(String),
-    /// Nobody answers there.
     #[error("no service answers at {0}: {1}")]
     Unreachable(String, String),
     /// The connection ended before the answer was there: it is not known what was done.
     #[error("{0}: the service was gone before it had answered: {1}")]
     Broken(String, String),
-    /// It was refused.
     #[error("{message}")]
     Refused {
         /// The status of HTTP.
@@ -188,7 +186,6 @@ pub struct Client {
     open: Option<SendRequest<Full<Bytes>>>,
 }
 
-/// What is asked.
 #[derive(Clone, Debug)]
 struct Asked {
     method: Method,

@@ -25,7 +25,6 @@ const HISTORY_MAX: u64 = 16 << 20;
 /// What so many runs took is kept for a history that cannot be written, the latest: nothing grows without end while a disk is full.
 const UNTOLD_MAX: usize = 1_000;
 
-/// Closes runs.
 pub(crate) struct Closer {
     store: HistoryStore,
     past: Past,

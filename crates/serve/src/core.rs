@@ -71,9 +71,7 @@ const SLEEP: Duration = Duration::from_secs(1);
 pub struct Setup {
     /// Where it keeps its files.
     pub place: Place,
-    /// The engine.
     pub engine: EngineSpec,
-    /// The policy.
     pub policy: PolicySpec,
     /// The policy that is looked ahead with: the same, or one that is faster.
     pub looks_with: PolicySpec,
@@ -119,7 +117,6 @@ pub struct Service {
     others: Others,
 }
 
-/// The other threads.
 type Others = Arc<Mutex<Vec<JoinHandle<()>>>>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -128,9 +125,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What the desk's thread hears.
 pub(crate) enum Message {
-    /// Something is asked.
     Question(Question),
-    /// Something comes back.
     Heard(Heard),
     /// Something is wrong with the service itself, or is not any more.
     Trouble(Trouble, Option<String>),
@@ -376,7 +371,6 @@ struct Held {
     writes: Sender<Write>,
     /// What the writer has, if it has something.
     in_flight: Option<InFlight>,
-    /// What comes next.
     next: Batch,
     scheduler: Scheduler,
     errands: Sender<Errand>,

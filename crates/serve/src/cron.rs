@@ -15,7 +15,6 @@ use crate::{Moment, SECOND, moment, timestamp};
 /// No clock is put forward or back by more.
 const CHANGE_MOST: Moment = 3 * 3600 * SECOND;
 
-/// When something recurs.
 #[derive(Clone, Debug)]
 pub struct Times {
     /// Over times without a zone, which are taken to be of UTC.

@@ -108,25 +108,18 @@ pub enum Effect {
     Open(u64),
     /// Give an opened run to the engine, with flows that stand in another way than its document says.
     Admit {
-        /// The submission.
         number: u64,
-        /// Its flows.
         standings: BTreeMap<String, Standing>,
     },
     /// A flow of a run stands in another way.
     Stand {
-        /// The submission.
         number: u64,
-        /// The flow.
         flow: String,
-        /// How.
         standing: Standing,
     },
     /// A flow of a run is not to go on.
     Cancel {
-        /// The submission.
         number: u64,
-        /// The flow.
         flow: String,
     },
     /// Say what is expected of all flows that are live, and what that of one submission means for the others. The answer is
@@ -141,7 +134,6 @@ pub enum Effect {
     Read(u64),
     /// Nothing of a name is known any more: its state directory is moved aside, and removed a day later.
     Forget {
-        /// The name.
         name: String,
         /// When, by the age clock.
         at: Moment,
@@ -150,9 +142,7 @@ pub enum Effect {
     RemoveAside(Moment),
     /// The jump of the wall clock, microseconds.
     ClockJumped(i64),
-    /// Tell somebody.
     Alert(Alert),
-    /// Tell whoever listens.
     Event(api::Event),
 }
 
@@ -487,7 +477,6 @@ impl Desk {
         Load { points: self.load.points.range(first..).copied().collect() }
     }
 
-    /// Tells whoever listens.
     fn event(&mut self, out: &mut Out, now: Moment, what: Told<'_>) {
         let Told { kind, number, flow, message } = what;
         let id = self.next_event;

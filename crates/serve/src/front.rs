@@ -23,9 +23,7 @@ const EVENTS: usize = 10_000;
 
 /// Something that is asked of the desk.
 pub struct Question {
-    /// Who asks.
     pub who: Who,
-    /// What.
     pub ask: Ask,
     /// Where the answer goes, once what follows from it is on disk.
     pub answer: oneshot::Sender<Result<Answer, Refusal>>,
@@ -45,7 +43,6 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Tells whoever listens.
     pub fn tell(&self, event: Event) {
         let event = Arc::new(event);
         let mut lately = self.lately.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -82,7 +79,6 @@ pub struct Front {
 pub(crate) struct Timings {
     /// The decisions of an instant.
     pub(crate) decisions: Timed,
-    /// Looks ahead.
     pub(crate) predictions: Timed,
 }
 
@@ -92,7 +88,6 @@ fn gone() -> Refusal {
 }
 
 impl Front {
-    /// Now.
     pub fn now(&self) -> Moment {
         Now::read().wall.0
     }

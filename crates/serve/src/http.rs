@@ -46,7 +46,6 @@ use crate::who::{Role, Who};
 
 pub use routes::description;
 
-/// Threads that answer.
 const THREADS: usize = 2;
 
 /// Threads that read flow files at a time.
@@ -77,10 +76,8 @@ pub struct Setup {
     pub say: Say,
 }
 
-/// A Unix socket.
 #[derive(Clone, Debug)]
 pub struct Socket {
-    /// Its file.
     pub path: PathBuf,
     /// The group whose members may open it, by number; nobody but this user if it is none.
     pub group: Option<u32>,
@@ -287,7 +284,6 @@ pub(crate) struct Inner {
     streams: AtomicU64,
     /// When the process started.
     epoch: Moment,
-    /// Whether to end.
     stopped: watch::Receiver<bool>,
     say: Say,
 }

@@ -62,10 +62,8 @@ struct Counted {
 #[derive(Debug, Default)]
 pub struct Metrics(Mutex<Counted>);
 
-/// What others count.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
-    /// Connections there are.
     pub connections: u64,
     /// Streams of events there are.
     pub streams: u64,
@@ -94,7 +92,6 @@ impl Metrics {
         counted.took.entry(kind).or_default().add(seconds);
     }
 
-    /// Something happened.
     pub fn event(&self, kind: &str) {
         *self.counted().events.entry(kind.to_owned()).or_default() += 1;
     }
@@ -115,7 +112,6 @@ impl Metrics {
     }
 }
 
-/// The text.
 #[derive(Default)]
 struct Page(String);
 

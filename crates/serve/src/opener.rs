@@ -32,33 +32,17 @@ pub type Machines = Arc<RwLock<Vec<MachineDraft>>>;
 /// Something for an opener to do.
 pub enum Errand {
     /// Open the run of a submission.
-    Open {
-        /// Its number.
-        number: u64,
-        /// What is wanted.
-        wanted: Box<Wanted>,
-    },
+    Open { number: u64, wanted: Box<Wanted> },
     /// Remove the state directories that were moved aside before a moment of the age clock.
     RemoveAside(Moment),
     /// Look for the files that a submission waits for.
-    Look {
-        /// Its number.
-        number: u64,
-        /// What is wanted.
-        wanted: Box<Wanted>,
-    },
+    Look { number: u64, wanted: Box<Wanted> },
     /// Read when a submission should be done.
-    Read {
-        /// Its number.
-        number: u64,
-        /// What is wanted.
-        wanted: Box<Wanted>,
-    },
+    Read { number: u64, wanted: Box<Wanted> },
 }
 
 /// A run that is open.
 pub struct Ready {
-    /// The run.
     pub run: Run,
     /// What is known of its phases.
     pub known: History,
@@ -74,9 +58,7 @@ pub type Readies = Arc<Mutex<BTreeMap<u64, Ready>>>;
 pub struct Opener {
     /// Where the service keeps its files.
     pub place: Place,
-    /// The engine.
     pub backend: Arc<dyn Backend>,
-    /// The policy.
     pub policy: PolicySpec,
     /// What flows cost, instead of what their documents say.
     pub metric: Option<Metric>,
@@ -84,7 +66,6 @@ pub struct Opener {
     pub slowstart: f64,
     /// How often a task may fail whose job does not say.
     pub attempts_max: u16,
-    /// What jobs took.
     pub past: Past,
     /// The machines of the engine.
     pub machines: Machines,

@@ -31,7 +31,6 @@ impl Place {
         Self(directory.into())
     }
 
-    /// The directory.
     pub fn root(&self) -> &Path {
         &self.0
     }
@@ -88,7 +87,6 @@ impl Place {
         Ok(())
     }
 
-    /// What jobs took.
     pub fn history(&self) -> PathBuf {
         self.0.join("past.history")
     }
@@ -98,7 +96,6 @@ impl Place {
         self.0.join("socket")
     }
 
-    /// Who may what.
     pub fn tokens(&self) -> PathBuf {
         self.0.join("tokens.json")
     }
@@ -108,7 +105,6 @@ impl Place {
         self.0.join("audit.log")
     }
 
-    /// Refused requests.
     pub fn refused(&self) -> PathBuf {
         self.0.join("refused.log")
     }

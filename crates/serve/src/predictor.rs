@@ -29,13 +29,10 @@ const SLOTS_MOST: f64 = 8.0;
 pub enum Look {
     /// A run is there.
     Track {
-        /// The submission.
         number: u64,
-        /// Its name.
         name: String,
         /// When the run began.
         started: Moment,
-        /// The run.
         followed: Box<Followed>,
         /// How its flows stand.
         standings: BTreeMap<String, Standing>,
@@ -58,7 +55,6 @@ pub enum Look {
     Ahead(Option<u64>),
 }
 
-/// Looks ahead.
 pub struct Predictor {
     outlook: Outlook,
     /// When the time of the engine began.
@@ -155,7 +151,6 @@ impl Predictor {
         self.began + (seconds.max(0.0) * SECOND as f64).round() as Moment
     }
 
-    /// Looks ahead.
     pub fn look(&self, now: Moment, number: Option<u64>) -> Outlooked {
         let begun = Now::read().elapsed;
         let took = || Now::read().elapsed.since(begun);

@@ -15,9 +15,7 @@ use crate::api::{self, AlertKind, Calibration, CatchUp, Overlap, State};
 pub struct Wanted {
     /// As it was sent.
     pub submit: api::Submit,
-    /// Its name.
     pub name: String,
-    /// Whose it is.
     pub user: String,
     /// When it begins to count: when it was submitted, or its time, of something that recurs.
     pub since: Moment,
@@ -29,12 +27,9 @@ pub struct Wanted {
     pub due: Option<Moment>,
 }
 
-/// Something that recurs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recurring {
-    /// Its name.
     pub name: String,
-    /// Whose it is.
     pub user: String,
     /// What is submitted, with a schedule.
     pub submit: api::Submit,
@@ -67,13 +62,10 @@ impl Recurring {
 /// What was changed of a flow. What is none stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
-    /// Its deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Moment>,
-    /// Its weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// Its priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
 }
@@ -92,7 +84,6 @@ pub struct Said {
     /// When that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Moment>,
-    /// Its deadline then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Moment>,
     /// In how many courses of a hundred that would hold.
@@ -214,28 +205,19 @@ pub enum Record {
         scores: Scores,
     },
     /// Something was submitted. Of something that recurs its time is done with.
-    Submitted {
-        /// Its number.
-        number: u64,
-        /// When.
-        at: Moment,
-        /// What.
-        wanted: Box<Wanted>,
-    },
+    Submitted { number: u64, at: Moment, wanted: Box<Wanted> },
     /// Something recurs from now on, or in another way.
     Recurs(Box<Recurring>),
     /// Something recurs no more.
     RecursNoMore(String),
     /// Times of something that recurs were left out.
     LeftOut {
-        /// Its name.
         recurrence: String,
         /// Up to this one.
         until: Moment,
     },
     /// A submission, or a flow of it, is held or let go.
     Held {
-        /// The submission.
         number: u64,
         /// The flow; all of them if none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,17 +227,14 @@ pub enum Record {
     },
     /// Something of a submission, or of a flow of it, is different.
     Changed {
-        /// The submission.
         number: u64,
         /// The flow; all of them if none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flow: Option<String>,
-        /// What.
         changed: Changed,
     },
     /// A submission, or a flow of it, is not to go on.
     Cancelled {
-        /// The submission.
         number: u64,
         /// The flow; all of them if none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,21 +246,11 @@ pub enum Record {
     /// A submission that was to be predicted first may begin.
     LetIn(u64),
     /// What was said of a flow when it was submitted.
-    Predicted {
-        /// The submission.
-        number: u64,
-        /// The flow.
-        flow: String,
-        /// What.
-        said: Said,
-    },
+    Predicted { number: u64, flow: String, said: Said },
     /// Somebody was told of something.
     Alerted {
-        /// The submission.
         number: u64,
-        /// The flow.
         flow: String,
-        /// Of what.
         kind: AlertKind,
         /// When, and what was said; what is not shown any more is written down without them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -291,16 +260,12 @@ pub enum Record {
     Told(Box<api::Alert>),
     /// A submission is over.
     Ended {
-        /// The submission.
         number: u64,
-        /// When.
         at: Moment,
-        /// How.
         state: State,
         /// Why, if it is not done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
-        /// Its flows.
         flows: Vec<api::Flow>,
         /// What was said of it, and what it meant for others.
         #[serde(default, skip_serializing_if = "Option::is_none")]

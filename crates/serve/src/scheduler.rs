@@ -26,7 +26,6 @@ use crate::watch::{Lately, Watch};
 pub enum Command {
     /// A run that is open is to be driven.
     Admit {
-        /// The submission.
         number: u64,
         /// How its flows stand.
         standings: BTreeMap<String, Standing>,
@@ -56,7 +55,6 @@ pub struct Start<'a> {
     pub began: Moment,
     /// To what that time has come at least.
     pub seen: Time,
-    /// What jobs took.
     pub past: Arc<JobHistory>,
     /// Is told what the engine waits for before it is there.
     pub says: Says,
@@ -79,7 +77,6 @@ pub struct Ports {
     pub lately: Lately,
     /// How long decisions take.
     pub decisions: Timed,
-    /// Whether to end.
     pub is_over: Arc<AtomicBool>,
 }
 
@@ -87,7 +84,6 @@ pub struct Ports {
 pub struct Scheduler {
     commands: Sender<Command>,
     waker: Waker,
-    /// How it ended.
     thread: std::thread::JoinHandle<Result<(), String>>,
 }
 
@@ -133,7 +129,6 @@ impl Scheduler {
         Ok(Self { commands, waker, thread })
     }
 
-    /// Orders something.
     pub fn order(&self, command: Command) {
         // A scheduler that has ended is told of by how it ended.
         let _ = self.commands.send(command);

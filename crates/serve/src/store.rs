@@ -9,7 +9,6 @@ use slackline_local::log::{Kind, Log};
 
 use crate::record::Record;
 
-/// The file.
 const LOG: Kind = Kind {
     name: "state of the service",
     line: "slackline service 1\n",
@@ -24,7 +23,6 @@ const SMALL: u64 = 1 << 20;
 /// A log is written anew when it is so many times as large as it was when it was written last.
 const GROWN: u64 = 4;
 
-/// Records on disk.
 pub struct Store {
     log: Log,
     path: PathBuf,

@@ -41,12 +41,7 @@ const LARGEST: u64 = 16 << 20;
 pub enum TokenError {
     /// The file cannot be read or written.
     #[error("tokens {}: {problem}", .path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        problem: io::Error,
-    },
+    File { path: PathBuf, problem: io::Error },
     /// The file is something else.
     #[error("{0}")]
     Document(String),
@@ -61,7 +56,6 @@ pub enum TokenError {
 pub struct Token {
     /// Whose it is: submissions made with it are theirs.
     pub name: String,
-    /// What they may.
     pub role: Role,
     /// When it was made.
     pub created: Timestamp,
@@ -69,7 +63,6 @@ pub struct Token {
     sha256: String,
 }
 
-/// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

@@ -55,7 +55,6 @@ const WIDTH: usize = 100;
 pub struct LogQuery {
     /// The flow; may be left out if there is only one.
     pub flow: Option<String>,
-    /// The job.
     pub job: String,
     /// `map-3`, `reduce-0`, `map` or `reduce`; all if nothing is said.
     pub task: Option<String>,

@@ -13,7 +13,6 @@ use crate::{Moment, after, timestamp};
 /// A submission that has not begun.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unopened {
-    /// What is wanted.
     pub wanted: Wanted,
     /// What was changed of it since.
     pub changes: Changes,

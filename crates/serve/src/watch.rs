@@ -24,7 +24,6 @@ pub enum Happened {
     Done(TaskId, f64),
     /// See [`Happening::Failed`].
     Failed {
-        /// The task.
         id: TaskId,
         /// Whether another attempt goes on.
         goes_on: bool,

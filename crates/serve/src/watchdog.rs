@@ -37,7 +37,6 @@ impl Blockage {
 /// Watches the announced threads of this process.
 pub(crate) struct Watchdog {
     pub(crate) blocked: Blockage,
-    /// Logs a line.
     pub(crate) log: Says,
     pub(crate) messages: Sender<Message>,
 }

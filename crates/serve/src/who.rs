@@ -11,7 +11,6 @@ pub const LOOPBACK: &str = "loopback";
 pub struct Who {
     /// Their name: of a token, or of the user at the other end of the socket.
     pub name: String,
-    /// What they may.
     pub role: Role,
 }
 
@@ -28,10 +27,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Look, Self::Submit, Self::Operate];
 
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Look => "look",

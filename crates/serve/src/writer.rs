@@ -18,14 +18,12 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(crate) enum Write {
     /// Append records. Then the state directories of these names are moved aside.
     Append {
-        /// The records.
         records: Vec<Record>,
         /// The names, and when they are forgotten by the age clock.
         forgotten: Vec<(Moment, String)>,
         /// How many records the desk needs at least.
         needed: usize,
     },
-    /// Replace all records.
     Replace(Vec<Record>),
 }
 
@@ -37,7 +35,6 @@ pub(crate) struct WriteResult {
     pub(crate) outcome: Result<bool, String>,
 }
 
-/// Writes records.
 pub(crate) struct Writer {
     pub(crate) store: Store,
     pub(crate) place: Place,

@@ -3,7 +3,6 @@
 use slackline_model::random;
 use slackline_model::{MachineId, Seed, Span, Time};
 
-/// When machines fail.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Crashes {
@@ -20,12 +19,9 @@ pub enum Crashes {
     },
 }
 
-/// One failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// Which machine.
     pub machine: MachineId,
-    /// When it dies.
     pub at: Time,
     /// When it comes back empty, if ever.
     pub back: Option<Time>,
@@ -35,7 +31,6 @@ pub struct Crash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found a failure of a machine at {at} while it is down or dead since {since}")]
 pub struct Overlap {
-    /// Which machine.
     pub machine: MachineId,
     /// The earlier failure.
     pub since: Time,

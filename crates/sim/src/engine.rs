@@ -51,7 +51,6 @@ struct Tracked {
 /// Flows in the order of their releases.
 type Arrivals<'a> = Peekable<Box<dyn Iterator<Item = Arrival> + 'a>>;
 
-/// The simulator.
 pub struct Sim<'a> {
     options: Options,
     now: Time,

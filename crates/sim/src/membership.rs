@@ -8,23 +8,12 @@ use slackline_model::{MachineId, Time};
 #[non_exhaustive]
 pub enum Membership {
     /// Machines that were not there before join; they get the next ids, in the order of the changes.
-    Join {
-        /// When.
-        at: Time,
-        /// Which.
-        group: Group,
-    },
+    Join { at: Time, group: Group },
     /// A machine leaves, and takes with it what a machine that dies does.
-    Leave {
-        /// When.
-        at: Time,
-        /// Which.
-        machine: MachineId,
-    },
+    Leave { at: Time, machine: MachineId },
 }
 
 impl Membership {
-    /// When it happens.
     pub fn at(&self) -> Time {
         match *self {
             Self::Join { at, .. } | Self::Leave { at, .. } => at,

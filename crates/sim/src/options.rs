@@ -16,7 +16,6 @@ pub struct Options {
     /// Standard deviation of the logarithm of a random factor (mean 1) on every task's duration;
     /// 0 for exact durations.
     pub jitter: f64,
-    /// Machine failures.
     pub crashes: Crashes,
     /// Machines that join or leave. Those that join do not fail.
     pub membership: Vec<Membership>,

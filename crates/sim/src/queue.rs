@@ -12,7 +12,6 @@ use slackline_policy::engine::RowId;
 pub(crate) enum Pending {
     /// A batch ends, or its end is reported (heartbeats).
     End(RowId),
-    /// A machine dies.
     Crash(MachineId),
     /// A machine comes back.
     Recovery(MachineId),

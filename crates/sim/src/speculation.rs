@@ -50,7 +50,6 @@ struct Task {
 }
 
 impl Task {
-    /// Its attempts.
     fn attempts(&self) -> impl Iterator<Item = &Attempt> {
         std::iter::once(&self.first).chain(&self.second)
     }

@@ -26,6 +26,7 @@
 //! - [`parallel`], [`names`]: work on several threads; names that were mistyped; `atomic_file`: whole files (feature `import`).
 //!
 //! **Never knows**: arguments, terminals.
+#![warn(missing_docs)]
 #![deny(clippy::unwrap_used)]
 
 #[cfg(feature = "yarn")]

@@ -36,7 +36,6 @@ pub struct PolicySpec {
 /// What makes a policy.
 #[derive(Clone)]
 enum Maker {
-    /// A function.
     Here(Arc<Make>),
     /// A program that is started.
     #[cfg(feature = "command")]

@@ -22,7 +22,6 @@ use crate::policy_spec::Make;
 
 /// A policy with the queues of a file.
 pub(crate) struct WithQueues {
-    /// Makes it.
     pub(crate) make: Arc<Make>,
     /// What the file says and the policy does not do.
     pub(crate) remarks: Vec<String>,

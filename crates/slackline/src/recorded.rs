@@ -46,7 +46,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     )
 };
 
-/// Decides nothing.
 struct Nothing;
 
 impl Policy for Nothing {

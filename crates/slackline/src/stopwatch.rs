@@ -5,11 +5,9 @@
 use std::time::Duration;
 use std::time::Instant;
 
-/// A running stopwatch.
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts now.
     pub(crate) fn start() -> Self {
         #[expect(
             clippy::disallowed_methods,

@@ -28,7 +28,6 @@ fn paper(options: &[(&str, &str)], seed: u64) -> Instance {
 enum Known<'a> {
     /// The means and speeds, off by this deviation.
     Means(f64),
-    /// Each task.
     Exact,
     /// Each task, but speeds that belong to other machines.
     WrongSpeeds,

@@ -42,7 +42,6 @@ struct Way {
 }
 
 impl Way {
-    /// How many run.
     fn running(&self, state: &State) -> u32 {
         state[self.at..self.at + self.seconds - 1].iter().map(|&n| u32::from(n)).sum()
     }

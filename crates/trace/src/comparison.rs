@@ -41,7 +41,6 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there are as many as policies, and most ran")]
 pub enum ComparisonEntry {
-    /// It ran.
     Ran {
         /// The policy with its parameters.
         policy: String,
@@ -57,7 +56,6 @@ pub enum ComparisonEntry {
     Refused {
         /// The policy with its parameters.
         policy: String,
-        /// Why.
         reason: String,
     },
 }
@@ -355,9 +353,7 @@ pub fn read_comparison(name: &str, bytes: &[u8]) -> Result<Comparison, TraceErro
 /// What `bound` prints: every bound by name and the best.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bounds {
-    /// What they bound.
     pub objective: Objective,
-    /// Every bound.
     pub bounds: Vec<NamedBound>,
     /// The largest, if there is any.
     pub best: Option<f64>,
@@ -366,7 +362,6 @@ pub struct Bounds {
 /// A lower bound on the objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NamedBound {
-    /// Which it is.
     pub name: String,
     /// In units of the objective.
     pub value: f64,
@@ -377,7 +372,6 @@ pub struct NamedBound {
     pub search: Option<String>,
 }
 
-/// Bounds as JSON.
 pub fn write_bounds(bounds: &Bounds) -> String {
     #[derive(Serialize)]
     struct Document<'a> {

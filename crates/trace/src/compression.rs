@@ -25,9 +25,7 @@ const FRAME: usize = 4 << 20;
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// gzip.
     Gzip,
-    /// Zstandard.
     Zstd,
     /// LZ4.
     Lz4,

@@ -11,7 +11,6 @@ pub struct Diagnostic {
     pub what: String,
     /// What is counted: `row`, `flow`, `file`, or what a log is made of, such as `attempt`.
     pub of: &'static str,
-    /// How many.
     pub count: u64,
     /// The first of them, where they stand in lines.
     pub first: Option<Place>,
@@ -101,7 +100,6 @@ impl Diagnostics {
         self.list.push(Diagnostic { what, of: "flow", count, first: Some(first), file: None });
     }
 
-    /// The remarks.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }

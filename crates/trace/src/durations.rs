@@ -8,7 +8,6 @@ pub(crate) const MAP_MILLIS: LogNormal = LogNormal { mu: 9.9511, sigma: 1.6764 }
 /// Milliseconds of a reduce.
 pub(crate) const REDUCE_MILLIS: LogNormal = LogNormal { mu: 12.375, sigma: 1.6262 };
 
-/// A lognormal distribution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogNormal {
     /// Mean of the logarithm.

@@ -21,7 +21,6 @@ pub struct Element {
     pub text: String,
     /// The elements in it.
     pub elements: Vec<Element>,
-    /// Where it begins.
     pub place: Place,
 }
 

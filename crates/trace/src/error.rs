@@ -43,11 +43,9 @@ impl TraceError {
 pub struct Faults {
     /// The file, as its reader called it.
     pub file: String,
-    /// The faults.
     pub list: Vec<Fault>,
 }
 
-/// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Where in the file, if it is known.

@@ -9,16 +9,12 @@ use crate::compression::uncompressed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Format {
-    /// TOML.
     Toml,
-    /// JSON.
     Json,
-    /// YAML.
     Yaml,
 }
 
 impl Format {
-    /// Every form.
     pub const ALL: [Self; 3] = [Self::Toml, Self::Json, Self::Yaml];
 
     /// The name on the command line.

@@ -37,7 +37,6 @@ pub struct Importer {
     /// Whether the setting of that name shaped the workload: those that did are recorded with a schedule,
     /// defaults included, so that a later version with other defaults imports the same.
     pub shaped: fn(&Settings, &str) -> bool,
-    /// Reads a text.
     pub import: Import,
     /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is sorted by time
     /// can be simulated as it is read.
@@ -66,7 +65,6 @@ pub type Import = fn(&Input<'_>, &Settings) -> Result<Output, TraceError>;
 pub struct Input<'a> {
     /// What messages call the file.
     pub file: &'a str,
-    /// Its text.
     pub text: &'a str,
     /// The moment that is second 0 because its flows begin to run then; without it the text says.
     pub now: Option<&'a Start>,

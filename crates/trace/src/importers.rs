@@ -54,7 +54,6 @@ const TABLE: &[Importer] = &[
     azkaban::IMPORTER,
 ];
 
-/// Our own documents.
 const DOCUMENTS: &[Importer] = &[workload::TOML, workload::JSON, workload::YAML, workload::LINES];
 
 /// Formats that workloads may come in. The default is every format of this crate.

@@ -58,11 +58,9 @@ impl Line<'_> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Said {
-    /// Nothing.
     Nothing,
     /// Everything but the flows; comes before them, if it comes. Of several the last one counts.
     Head(Box<Draft>),
-    /// A flow.
     Flow(Box<FlowDraft>),
     /// Both: the first flow of a log says when second 0 is.
     First(Box<Draft>, Box<FlowDraft>),

@@ -28,15 +28,12 @@ pub struct ImportOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
-    /// No such option.
     #[error("{}", unknown("import option", .name, .known))]
     Unknown {
-        /// What was found.
         name: String,
         /// The options there are.
         known: Vec<&'static str>,
     },
-    /// No such value.
     #[error(transparent)]
     Value(#[from] ParamError),
 }

@@ -32,7 +32,6 @@ pub struct Meta {
     pub sha256: String,
     /// Every option that shaped the workload or the schedule, by name.
     pub options: BTreeMap<String, serde_json::Value>,
-    /// The seed.
     pub seed: u64,
     /// How far from optimal, in words; see [`status`]. Empty if it does not say.
     pub status: String,

@@ -33,17 +33,14 @@ pub(crate) struct Node<'a> {
 pub(crate) enum Value<'a> {
     /// Nothing; TOML has no such value.
     Null,
-    /// True or false.
     Bool(bool),
     /// A whole number from 0.
     Whole(u64),
     /// A whole number below 0.
     Negative(i64),
-    /// Any other number.
     Real(f64),
     /// A text; also dates and times, which only TOML tells from texts.
     Text(Cow<'a, str>),
-    /// Values in order.
     List(Vec<Node<'a>>),
     /// Values by name, each name once, in the order of the document.
     Table(Vec<Entry<'a>>),
@@ -54,11 +51,9 @@ pub(crate) enum Value<'a> {
 /// A name and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
-    /// The name.
     pub(crate) key: Cow<'a, str>,
     /// The first byte of the name.
     pub(crate) key_offset: usize,
-    /// The value.
     pub(crate) value: Node<'a>,
 }
 

@@ -322,7 +322,6 @@ pub(crate) struct Named<V = f64>(pub(crate) Vec<(String, V)>);
 
 /// A number of a [`Named`], if it is one.
 pub(crate) trait Number {
-    /// Its value.
     fn number(&self) -> Option<f64>;
 }
 

@@ -57,7 +57,6 @@ pub enum HttpError {
     NotJson {
         /// What was asked for.
         url: String,
-        /// What it is.
         found: String,
     },
     /// The answer is JSON, but not of the shape that Hadoop documents.
@@ -139,19 +138,13 @@ pub struct Address {
 pub enum AddressError {
     /// It names no host and port, or more than that.
     #[error("`{found}` is not an address such as `yarn://HOST:8088`")]
-    Malformed {
-        /// What was given.
-        found: String,
-    },
+    Malformed { found: String },
     /// It asks for TLS.
     #[error(
         "`{found}`: TLS is not supported; give the plain HTTP address of the ResourceManager \
          (yarn.resourcemanager.webapp.address, with yarn.http.policy HTTP_ONLY or HTTP_AND_HTTPS)"
     )]
-    Tls {
-        /// What was given.
-        found: String,
-    },
+    Tls { found: String },
 }
 
 impl Address {
@@ -208,7 +201,6 @@ pub type Query<'a> = &'a [(&'a str, &'a str)];
 /// How many redirections are followed.
 const REDIRECTS: usize = 3;
 
-/// What came.
 enum Answer {
     Document(Vec<u8>),
     /// The same has to be asked there; whoever says 307 or 308 has done nothing of it.

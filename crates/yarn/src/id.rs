@@ -33,7 +33,6 @@ impl AppId {
 /// `appattempt_1700000000000_0001_000002`: one life of an ApplicationMaster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AppAttemptId {
-    /// The application.
     pub app: AppId,
     /// From 1.
     pub number: u32,
@@ -50,7 +49,6 @@ pub struct ContainerId {
     pub number: u64,
 }
 
-/// Maps or reduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskKind {
     /// `m`.
@@ -64,7 +62,6 @@ pub enum TaskKind {
 pub struct TaskId {
     /// The application of the task's job.
     pub app: AppId,
-    /// Its phase.
     pub kind: TaskKind,
     /// From 0, in the order of the splits or partitions.
     pub number: u32,
@@ -73,7 +70,6 @@ pub struct TaskId {
 /// `attempt_1700000000000_0001_m_000003_0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskAttemptId {
-    /// The task.
     pub task: TaskId,
     /// From 0; those of a second ApplicationMaster begin at 1000.
     pub number: u32,

@@ -18,13 +18,11 @@ pub struct MapReduce {
     root: String,
 }
 
-/// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Job {
     /// The application that it is.
     pub id: AppId,
-    /// Its name.
     #[serde(default, deserialize_with = "text")]
     pub name: String,
     /// Its queue, as it was named when it was submitted; the history says it.
@@ -36,13 +34,10 @@ pub struct Job {
     /// When it was submitted; the history says it.
     #[serde(default, rename = "submitTime", deserialize_with = "millis")]
     pub submitted_ms: Option<u64>,
-    /// When it began.
     #[serde(default, rename = "startTime", deserialize_with = "millis")]
     pub started_ms: Option<u64>,
-    /// When it ended.
     #[serde(default, rename = "finishTime", deserialize_with = "millis")]
     pub finished_ms: Option<u64>,
-    /// Maps in all.
     #[serde(default, deserialize_with = "count")]
     pub maps_total: u64,
     /// Maps that are done.
@@ -51,7 +46,6 @@ pub struct Job {
     /// Maps that have a container.
     #[serde(default, deserialize_with = "count")]
     pub maps_running: u64,
-    /// Reduces in all.
     #[serde(default, deserialize_with = "count")]
     pub reduces_total: u64,
     /// Reduces that are done.
@@ -77,7 +71,6 @@ pub struct Job {
     pub diagnostics: String,
 }
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
@@ -89,10 +82,8 @@ pub struct Task {
     /// From 0 to 100.
     #[serde(default, deserialize_with = "number")]
     pub progress: Option<f64>,
-    /// When it began.
     #[serde(default, rename = "startTime", deserialize_with = "millis")]
     pub started_ms: Option<u64>,
-    /// When it ended.
     #[serde(default, rename = "finishTime", deserialize_with = "millis")]
     pub finished_ms: Option<u64>,
     /// The attempt that made its output.
@@ -104,7 +95,6 @@ pub struct Task {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskAttempt {
-    /// Its identifier.
     pub id: TaskAttemptId,
     /// `STARTING` (its container is granted), `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED` (`TaskAttemptState`).
     #[serde(default, deserialize_with = "text")]
@@ -118,10 +108,8 @@ pub struct TaskAttempt {
     /// The web address of its NodeManager; the port changes with each start of it.
     #[serde(default, deserialize_with = "text")]
     pub node_http_address: String,
-    /// When it began.
     #[serde(default, rename = "startTime", deserialize_with = "millis")]
     pub started_ms: Option<u64>,
-    /// When it ended.
     #[serde(default, rename = "finishTime", deserialize_with = "millis")]
     pub finished_ms: Option<u64>,
     /// When a reduce had all its input.
@@ -133,7 +121,6 @@ pub struct TaskAttempt {
     /// What it says that it does.
     #[serde(default, deserialize_with = "text")]
     pub status: String,
-    /// Why it failed.
     #[serde(default, deserialize_with = "text")]
     pub diagnostics: String,
 }
@@ -144,7 +131,6 @@ pub struct CounterGroup {
     /// The name of the group, such as `org.apache.hadoop.mapreduce.TaskCounter`.
     #[serde(rename = "counterGroupName")]
     pub name: String,
-    /// Its counters.
     #[serde(default, rename = "counter", deserialize_with = "many")]
     pub counters: Vec<Counter>,
 }
@@ -153,7 +139,6 @@ pub struct CounterGroup {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counter {
-    /// Its name.
     pub name: String,
     /// Of maps and reduces together.
     #[serde(default, rename = "totalCounterValue", deserialize_with = "count")]

@@ -45,11 +45,8 @@ pub enum Mood {
 /// An attempt of a task, in its container.
 #[derive(Clone, Debug)]
 pub struct MockAttempt {
-    /// Its identifier.
     pub id: TaskAttemptId,
-    /// Its container.
     pub container: ContainerId,
-    /// Where it runs.
     pub host: String,
     /// `RUNNING`, `SUCCEEDED`, `FAILED` or `KILLED`.
     pub state: &'static str,
@@ -62,21 +59,17 @@ pub struct MockAttempt {
 /// An application with maps and reduces.
 #[derive(Clone, Debug)]
 pub struct MockApp {
-    /// Its identifier.
     pub id: AppId,
     /// Its queue's full path.
     pub queue: String,
-    /// Its name.
     pub name: String,
     /// `MAPREDUCE` or what else it is.
     pub kind: String,
-    /// Its tags.
     pub tags: String,
     /// When it was submitted, by [`State::now_ms`].
     pub submitted_ms: u64,
     /// Properties of its job.
     pub properties: BTreeMap<String, String>,
-    /// Its priority.
     pub priority: u64,
     /// What it is doing.
     pub state: AppState,
@@ -84,7 +77,6 @@ pub struct MockApp {
     pub has_master: bool,
     /// Which life of its ApplicationMaster this is, from 1.
     pub life: u32,
-    /// Maps in all.
     pub maps: u32,
     /// Reduces in all; they are asked for when the maps are done.
     pub reduces: u32,
@@ -104,7 +96,6 @@ pub struct State {
     pub now_ms: u64,
     /// When its ResourceManager was started.
     pub started_on: u64,
-    /// Its applications.
     pub apps: BTreeMap<AppId, MockApp>,
     /// The queues that take applications.
     pub queues: Vec<String>,

@@ -46,7 +46,6 @@ pub enum Change {
     Appeared(AppId),
     /// An application is in another state.
     State {
-        /// The application.
         app: AppId,
         /// The state it was in.
         from: AppState,
@@ -61,7 +60,6 @@ pub enum Change {
     Ended(Container),
     /// An application is over. Its ApplicationMaster may hold its container for some seconds more.
     Over {
-        /// The application.
         app: AppId,
         /// [`AppState::Finished`], `Failed` or `Killed`.
         state: AppState,
@@ -113,9 +111,7 @@ fn look(app: &App) -> Look {
 /// Applications that are not of interest, as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// How many.
     pub apps: u64,
-    /// Their containers.
     pub containers: u64,
     /// Memory of these in MiB.
     pub memory_mb: u64,

@@ -11,7 +11,6 @@ use crate::id::{AppAttemptId, AppId, ContainerId};
 use crate::mapreduce::MapReduce;
 use crate::shape::{self, count, many, millis, number, text, whole};
 
-/// A ResourceManager.
 #[derive(Clone, Debug)]
 pub struct ResourceManager {
     client: Client,
@@ -51,7 +50,6 @@ pub struct Metrics {
     /// Memory that containers have, in MiB.
     #[serde(default, rename = "allocatedMB", deserialize_with = "count")]
     pub allocated_mb: u64,
-    /// Containers that run.
     #[serde(default, deserialize_with = "count")]
     pub containers_allocated: u64,
     /// Containers that are asked for.
@@ -71,13 +69,10 @@ pub enum AppState {
     Submitted,
     /// It waits for its ApplicationMaster.
     Accepted,
-    /// Its ApplicationMaster runs.
     Running,
     /// It said that it is done.
     Finished,
-    /// It failed.
     Failed,
-    /// It was killed.
     Killed,
     /// A state that this version of Hadoop has and we do not know; taken as one that goes on.
     #[default]
@@ -99,11 +94,8 @@ const LIVE: &str = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalStatus {
-    /// It did well.
     Succeeded,
-    /// It did not.
     Failed,
-    /// It was killed.
     Killed,
     /// It goes on, or says nothing of it.
     #[default]
@@ -144,11 +136,9 @@ impl Purpose {
 pub struct Pending {
     /// ApplicationMasters: 1 while it waits for its own.
     pub master: u64,
-    /// Maps.
     pub maps: u64,
     /// Maps that are tried again.
     pub failed_maps: u64,
-    /// Reduces.
     pub reduces: u64,
     /// What is not of MapReduce.
     pub other: u64,
@@ -172,23 +162,18 @@ impl Pending {
     }
 }
 
-/// An application.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "wire::App")]
 pub struct App {
-    /// Its identifier.
     pub id: AppId,
-    /// Its name.
     pub name: String,
     /// The full path of its queue, such as `root.jobs`.
     pub queue: String,
-    /// Who submitted it.
     pub user: String,
     /// `MAPREDUCE`, `SPARK`, …
     pub kind: String,
     /// What it is doing.
     pub state: AppState,
-    /// How it ended.
     pub final_status: FinalStatus,
     /// From 0 to 100.
     pub progress: f64,
@@ -204,7 +189,6 @@ pub struct App {
     pub running_containers: Option<u64>,
     /// Their memory in MiB.
     pub allocated_mb: Option<u64>,
-    /// Their processors.
     pub allocated_cores: Option<u64>,
     /// What it asks for and does not have.
     pub pending: Pending,
@@ -238,28 +222,23 @@ impl App {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppAttempt {
-    /// Its identifier.
     #[serde(rename = "appAttemptId")]
     pub id: AppAttemptId,
     /// `RUNNING`, `FAILED`, … (`RMAppAttemptState`).
     #[serde(default, rename = "appAttemptState", deserialize_with = "text")]
     pub state: String,
-    /// Its container.
     #[serde(default, rename = "containerId", deserialize_with = "shape::id")]
     pub container: Option<ContainerId>,
     /// When it was started.
     #[serde(default, rename = "startTime", deserialize_with = "millis")]
     pub started_ms: Option<u64>,
-    /// When it ended.
     #[serde(default, rename = "finishedTime", deserialize_with = "millis")]
     pub finished_ms: Option<u64>,
 }
 
-/// A live container.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "wire::Container")]
 pub struct Container {
-    /// Its identifier.
     pub id: ContainerId,
     /// What it is for.
     pub purpose: Purpose,
@@ -271,7 +250,6 @@ pub struct Container {
     pub state: String,
 }
 
-/// A NodeManager.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "wire::Node")]
 pub struct Node {
@@ -281,7 +259,6 @@ pub struct Node {
     pub rack: String,
     /// `RUNNING`, `LOST`, `DECOMMISSIONED`, …
     pub state: String,
-    /// Its containers.
     pub containers: u64,
     /// Memory that they have, in MiB.
     pub used_mb: u64,
@@ -343,7 +320,6 @@ fn take_queues(queue: &Value, above: &str, to: &mut Scheduler) {
     }
 }
 
-/// Which applications.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Which {
     /// Only those of this queue.

@@ -25,7 +25,6 @@ use process::Process;
 /// How the process is started and waited for.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The program.
     pub program: PathBuf,
     /// Its arguments; `--socket PATH` follows them.
     pub arguments: Vec<OsString>,
@@ -87,7 +86,6 @@ pub enum FailureKind {
     Refused,
     /// The cluster does not answer.
     Unreachable,
-    /// Anything else.
     #[serde(other)]
     Other,
 }
@@ -110,7 +108,6 @@ pub enum SubmitterError {
     /// The process did not answer. Whether the request has an effect is not known.
     #[error("the process that submits to Hadoop did not answer `{verb}` within {} s", after.as_secs())]
     TimedOut {
-        /// What was asked.
         verb: &'static str,
         /// How long it was waited for.
         after: Duration,
@@ -128,7 +125,6 @@ pub enum SubmitterError {
         "the process that submits to Hadoop answered `{verb}` with something that is not understood: {why}"
     )]
     Unknown {
-        /// What was asked.
         verb: &'static str,
         /// What is wrong with the answer.
         why: String,
@@ -162,7 +158,6 @@ pub struct About {
 /// A job whose tasks run our worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobRequest {
-    /// The job's name.
     pub name: String,
     /// Its queue; `None` is the cluster's default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,7 +177,6 @@ pub struct JobRequest {
     pub destination: String,
     /// How many maps it has.
     pub maps: u32,
-    /// How many reduces.
     pub reducers: u32,
     /// How often a task is tried.
     pub attempts: u32,
@@ -203,7 +197,6 @@ pub struct JarRequest {
     pub jar: String,
     /// The class whose `main` is called.
     pub main: String,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// The queue of its jobs; `None` is the cluster's default.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -23,10 +23,8 @@ use std::time::Duration;
 use crate::clock::unix_millis;
 use crate::id::AppId;
 
-/// Hosts of containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hosts {
-    /// All.
     #[default]
     Any,
     /// These, as NodeManagers name themselves. None of them means that no container may run.
@@ -56,14 +54,10 @@ pub type Rows = BTreeMap<Option<AppId>, Row>;
 pub enum TableError {
     /// The table's path names no file in a directory.
     #[error("{}: this is not the path of a file in a directory", path.display())]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-    },
+    NoFile { path: PathBuf },
     /// The directory is not there or cannot be read.
     #[error("{}: the directory of the plug-in's table cannot be used: {problem}", directory.display())]
     Directory {
-        /// The directory.
         directory: PathBuf,
         /// What the system says.
         problem: io::Error,
@@ -74,12 +68,7 @@ pub enum TableError {
          cluster; run `chmod go-w {0}`",
         directory.display()
     )]
-    Writable {
-        /// The directory.
-        directory: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    Writable { directory: PathBuf, mode: u32 },
     /// Others could put another directory in the place of the table's.
     #[error(
         "{0}: others can write in this directory above the plug-in's table (its mode is {mode:03o}) and so exchange the \
@@ -90,7 +79,6 @@ pub enum TableError {
     Exchangeable {
         /// The directory above that of the table.
         above: PathBuf,
-        /// Its permissions.
         mode: u32,
     },
     /// The directory belongs to another user.
@@ -100,7 +88,6 @@ pub enum TableError {
         directory.display()
     )]
     Foreign {
-        /// The directory.
         directory: PathBuf,
         /// The number of its owner.
         owner: u32,
@@ -109,24 +96,17 @@ pub enum TableError {
     },
     /// Another process writes the table.
     #[error("{}: another slackline writes the plug-in's table; end it first", path.display())]
-    Busy {
-        /// The table.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// The table could not be written.
     #[error("{}: the plug-in's table cannot be written: {problem}", path.display())]
     Write {
-        /// The table.
         path: PathBuf,
         /// What the system says.
         problem: io::Error,
     },
     /// A host has a name that no row can hold.
     #[error("`{host}` cannot be a host in the plug-in's table: a name has no blanks, commas or `*`")]
-    Host {
-        /// The name.
-        host: String,
-    },
+    Host { host: String },
 }
 
 /// The writer of a table. Dropping it removes the table, and everything on the cluster runs as it would without us.

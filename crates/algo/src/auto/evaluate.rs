@@ -537,7 +537,6 @@ impl Evaluator {
         }
     }
 
-    /// Tasks end.
     fn finish(&mut self, end: End) {
         let End { at, phase, count, class } = end;
         let fixed = &self.snapshot.phases[phase as usize];

@@ -11,7 +11,6 @@ use crate::rule::residual::{Left, due};
 /// A flow as it comes.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    /// When it comes.
     pub(super) at: Time,
     /// Which flow it is, or will be once more: its name, and when it came.
     of: (String, Time),

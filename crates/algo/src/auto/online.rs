@@ -182,7 +182,6 @@ impl Believed {
     }
 }
 
-/// The policy.
 #[derive(Clone, Debug)]
 pub struct Auto {
     objective: Objective,

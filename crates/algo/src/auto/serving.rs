@@ -15,7 +15,6 @@ type Place = (Time, u32, u32);
 /// Of flows that do not go first.
 const NOT_YET: Time = Time(u64::MAX);
 
-/// Who is served.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Serving {
     place: Grown<PhaseId, Place>,

@@ -16,7 +16,6 @@ use crate::rule::residual::is_live;
 /// What a rollout starts from, and what it changes.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// The instant.
     pub(super) time: Time,
     pub(super) flows: Vec<FlowId>,
     /// First phase and first job of each flow, by id and by number here.

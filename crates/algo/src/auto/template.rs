@@ -101,7 +101,6 @@ impl Snapshot {
         self.start.flows.len()
     }
 
-    /// The live flows.
     pub(super) fn live(&self) -> &[FlowId] {
         &self.flows
     }

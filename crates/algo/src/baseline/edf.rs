@@ -97,7 +97,6 @@ pub(super) fn paths(
     paths
 }
 
-/// The EDF policy.
 #[derive(Clone, Debug, Default)]
 pub struct Edf {
     dates: Dates,
@@ -108,7 +107,6 @@ pub struct Edf {
 }
 
 impl Edf {
-    /// EDF over flows.
     pub fn new(dates: Dates) -> Self {
         Self { dates, ..Self::default() }
     }

@@ -40,7 +40,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     }),
 };
 
-/// The Fair policy.
 #[derive(Clone, Debug)]
 pub struct Fair {
     by: By,
@@ -83,7 +82,6 @@ impl Shares {
         self.changed.push(phase);
     }
 
-    /// All phases may.
     fn change_all(&mut self) {
         (self.due, self.stale) = (true, true);
     }

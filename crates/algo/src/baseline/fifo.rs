@@ -28,7 +28,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     }),
 };
 
-/// The FIFO policy.
 #[derive(Clone, Debug)]
 pub struct Fifo {
     by: By,

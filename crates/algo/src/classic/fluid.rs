@@ -99,12 +99,10 @@ impl<N> Graph<N> {
         self.slots
     }
 
-    /// A node.
     pub fn node(&self, node: usize) -> &N {
         &self.nodes[node]
     }
 
-    /// All nodes.
     pub fn nodes(&self) -> &[N] {
         &self.nodes
     }
@@ -133,7 +131,6 @@ pub enum Rounding {
 
 /// Who is served, and how.
 pub trait Rule {
-    /// What is served.
     type Node: Work;
     /// What ready nodes are put in order by, the least first; ties go to the lower node.
     type Key: Copy + Ord + Default;
@@ -208,17 +205,12 @@ impl Progress<'_> {
 /// `slots` slots for a node from `start` to `end` (seconds).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// The node.
     pub node: usize,
-    /// From.
     pub start: f64,
-    /// To.
     pub end: f64,
-    /// How many slots.
     pub slots: u32,
 }
 
-/// A schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Executed {
     /// What each node holds, by node and start; changes of slots only.
@@ -256,7 +248,6 @@ pub struct Executor<K> {
     held: Held,
 }
 
-/// The next event.
 #[derive(Clone, Copy)]
 struct Step {
     at: f64,

@@ -11,7 +11,6 @@ use super::plan::{Config, plan};
 use super::variant::Variant;
 use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
 
-/// `dmrs`.
 pub const ENTRY: PolicyEntry = PolicyEntry {
     name: Variant::Full.name(),
     summary: "weighted completion on machines of different speed: list scheduling in the order of a linear program",
@@ -32,7 +31,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     }),
 };
 
-/// `dmrs-identical`.
 pub const IDENTICAL: PolicyEntry = PolicyEntry {
     name: Variant::Identical.name(),
     summary: "dmrs as if all machines had the mean speed",
@@ -48,7 +46,6 @@ pub const IDENTICAL: PolicyEntry = PolicyEntry {
     }),
 };
 
-/// `dmrs-map-only`.
 pub const MAP_ONLY: PolicyEntry = PolicyEntry {
     name: Variant::MapOnly.name(),
     summary: "dmrs for maps alone; reduces go to the first free slot",

@@ -23,7 +23,6 @@ pub use crate::believed::Run;
 /// Tasks of a phase to be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// Which phase.
     pub id: PhaseId,
     /// Index of the slot kind that serves it.
     pub slot_kind: usize,
@@ -59,19 +58,14 @@ pub struct Job {
 /// Where and when a task is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// The phase.
     pub phase: PhaseId,
-    /// The task.
     pub task: u32,
-    /// Its size.
     pub span: Span,
     /// The slot, of the slot kind that serves the phase.
     pub slot: u32,
     /// When it could have started had a slot been free.
     pub ready: Time,
-    /// From.
     pub start: Time,
-    /// To.
     pub end: Time,
 }
 
@@ -80,7 +74,6 @@ pub struct Placed {
 pub struct Slot {
     /// Its number in its slot kind.
     pub number: u32,
-    /// Its speed.
     pub speed: f64,
     /// When it is free.
     pub free: Time,

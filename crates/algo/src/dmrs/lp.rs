@@ -34,9 +34,7 @@ pub struct Job {
     pub weight: f64,
     /// r_j, seconds.
     pub release: f64,
-    /// The map tasks.
     pub map: Side,
-    /// The reduce tasks.
     pub reduce: Side,
 }
 
@@ -120,7 +118,6 @@ impl System {
         Self { map, reduce, all }
     }
 
-    /// All machines.
     pub fn all(&self) -> &Machines {
         &self.all
     }

@@ -13,11 +13,9 @@ use super::replay::replay;
 use super::variant::Variant;
 use crate::registry::Refused;
 
-/// How to plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Which scheduler.
     pub variant: Variant,
     /// Which linear program gives the order.
     pub form: Form,
@@ -59,7 +57,6 @@ pub struct Plan {
     pub order: Vec<FlowId>,
     /// When each flow completes.
     pub completions: TiVec<FlowId, Time>,
-    /// The objective's value.
     pub cost: f64,
     /// The larger of the linear program's value and the release-date bound, if the objective is a sum of
     /// linear costs. Up to the rounding of tasks to whole microseconds.

@@ -46,7 +46,6 @@ pub(super) struct Queued {
     pub(super) rank: u64,
 }
 
-/// One slot.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pub(super) machine: MachineId,
@@ -145,14 +144,12 @@ impl InOrder {
     }
 }
 
-/// All slots.
 #[derive(Clone, Debug)]
 pub(super) struct Queues {
     slot_kinds: [Vec<Slot>; 2],
     /// The first slot of each machine by slot kind, and how many it has.
     machines: [Vec<(u32, u32)>; 2],
     ranks: u64,
-    /// Tasks in queues.
     queued: u64,
     /// Slots with a task in their queue.
     loaded: [Bits; 2],
@@ -400,7 +397,6 @@ impl Queues {
         }
     }
 
-    /// Empties all queues.
     pub(super) fn clear(&mut self) {
         for (slot_kind, loaded) in self.loaded.iter_mut().enumerate() {
             for slot in loaded.iter() {

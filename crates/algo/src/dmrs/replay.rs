@@ -41,7 +41,6 @@ struct Progress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A task ended.
     Done(PhaseId, At),
     /// A phase may start.
     Ready(PhaseId),

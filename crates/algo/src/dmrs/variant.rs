@@ -7,7 +7,6 @@ use super::lp::{Job, Side};
 /// Which of the paper's schedulers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// DMRS itself.
     #[default]
     Full,
     /// All machines are taken to have the mean speed (Identical-machine); nothing is re-optimised,

@@ -31,17 +31,14 @@ impl FlexInstance {
         Self { slots, combine, jobs }
     }
 
-    /// How many slots.
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Sum or maximum.
     pub fn combine(&self) -> Combine {
         self.combine
     }
 
-    /// The jobs.
     pub fn jobs(&self) -> &[Job] {
         &self.jobs
     }
@@ -76,11 +73,8 @@ fn normalise(jobs: &mut [Job], slots: u32) {
 pub struct Piece {
     /// The job's position in the instance.
     pub job: usize,
-    /// From.
     pub start: f64,
-    /// To.
     pub end: f64,
-    /// How many slots.
     pub slots: u32,
 }
 

@@ -59,7 +59,6 @@ fn program(instance: &FlexInstance, options: Options, cells: u64) -> Option<Vec<
     Some(slots)
 }
 
-/// All slots.
 fn all(job: &Job, spare: u32) -> Vec<(u32, f64)> {
     let least = least(job);
     (0..=(most(job) - least).min(spare)).map(|more| (more, cost(job, least + more))).collect()

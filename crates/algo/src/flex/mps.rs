@@ -34,7 +34,6 @@ pub struct Packer<'a> {
 enum State {
     /// At its minimum since time 0.
     Minimum,
-    /// The partial job.
     Partial,
     /// At its maximum since then.
     Full(f64),

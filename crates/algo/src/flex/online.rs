@@ -29,7 +29,6 @@ pub enum Hand {
     Minima,
 }
 
-/// The FLEX policy.
 #[derive(Clone, Debug)]
 pub struct Flex {
     epochs: Epochs,

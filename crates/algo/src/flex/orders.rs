@@ -29,7 +29,6 @@ pub enum Rule {
     Shortest,
     /// Completion order of the best constant allocation: the paper's generic order.
     Generic,
-    /// As given.
     Given,
 }
 

@@ -25,7 +25,6 @@ pub struct Phases<'a> {
     mode: Mode,
 }
 
-/// A packing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packed {
     /// Who holds how many slots when, by phase and start.

@@ -27,7 +27,6 @@ pub enum Mode {
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Config<'a> {
-    /// Malleable or moldable.
     pub mode: Mode,
     /// Steps the searches may take; a job placed in a packing or a deadline test is one.
     pub steps: u64,
@@ -135,20 +134,17 @@ impl Winner {
     }
 }
 
-/// A plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Who holds how many slots when.
     pub pieces: Vec<Piece>,
     /// When each job is done, in plan time.
     pub completions: Vec<f64>,
-    /// What that costs.
     pub cost: f64,
     /// No malleable schedule costs less.
     pub bound: f64,
     /// Whether the cost is the bound, by the documents' tolerance.
     pub optimal: bool,
-    /// Which candidate won.
     pub winner: Winner,
     /// Whether a search ran out of its budget.
     pub cut: bool,

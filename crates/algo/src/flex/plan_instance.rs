@@ -30,7 +30,6 @@ pub struct ModelPlan {
     pub allocations: Vec<Allocation>,
     /// When each flow is done.
     pub completions: TiVec<FlowId, f64>,
-    /// The objective's value.
     pub cost: f64,
     /// No schedule costs less.
     pub bound: f64,

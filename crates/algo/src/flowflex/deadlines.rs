@@ -13,11 +13,8 @@ use super::chain::PseudoJob;
 /// Slots held from `start` to `end` (seconds).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// From.
     pub start: f64,
-    /// To.
     pub end: f64,
-    /// How many slots.
     pub slots: u32,
 }
 

@@ -69,7 +69,6 @@ fn propose(instance: &Instance, _: &Settings, stop: &dyn Fn() -> bool) -> Result
 /// How many times the optimum a plan costs at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// How many times.
     pub times: u32,
     /// Where it is proven.
     pub source: &'static str,

@@ -41,7 +41,6 @@ pub struct Lister<'a> {
 /// The order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// By priority.
     Priority,
     /// By when nodes became ready.
     Fifo,
@@ -52,7 +51,6 @@ enum Order {
 /// How far a schedule is made.
 #[derive(Clone, Copy, Debug)]
 enum Until {
-    /// All is done.
     Done,
     /// All is done, or it is certain to cost more than this.
     Above(f64),

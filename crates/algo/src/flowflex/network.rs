@@ -11,7 +11,6 @@ use crate::classic::fluid::{Graph, Work};
 /// A phase, or what is left of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
-    /// The phase.
     pub phase: PhaseId,
     /// Slot-seconds at the cluster's speed.
     pub work: f64,
@@ -71,11 +70,9 @@ pub struct Network {
     pub slots: [u32; 2],
     /// The slot kind that orders of flows look at; `None` for all together.
     pub slot_kind: Option<usize>,
-    /// Sum or maximum.
     pub combine: Combine,
     /// The nodes and which wait for which.
     pub graph: Graph<Node>,
-    /// All flows.
     pub flows: Vec<NetFlow>,
 }
 
@@ -203,7 +200,6 @@ impl Network {
         self.graph.next(node)
     }
 
-    /// A node.
     pub fn node(&self, node: usize) -> &Node {
         self.graph.node(node)
     }

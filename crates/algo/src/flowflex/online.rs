@@ -42,7 +42,6 @@ const NODES_MANY: usize = 1000;
 const ALLOWED: (u32, u32) = (1, 1 << 24);
 const PRICE: u64 = 16;
 
-/// The FlowFlex policy.
 #[derive(Clone, Debug)]
 pub struct FlowFlex {
     epochs: Epochs,
@@ -53,7 +52,6 @@ pub struct FlowFlex {
     flows: BTreeSet<FlowId>,
     stale: bool,
     allowance: Allowance,
-    /// What searches found.
     found: Found,
     /// Nodes of all networks that were planned so far: effort that does not depend on the machine.
     pub(super) nodes_planned: u64,
@@ -308,7 +306,6 @@ impl Source {
     }
 }
 
-/// What searches found.
 #[derive(Clone, Debug, Default)]
 struct Found {
     /// The rule that wins most, if the last search was won by a rule.

@@ -26,7 +26,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All rules.
     pub const ALL: [Self; 6] =
         [Self::Given, Self::Smith, Self::Shortest, Self::EarliestDue, Self::LeastSlack, Self::ClosedForm];
 

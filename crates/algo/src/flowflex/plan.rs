@@ -89,7 +89,6 @@ const BASELINE_NODES_MAX: usize = 5000;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Source {
-    /// A rule.
     Rule(Rule),
     /// The minimum-cost flow, rounded at this share of the work.
     Flow(f64),
@@ -101,7 +100,6 @@ pub enum Source {
     Fifo,
     /// Ready nodes in equal shares.
     Fair,
-    /// A baseline's plan.
     Baseline(fluid::Rule),
 }
 
@@ -117,7 +115,6 @@ pub enum Realisation {
     Fluid,
 }
 
-/// Which candidate won.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// Where the order comes from.
@@ -157,18 +154,15 @@ impl Candidate {
     }
 }
 
-/// A plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Who holds how many slots when, by time.
     pub allocations: Vec<Allocation>,
     /// When each flow completes, in seconds of workload time.
     pub completions: Vec<f64>,
-    /// What that costs.
     pub cost: f64,
     /// No schedule costs less.
     pub bound: f64,
-    /// Which candidate won.
     pub candidate: Candidate,
     /// Whether a search ran out of its steps, or anything was left out because time was up.
     pub cut: bool,

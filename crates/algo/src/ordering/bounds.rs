@@ -36,7 +36,6 @@ impl Stage {
         (self.tasks.div_ceil(slots) * self.shortest).max(self.work.div_ceil(slots)).max(self.longest)
     }
 
-    /// Its work.
     pub(super) fn work(&self) -> u64 {
         self.work
     }

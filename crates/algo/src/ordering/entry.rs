@@ -11,7 +11,6 @@ use super::split::Config;
 use super::workload::NotOffline;
 use crate::registry::{Capabilities, Flows, Planner, PolicyEntry, Proposal, Refused, Speeds, Typed};
 
-/// `mk-jr`.
 pub const MK_JR: PolicyEntry = PolicyEntry {
     name: Rule::MkJr.name(),
     summary: "jobs by Johnson's rule, for the makespan on typed slots; keeps maxima, ignores minima",
@@ -30,7 +29,6 @@ pub const MK_JR: PolicyEntry = PolicyEntry {
     planner: Planner::Tasks(|instance, settings, _| propose(Rule::MkJr, instance, settings)),
 };
 
-/// `mk-tct-jr`.
 pub const MK_TCT_JR: PolicyEntry = PolicyEntry {
     name: Rule::MkTctJr.name(),
     summary: "small jobs before large ones, each by Johnson's rule; keeps maxima, ignores minima",

@@ -77,7 +77,6 @@ struct Next {
     /// Its run, and how many of that run have started.
     run: u32,
     started: u32,
-    /// Its number.
     task: u32,
 }
 

@@ -89,7 +89,6 @@ pub struct Ordered {
 }
 
 impl Ordered {
-    /// Estimates an order.
     pub fn new(
         estimator: &mut Estimator,
         workload: &Workload,
@@ -226,7 +225,6 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// What is compared.
     pub(super) fn key(self, makespan: Span, total_completion: u128) -> (u128, u128) {
         match self {
             Self::Makespan => (makespan.0.into(), total_completion),

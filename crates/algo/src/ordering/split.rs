@@ -30,7 +30,6 @@ pub struct Splits {
     "found {nodes} nodes of {budget} slots, expected at least one node, two slots each, and fewer than 2^31 in all"
 )]
 pub struct NotDivisible {
-    /// How many nodes.
     pub nodes: u32,
     /// Slots of each.
     pub budget: u32,
@@ -151,7 +150,6 @@ impl Config {
 /// A split, an order on it, and what they give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The slots.
     pub split: Split,
     /// The rule that made the order, and the times it went by; `None` if all orders were tried.
     pub rule: Option<(Rule, Times)>,

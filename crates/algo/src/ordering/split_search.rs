@@ -19,7 +19,6 @@ pub(super) trait Search {
     /// Whether nothing of that bound is worth a visit any more. Once true for a bound, it stays true.
     fn is_hopeless(&self, bound: Self::Bound) -> bool;
 
-    /// Evaluates a point.
     fn visit(&mut self, point: u32);
 
     /// The last point of the first part of a range that is cut in two.

@@ -8,9 +8,7 @@ use slackline_model::{Instance, JobId, PhaseId, Span, Time};
 /// The two stages of a job; without tasks where the job has no such phase, or one without length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its map tasks.
     pub map: Tasks,
-    /// Its reduce tasks.
     pub reduce: Tasks,
 }
 
@@ -35,33 +33,21 @@ pub enum NotOffline {
     /// A flow that is not one job.
     #[error("flow {flow:?}: found {jobs} jobs, expected one: job orders are for flows of a single job")]
     Jobs {
-        /// The flow.
         flow: String,
         /// How many jobs it has.
         jobs: usize,
     },
     /// A flow that arrives later.
     #[error("flow {flow:?}: found release {release}, expected 0: offline orders have all jobs at hand")]
-    Release {
-        /// The flow.
-        flow: String,
-        /// When it arrives.
-        release: Time,
-    },
+    Release { flow: String, release: Time },
     /// A phase that is not cut into tasks.
     #[error("phase {phase}: found work without tasks, expected tasks")]
-    Malleable {
-        /// The phase.
-        phase: String,
-    },
+    Malleable { phase: String },
     /// A phase that may not use all slots.
     #[error(
         "phase {phase}: found max_slots below its number of tasks, expected a phase that may use any slot"
     )]
-    Capped {
-        /// The phase.
-        phase: String,
-    },
+    Capped { phase: String },
     /// More work than integers of 64 bits hold.
     #[error("found more than 9e18 slot-microseconds of work in all")]
     Work,
@@ -130,12 +116,10 @@ impl Workload {
         Self::new(jobs?)
     }
 
-    /// The jobs.
     pub fn jobs(&self) -> &TiVec<JobId, Job> {
         &self.jobs
     }
 
-    /// How many jobs.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
@@ -145,7 +129,6 @@ impl Workload {
         self.jobs.is_empty()
     }
 
-    /// How many tasks.
     pub fn n_tasks(&self) -> u64 {
         self.jobs.iter().map(|job| u64::from(job.map.count()) + u64::from(job.reduce.count())).sum()
     }
@@ -192,9 +175,7 @@ pub(super) struct Ends {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("found {map} map and {reduce} reduce slots, expected at least one of each")]
 pub struct NoSlots {
-    /// Map slots.
     pub map: u32,
-    /// Reduce slots.
     pub reduce: u32,
 }
 

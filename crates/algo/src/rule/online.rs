@@ -45,7 +45,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     )
 };
 
-/// The policy.
 #[derive(Clone, Debug)]
 pub struct ByRule {
     rule: Rule,

@@ -19,7 +19,6 @@ pub struct Candidate<'a> {
     pub release: f64,
     /// Its due date; infinite without one.
     pub due: f64,
-    /// Its weight.
     pub weight: f64,
     /// What a second more costs, if it always costs the same; else its weight.
     pub slope: f64,
@@ -30,7 +29,6 @@ pub struct Candidate<'a> {
 /// What a rule sees: the live flows, the oldest first.
 #[derive(Clone, Debug)]
 pub struct Scene<'a> {
-    /// The flows.
     pub flows: Vec<Candidate<'a>>,
     /// The instant: seconds since the start of the workload.
     pub now: f64,
@@ -49,10 +47,8 @@ pub struct Knobs {
     pub tail: bool,
 }
 
-/// A rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its name.
     pub name: &'static str,
     /// How it orders flows.
     pub how: How,
@@ -69,7 +65,6 @@ pub enum How {
     Together,
 }
 
-/// All rules.
 pub const RULES: &[Rule] = &[
     Rule { name: "fifo", how: How::Key(|flow| flow.release) },
     Rule { name: "edf", how: How::Key(|flow| flow.due) },

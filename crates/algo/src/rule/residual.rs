@@ -21,7 +21,6 @@ const OVER: f64 = 1.001;
 /// What is left of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Left {
-    /// Which flow.
     pub flow: FlowId,
     /// Work of its maps and of its reduces, each over the capacity of the slots that serve them: seconds.
     pub stages: [f64; 2],

@@ -25,7 +25,6 @@ pub enum Late {
     Follow,
 }
 
-/// The WOHA policy.
 pub struct Woha {
     name: String,
     generator: Box<dyn PlanGenerator + Send>,

@@ -17,7 +17,6 @@ pub enum JobOrder {
 }
 
 impl JobOrder {
-    /// All orders.
     pub const ALL: [Self; 3] = [Self::HighestLevel, Self::LongestPath, Self::MaximumParallelism];
 
     /// The jobs of the flow, the one to be served first in front. O(J log J + edges).

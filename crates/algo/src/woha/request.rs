@@ -8,7 +8,6 @@ use slackline_policy::Estimates;
 pub struct Request<'a> {
     /// The cluster and the flow.
     pub instance: &'a Instance,
-    /// Which flow.
     pub flow: FlowId,
     /// What is believed of durations.
     pub estimates: &'a Estimates,

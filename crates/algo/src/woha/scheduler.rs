@@ -59,7 +59,6 @@ pub enum Goal {
 /// Whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The flow.
     pub flow: FlowId,
     /// How many tasks it may start before another flow comes first; at least 1.
     pub tasks: u32,

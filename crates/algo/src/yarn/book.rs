@@ -23,7 +23,6 @@ type Turn = (Reverse<u32>, Seat);
 /// Where it stands in a leaf: its priority or what it uses, whichever counts, then its seat.
 type Place = (Key, Seat);
 
-/// A queue.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) parent: Option<QueueAt>,
@@ -104,7 +103,6 @@ pub(super) struct Active {
     pub(super) used: u32,
 }
 
-/// All of them.
 #[derive(Clone, Debug)]
 pub(super) struct Book {
     pub(super) queues: Vec<Queue>,

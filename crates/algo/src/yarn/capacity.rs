@@ -92,7 +92,6 @@ pub struct Hierarchy {
     pub priority_max: u32,
 }
 
-/// A queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// Its path, such as `root.a.b`.
@@ -111,7 +110,6 @@ pub struct Queue {
     pub turns: Turns,
     /// Whether priorities come before use among its children.
     pub by_priority: bool,
-    /// Its priority.
     pub priority: i32,
     /// The priority of its applications that have none, of a leaf.
     pub app_priority: u32,
@@ -173,7 +171,6 @@ impl Hierarchy {
         Self { otherwise: Some(1), ..Self::of(vec![root, default]) }
     }
 
-    /// These queues alone.
     pub fn of(queues: Vec<Queue>) -> Self {
         Self {
             queues,

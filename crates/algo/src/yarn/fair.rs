@@ -47,7 +47,6 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
     )
 };
 
-/// An allocation file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allocations {
     /// The queues, parents before their children; the first is the root.
@@ -60,7 +59,6 @@ pub struct Allocations {
     pub placement: Vec<Placement>,
 }
 
-/// A queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// Its path, such as `root.a.b`.
@@ -77,7 +75,6 @@ pub struct Queue {
     pub max: Resources,
     /// The same of each queue in it that is made because somebody names it.
     pub max_child: Option<Resources>,
-    /// Its share.
     pub weight: f64,
     /// How many of its applications may run at a time.
     pub apps: u32,
@@ -85,19 +82,16 @@ pub struct Queue {
     pub turns: Turns,
 }
 
-/// Memory and cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Resources {
     /// Memory, in MiB where it is absolute.
     pub memory: Amount,
-    /// Virtual cores.
     pub vcores: Amount,
 }
 
 /// An amount of one of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many.
     Absolute(u64),
     /// A fraction of the cluster's.
     Part(f64),
@@ -118,7 +112,6 @@ pub enum Placement {
         /// What gives the queue around it; the root without.
         within: Option<Box<Placement>>,
     },
-    /// That queue.
     Default {
         /// Its path.
         queue: String,
@@ -130,7 +123,6 @@ pub enum Placement {
 }
 
 impl Resources {
-    /// No bound.
     pub const UNBOUNDED: Self =
         Self { memory: Amount::Absolute(u64::MAX), vcores: Amount::Absolute(u64::MAX) };
 

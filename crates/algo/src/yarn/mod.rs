@@ -43,7 +43,6 @@ const CAPABILITIES: Capabilities =
 pub struct Container {
     /// Memory in MiB.
     pub memory: u64,
-    /// Virtual cores.
     pub vcores: u64,
 }
 
@@ -85,7 +84,6 @@ pub enum Turns {
 pub struct UserApps {
     /// Users with a number of their own.
     pub of: BTreeMap<String, u32>,
-    /// Everybody else.
     pub others: u32,
 }
 

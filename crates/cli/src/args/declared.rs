@@ -10,12 +10,9 @@ use slackline_model::params::{Param, Settings, Values};
 use super::listed::Listed;
 use super::value;
 
-/// Who declares parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
-    /// An engine.
     Engines,
-    /// An importer.
     Importers,
     /// A cluster whose jobs others submit.
     Attach,

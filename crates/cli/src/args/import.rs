@@ -10,7 +10,6 @@ use super::listed::Listed;
 /// How a file is to be imported, as far as flags say so.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ImportFlags {
-    /// The format.
     pub(crate) from: Option<String>,
     /// The parameters of importers that were given, by their names.
     pub(crate) given: Vec<(String, String)>,

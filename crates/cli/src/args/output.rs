@@ -24,7 +24,6 @@ pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
     /// Names of forms that earlier versions wrote, and what each was, with what to do instead.
     const REMOVED: &'static [(&'static str, &'static str)] = &[];
 
-    /// Its name.
     fn name(self) -> &'static str;
 
     /// The endings of its files.

@@ -102,12 +102,10 @@ pub(crate) fn factor(text: &str) -> Result<f64, String> {
     number(text, 0.0..=1e9, "a number from 0")
 }
 
-/// A speed.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     number(text, 1e-6..=1e6, "a number from 0.000001 to 1000000")
 }
 
-/// A fraction.
 pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     number(text, 0.0..=1.0, "a number from 0 to 1")
 }
@@ -189,7 +187,6 @@ pub(crate) fn combine() -> Listed<Combine> {
     Listed::of("combination", [Combine::Sum, Combine::Max].map(|combine| (combine.name(), combine)))
 }
 
-/// Whether weights count.
 pub(crate) fn weights() -> Listed<Weights> {
     Listed::of("use of weights", [("use", Weights::Use), ("ignore", Weights::Ignore)])
 }

@@ -168,7 +168,6 @@ impl Attach {
     }
 }
 
-/// What is said.
 #[derive(Clone, Copy, Debug)]
 struct Voice {
     lines: bool,
@@ -177,7 +176,6 @@ struct Voice {
     table: bool,
 }
 
-/// Shows what happens.
 struct Live {
     policy: PolicySpec,
     start: Start,

@@ -230,7 +230,6 @@ fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) 
     )
 }
 
-/// What is explained.
 struct Shown<'a> {
     explainer: Explainer<'a>,
     plan: bool,

@@ -45,7 +45,6 @@ use crate::tables::Tables;
 /// What a verb found; not to be confused with an error, which keeps it from finding anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Done.
     Yes,
     /// Not feasible, or flows failed.
     No,

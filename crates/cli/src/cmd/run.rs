@@ -391,7 +391,6 @@ impl Run {
     }
 }
 
-/// Slots of machines.
 fn slots_of(machine: &MachineDraft) -> u32 {
     match machine.slots {
         Slots::Universal(slots) => machine.count * slots,

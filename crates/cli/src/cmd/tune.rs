@@ -195,7 +195,6 @@ impl Tune {
         !self.until.is_empty() || self.over.is_some()
     }
 
-    /// What must hold.
     fn conditions(&self) -> anyhow::Result<Vec<Condition>> {
         let mut limits = self.at_most.iter();
         let mut condition = |until: &Until| match until {

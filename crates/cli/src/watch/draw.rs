@@ -21,7 +21,6 @@ const LISTS: u16 = 8;
 /// Cells of a bar in a table.
 const BAR: usize = 12;
 
-/// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown, gaze: &Gaze) {
     let [head, gauge, body, foot] = Layout::vertical([
         Constraint::Length(1),

@@ -19,10 +19,8 @@ pub(crate) enum Seat {
 /// What lies over the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Over {
-    /// Nothing.
     #[default]
     Nothing,
-    /// What keys do.
     Help,
     /// Whether to leave the view or to stop the run.
     Question,
@@ -33,7 +31,6 @@ pub(super) enum Over {
 pub(super) enum Deed {
     /// Nothing but to draw again.
     Stay,
-    /// The view ends.
     Leave,
     /// The run is stopped; the view stays until it has.
     Stop,

@@ -7,7 +7,6 @@ use slackline_model::cost::is_late;
 /// Below that many seconds a run is told without the clock.
 const SHORT: f64 = 100.0;
 
-/// A run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shown {
     /// Where it is: its state directory, for how long it is at work, under which policy.
@@ -17,14 +16,12 @@ pub(crate) struct Shown {
     /// Slots, and how many are held.
     pub(crate) slots: u32,
     pub(crate) held: usize,
-    /// Attempts that failed.
     pub(crate) failed: u64,
     pub(crate) flows: Vec<Flow>,
     pub(crate) at_work: Vec<Task>,
     pub(crate) events: Vec<Event>,
 }
 
-/// A flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Flow {
     pub(crate) name: String,
@@ -59,7 +56,6 @@ pub(crate) enum Mood {
     Bad,
 }
 
-/// A job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Job {
     pub(crate) name: String,
@@ -79,7 +75,6 @@ pub(crate) struct Task {
     pub(crate) text: String,
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Event {
     /// The flow, if it is of one.

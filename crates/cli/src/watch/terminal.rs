@@ -18,9 +18,7 @@ use crate::out;
 /// The stream that is a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
-    /// Standard output.
     Out,
-    /// Standard error.
     Err,
 }
 

@@ -31,7 +31,6 @@ fn commands(page: &str) -> Vec<(String, Option<String>)> {
     found
 }
 
-/// Runs a page.
 fn check(name: &str, outputs: usize) {
     let dir = scratch(name);
     copy(&Path::new(ROOT).join("examples"), &dir.join("examples"));

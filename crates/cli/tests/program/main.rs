@@ -136,7 +136,6 @@ fn ran(output: &std::process::Output) -> Ran {
     ran
 }
 
-/// Runs the program.
 fn run<S: AsRef<OsStr>>(args: &[S]) -> Ran {
     ran(&program().args(args).output().expect("the program starts"))
 }

@@ -54,7 +54,6 @@ impl Family {
         ran(&self.command(dir, args).output().expect("the program starts"))
     }
 
-    /// Starts the program.
     pub(crate) fn start(&self, dir: &Path, args: &[&str]) -> Child {
         let mut command = self.command(dir, args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -32,7 +32,6 @@ pub(super) fn tasks(draft: &Draft) -> u32 {
     jobs.flat_map(|job| [&job.map, &job.reduce]).flatten().map(|phase| uniform(phase).0).sum()
 }
 
-/// Changes one thing.
 pub(super) fn change(draft: &mut Draft, rng: &mut ChaCha8Rng) {
     let f = below(draft.flows.len(), rng);
     match integer(rng, 0, 11) {

@@ -11,7 +11,6 @@ use slackline_model::{PhaseId, Span, Time};
 use super::measure::{median, timed};
 use super::size::Size;
 
-/// Prints both tables.
 pub fn run(size: Size) {
     let (repeats, jobs, tasks): (usize, &[usize], &[u32]) = match size {
         Size::Small => (1, &[1_000], &[10_000]),

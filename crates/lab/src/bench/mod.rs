@@ -31,7 +31,6 @@ pub use size::Size;
 /// A suite: its name and what runs it, at its small or large size.
 pub type Suite = (&'static str, fn(Size));
 
-/// All suites.
 pub const SUITES: &[Suite] = &[
     ("auto", auto::run),
     ("dmrs", dmrs::run),

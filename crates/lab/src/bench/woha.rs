@@ -28,18 +28,15 @@ use self::skip_list::SkipList;
 use super::measure::{busy, median, timed};
 use super::size::Size;
 
-/// What is measured.
 #[derive(Clone, Copy)]
 struct Case {
     flows: u32,
     /// Calls in a second of the cluster's time.
     rate: u64,
-    /// Calls in all.
     calls: u64,
     repeats: usize,
 }
 
-/// Prints both tables.
 pub fn run(size: Size) {
     let (repeats, cases): (usize, &[Case]) = match size {
         Size::Small => (1, &[Case { flows: 100, rate: 1_000_000, calls: 2_000, repeats: 1 }]),

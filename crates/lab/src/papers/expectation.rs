@@ -11,7 +11,6 @@ use super::{Claim, Row};
 pub struct Expectation {
     /// The policy or method.
     pub policy: String,
-    /// The measure.
     pub measure: String,
     /// Only at these values of what varies.
     #[serde(default)]
@@ -46,9 +45,7 @@ pub enum Of {
     /// The mean over the seeds.
     #[default]
     Mean,
-    /// The least.
     Least,
-    /// The largest.
     Most,
 }
 
@@ -65,11 +62,8 @@ pub enum Trend {
 /// An expectation, in words, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What was expected.
     pub expected: String,
-    /// What was found.
     pub found: String,
-    /// Whether it holds.
     pub holds: bool,
 }
 
@@ -88,7 +82,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In a word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",

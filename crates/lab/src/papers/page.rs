@@ -22,14 +22,12 @@ pub struct Made {
     pub title: String,
     /// What its paper says.
     pub paper: Option<Paper>,
-    /// Its figures.
     pub figures: Vec<Shown>,
 }
 
 /// A figure as it is shown.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// What was made.
     pub figure: Figure,
     /// Its rows; none if its CSV is not one of measures.
     pub rows: Vec<Row>,

@@ -13,19 +13,15 @@ pub struct Row {
     pub series: String,
     /// The policy or method.
     pub policy: String,
-    /// What was measured.
     pub measure: String,
     /// Over how many seeds.
     pub seeds: u32,
     /// Seeds of these without a number.
     pub missing: u32,
-    /// Their mean.
     pub mean: Option<f64>,
     /// Half the 95 % interval of the mean.
     pub ci95: Option<f64>,
-    /// The least.
     pub least: Option<f64>,
-    /// The largest.
     pub most: Option<f64>,
     /// Hash of the specification.
     pub spec: String,

@@ -14,9 +14,7 @@ use crate::task_id::TaskId;
 /// A job on a cluster. Times are microseconds since the start of the run that does it, or has done it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobThere {
-    /// Its flow.
     pub flow: String,
-    /// Its name.
     pub job: String,
     /// When that run started: microseconds since 1970.
     pub run: u64,

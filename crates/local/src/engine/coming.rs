@@ -104,7 +104,6 @@ impl Coming {
 
 /// What comes of the flows that are to come.
 pub(crate) struct Arriving {
-    /// They arrive now.
     pub(crate) flows: Vec<FlowId>,
     /// They never will, each with a job that it waits for and that is never going to be done.
     pub(crate) never: Vec<(FlowId, u32)>,

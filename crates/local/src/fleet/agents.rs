@@ -126,7 +126,6 @@ impl Default for Pace {
 /// What became of the first try to reach a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum First {
-    /// It is there.
     Ready(Capacity),
     /// It says that it cannot be one of this run's.
     Refused(String),
@@ -141,7 +140,6 @@ enum News {
     Woken,
 }
 
-/// Machines with agents.
 pub(crate) struct Agents {
     orders: Orders,
     news: Receiver<News>,

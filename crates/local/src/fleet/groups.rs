@@ -41,7 +41,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the system does with groups beside files being read and written in them.
 pub(crate) trait System: Send {
-    /// Makes a group.
     fn make(&self, group: &Path) -> io::Result<()>;
 
     /// Moves a process into a group.
@@ -54,7 +53,6 @@ pub(crate) trait System: Send {
     fn is_writable(&self, path: &Path) -> bool;
 }
 
-/// Linux.
 #[derive(Debug)]
 pub(crate) struct Linux;
 

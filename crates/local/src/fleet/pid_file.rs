@@ -44,7 +44,6 @@ pub struct AtWork {
     pub pid: Option<u64>,
     /// The number of the attempt in its run, if it has one yet.
     pub attempt: Option<u64>,
-    /// Its task.
     pub id: TaskId,
     /// The slot, of the slot kind that serves the task; none of one on a cluster.
     pub slot: Option<u32>,

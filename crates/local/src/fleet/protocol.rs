@@ -35,11 +35,8 @@ pub(crate) const LINE_MAX: usize = 1 << 20;
 pub(crate) enum ToAgent {
     /// Who speaks, and what is expected. The first line, and only that.
     Hello(Hello),
-    /// An attempt begins.
     Start {
-        /// Its number.
         n: u64,
-        /// What it does.
         spec: Box<Spec>,
     },
     /// An attempt is stopped, with everything that it started. Its end is still told.
@@ -77,10 +74,8 @@ pub(crate) enum Proof {
         /// All that is in it.
         holds: String,
     },
-    /// An input.
     Bytes {
         path: PathBuf,
-        /// Its size.
         bytes: u64,
     },
 }
@@ -91,20 +86,16 @@ pub(crate) enum Proof {
 pub(crate) enum FromAgent {
     /// It sees what it has to see, nothing of earlier agents is left, and it takes attempts.
     Ready(Ready),
-    /// It takes none.
     Refused(Refused),
     /// An attempt has ended, and nothing that it started is left.
     Ended {
-        /// Its number.
         n: u64,
-        /// What it reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         report: Option<Report>,
         /// Why it reported nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         broken: Option<String>,
     },
-    /// It is there.
     Beat {},
 }
 
@@ -115,7 +106,6 @@ pub(crate) struct Ready {
     pub(crate) v: u32,
     /// The version of the program.
     pub(crate) program: String,
-    /// Processors.
     pub(crate) processors: u32,
     /// Memory, bytes; none if it does not say.
     pub(crate) memory: Option<u64>,

@@ -17,7 +17,6 @@ use crate::task::{Source, Split, TaskError, at};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Piece {
-    /// The file.
     pub path: String,
     /// Where it begins, in bytes.
     pub offset: u64,

@@ -18,7 +18,6 @@ use crate::task::{Codec, Job, Setting, Shuffle, Source, Spec, Split, Task, TaskE
 pub struct JobSpec {
     /// What its tasks do.
     job: Job,
-    /// Map tasks.
     pub(super) maps: u32,
     /// Reduce tasks; 0 for a job of maps only.
     reducers: u32,
@@ -205,7 +204,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes them.
     pub(super) fn make(container: &Path, attempt: u32) -> Result<Self, TaskError> {
         let attempt = container.join(format!("attempt-{attempt}"));
         fs::create_dir_all(&attempt).map_err(at("cannot make directory", &attempt))?;

@@ -18,7 +18,6 @@ const KEYS: [&str; 3] = ["slots", "speed", "name"];
 /// The most slots of a machine.
 const SLOTS_MAX: u32 = 4096;
 
-/// A machine.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Host {
     /// Its address, as ssh takes it.

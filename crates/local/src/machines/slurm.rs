@@ -131,7 +131,6 @@ struct Wish {
     options: Vec<String>,
 }
 
-/// Nodes of Slurm.
 #[derive(Clone, Debug)]
 struct Slurm {
     /// The allocation that the run is in, unless it asks for one.

@@ -25,7 +25,6 @@ pub(crate) struct Arrived {
 
 /// What a flow is made of.
 pub(crate) struct Source<'a> {
-    /// The run.
     pub(crate) seat: Seat,
     /// Its workload, with the durations that are believed.
     pub(crate) workload: &'a Draft,

@@ -40,16 +40,24 @@ pub(super) enum RunCommand {
     /// News of the fleet.
     Told(Told),
     /// The driver starts a task on a slot; held, it waits for the maps of its job.
-    Begin { row: RowId, id: TaskId, slot: u32, held: bool },
+    Begin {
+        row: RowId,
+        id: TaskId,
+        slot: u32,
+        held: bool,
+    },
     /// A running attempt has a row again.
-    Adopt { number: u64, row: RowId, id: TaskId },
+    Adopt {
+        number: u64,
+        row: RowId,
+        id: TaskId,
+    },
     /// The driver decides something else.
     Order(Order),
     /// Another run starts something on a slot.
     GiveWay(SlotKind, u32),
     /// A flow stands in another way.
     Stand(String, Standing),
-    /// Cancels a flow.
     Cancel(String),
     /// The wall clock has jumped: dates are other times.
     ClockJumped,
@@ -69,12 +77,15 @@ pub(super) enum RunEvent {
     Reports(Vec<Report>),
     /// A flow comes to the driver, as what is left of it and as it stands, with what of it is at work. Nothing comes of one
     /// that is held and has nothing at work.
-    Comes { flow: String, arrival: Option<Box<(Arrived, Arrival)>>, busy: Vec<Busy> },
+    Comes {
+        flow: String,
+        arrival: Option<Box<(Arrived, Arrival)>>,
+        busy: Vec<Busy>,
+    },
     /// The driver is to give up a flow.
     Goes(String),
     /// The driver is to give up all its flows.
     AllGo,
-    /// The run leaves.
     Ended(Result<RunEnd, EngineError>, Box<Session>),
     /// Its thread has panicked.
     Panicked,
@@ -172,7 +183,6 @@ impl Drop for PanicReport<'_> {
     }
 }
 
-/// A running run.
 struct Run<'a> {
     owned: &'a Owned,
     local: Local<'a>,

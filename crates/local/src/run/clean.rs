@@ -10,7 +10,6 @@ use crate::files::remove;
 use crate::fleet::groups::Linux;
 use crate::journal::Journal;
 
-/// What is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clean {

@@ -22,17 +22,13 @@ pub enum EngineError {
     Log(#[from] LogError),
     /// The directory holds an unfinished run that has no job of this one.
     #[error("{path}: found an unfinished run of other jobs, expected one of this flow file's or none")]
-    Another {
-        /// The journal.
-        path: String,
-    },
+    Another { path: String },
     /// The run was started with another engine.
     #[error(
         "{path}: found an unfinished run that was started with engine {began}, expected one of engine {now}: use --engine \
          {began} to resume it, --again to start over, or another --state to keep both runs"
     )]
     OtherEngine {
-        /// The state directory.
         path: String,
         /// The engine that the run was started with.
         began: String,
@@ -44,10 +40,7 @@ pub enum EngineError {
         "found the map output of this run in {from}, expected it in the directory that --shared names: leave --shared out, \
          and it is used where it is; --again starts over"
     )]
-    Moved {
-        /// The directory.
-        from: String,
-    },
+    Moved { from: String },
     /// No flow can be run.
     #[error("{}", .0.first().map_or("", |job| job.fault.problem.as_str()))]
     Unrunnable(Vec<UnrunnableJob>),
@@ -59,32 +52,20 @@ pub enum EngineError {
         "{path}: found it, and neither a journal nor jobs.log beside it, expected the state directory of a run, or one that \
          is new: name another; if this is what is left of a run, remove the directory, and move the outputs away"
     )]
-    InUse {
-        /// What is there.
-        path: String,
-    },
+    InUse { path: String },
     /// Another run writes to an output directory.
     #[error("{path}: found another run at work there, expected an output directory of its own")]
-    Claimed {
-        /// The directory.
-        path: String,
-    },
+    Claimed { path: String },
     /// What the journal says cannot be.
     #[error("{path}: found {problem}; the journal is damaged: {}", ADVICE)]
     Damaged {
-        /// The journal.
         path: String,
         /// What does not fit.
         problem: String,
     },
     /// The file system refused something.
     #[error("{path}: {problem}")]
-    File {
-        /// The file.
-        path: String,
-        /// What it says.
-        problem: io::Error,
-    },
+    File { path: String, problem: io::Error },
     /// An output directory is in the way.
     #[error(transparent)]
     Resolve(#[from] ResolveError),

@@ -27,7 +27,6 @@ pub struct Look {
     pub layout: Layout,
     /// What it is. Its workload has the machines of all segments, as one cluster.
     pub head: Head,
-    /// Its jobs.
     pub jobs: Vec<JobPlan>,
     /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were successful on a cluster, if a process is at work
     /// on the run that will record them.

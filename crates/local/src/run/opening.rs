@@ -34,7 +34,6 @@ use crate::task_id::TaskId;
 /// Where and when a run is opened, and what is asked of it.
 #[derive(Clone, Debug)]
 pub struct Opening<'a> {
-    /// The state directory.
     pub state: &'a Path,
     /// How it is begun or continued; its directory is where relative paths start from.
     pub setup: Setup,
@@ -53,12 +52,10 @@ pub struct Opening<'a> {
 pub struct Says<'a>(Option<&'a dyn Fn(&str)>);
 
 impl<'a> Says<'a> {
-    /// Passes it on.
     pub fn new(says: &'a dyn Fn(&str)) -> Self {
         Self(Some(says))
     }
 
-    /// Says something.
     pub fn say(self, what: &str) {
         if let Some(says) = self.0 {
             says(what);
@@ -141,7 +138,6 @@ pub struct Needs<'a> {
     pub owner: &'a str,
     /// Where its files are.
     pub layout: &'a Layout,
-    /// Its jobs.
     pub jobs: &'a [JobPlan],
 }
 
@@ -459,7 +455,6 @@ pub(crate) fn new_owner() -> String {
 
 /// What was in a state directory before.
 struct Earlier {
-    /// Nothing.
     is_first: bool,
     /// A run that is continued.
     kept: Option<Unfinished>,

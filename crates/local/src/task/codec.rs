@@ -17,16 +17,13 @@ const FRAME: usize = 4 << 20;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Codec {
-    /// gzip.
     Gzip,
-    /// Zstandard.
     Zstd,
     /// Frames of LZ4.
     Lz4,
 }
 
 impl Codec {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Gzip, Self::Zstd, Self::Lz4];
 
     /// The codec of a name, such as `gzip`.
@@ -34,7 +31,6 @@ impl Codec {
         Self::ALL.into_iter().find(|codec| codec.name() == name)
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",

@@ -17,11 +17,9 @@ use super::segment::{Run, RunWriter};
 
 /// What makes fewer pairs of many with the same key.
 pub(super) enum Combiner {
-    /// Nothing does.
     None,
     /// A function of all values of a key, such as [`Program::combine`](super::program::Program::combine).
     Function(Box<Combine>),
-    /// A command.
     Command(Box<Streaming>),
 }
 

@@ -31,7 +31,6 @@ const FIRST_LINE_MOST: u64 = 1024;
 pub(super) struct Streaming {
     pub(super) role: &'static str,
     pub(super) command: String,
-    /// The attempt's directory.
     pub(super) directory: PathBuf,
     /// Takes its standard error.
     pub(super) log: Log,
@@ -50,7 +49,6 @@ pub(super) struct Streaming {
 /// What holds the memory of a command.
 #[derive(Clone, Debug)]
 pub(super) enum Memory {
-    /// Nothing.
     Free,
     /// Each of its processes may take so much address space, bytes.
     Limited(u64),

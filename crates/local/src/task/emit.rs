@@ -15,7 +15,6 @@ pub(super) struct Emit {
     pub(super) skipped: u64,
 }
 
-/// Where pairs go.
 pub(super) enum Sink {
     /// To the reduces.
     Shuffle(Box<Collector>),

@@ -11,9 +11,7 @@ pub enum TaskError {
     /// The system refused something.
     #[error("{what} {}: {source}", path.display())]
     File {
-        /// What was attempted.
         what: &'static str,
-        /// On which file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -21,29 +19,21 @@ pub enum TaskError {
     /// An input file holds something that cannot be read.
     #[error("{}, at byte {offset}: {source}", path.display())]
     Input {
-        /// The file.
         path: PathBuf,
         /// Where the reader stood, in bytes of the (decompressed) text.
         offset: u64,
-        /// What was wrong.
         source: io::Error,
     },
     /// An input file is not what it was when the run began.
     #[error("{}: {found} since the run began, expected it as it was", path.display())]
     Changed {
-        /// The file.
         path: PathBuf,
         /// What became of it.
         found: &'static str,
     },
     /// An input file is of a format that cannot be read.
     #[error("{}: found {found}, expected plain text, gzip, zstd, bzip2, xz or lz4", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// The format.
-        found: &'static str,
-    },
+    Format { path: PathBuf, found: &'static str },
     /// An input that a job names is not there.
     #[error("input {pattern:?}: {problem}")]
     Missing {
@@ -55,7 +45,6 @@ pub enum TaskError {
     /// The output of a map that was committed is gone or damaged: the map has to be done again.
     #[error("{}: {problem}", directory.display())]
     LostMap {
-        /// The map's directory.
         directory: PathBuf,
         /// What was found and what was expected.
         problem: String,
@@ -63,7 +52,6 @@ pub enum TaskError {
     /// A prepared file or an attempt's own file is not what was written.
     #[error("{}: {problem}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// What was found and what was expected.
         problem: String,
@@ -71,12 +59,10 @@ pub enum TaskError {
     /// A job asks for something that there is not.
     #[error("{0}")]
     Job(String),
-    /// A command failed.
     #[error("{role} {:?}: {status}{}{}", brief(command), limited(*limit), said(stderr))]
     Command {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
-        /// The command.
         command: String,
         /// How it ended: its exit status or the signal.
         status: String,
@@ -92,9 +78,7 @@ pub enum TaskError {
     Said {
         /// `mapper`, `combiner` or `reducer`.
         role: &'static str,
-        /// The command.
         command: String,
-        /// What was wrong.
         source: io::Error,
     },
 }

@@ -263,7 +263,6 @@ impl Records {
         Ok(self)
     }
 
-    /// The next record.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TaskError> {
         let past = |end: u64| match self.format {
             Format::Text | Format::Lines => self.position > end,

@@ -148,7 +148,6 @@ impl<W: Write> Lines<W> {
 #[derive(Debug)]
 struct Files {
     directory: PathBuf,
-    /// The open one.
     file: Option<File>,
     /// Its index in [`FILES`].
     name: usize,

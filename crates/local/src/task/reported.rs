@@ -18,7 +18,6 @@ const MARK: &[u8] = b"reporter:";
 pub(super) struct Reported {
     /// Sums by `GROUP,NAME`.
     pub(super) counters: BTreeMap<String, i64>,
-    /// The last status.
     pub(super) status: Option<String>,
 }
 

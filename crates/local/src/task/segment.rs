@@ -68,12 +68,10 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
     /// The first partition.
     pub(super) section: Section,
-    /// The others.
     more: Vec<Section>,
 }
 
 impl Segment {
-    /// One partition.
     pub(super) fn of(path: PathBuf, section: Section) -> Self {
         Segment { path, section, more: Vec::new() }
     }

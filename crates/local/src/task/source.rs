@@ -21,7 +21,6 @@ const BLOCK: usize = 1 << 18;
 /// An input file as it was when the run began, or a part file as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// Its size.
     pub bytes: u64,
     /// When it was written last, microseconds since 1970; 0 where the file system does not say.
     pub modified: u64,

@@ -18,9 +18,7 @@ pub type Args = BTreeMap<String, serde_json::Value>;
 pub enum Job {
     /// A built-in program, see [`super::programs`].
     Program {
-        /// Its name.
         program: String,
-        /// Its arguments.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         args: Args,
     },
@@ -118,7 +116,6 @@ pub struct Shuffle {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
-    /// The file.
     pub path: PathBuf,
     /// Where it begins, in bytes.
     #[serde(default)]
@@ -175,11 +172,9 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// One attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What to do.
     pub job: Job,
     /// Which part of it.
     pub task: Task,
@@ -262,7 +257,6 @@ impl Spec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Task {
-    /// One map.
     Map {
         /// Its number, from 0.
         index: u32,
@@ -276,7 +270,6 @@ pub enum Task {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prepared: Option<PathBuf>,
     },
-    /// One reduce.
     Reduce {
         /// Its partition, from 0.
         partition: u32,

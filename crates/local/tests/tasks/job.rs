@@ -19,10 +19,8 @@ pub(crate) struct Trial {
     pub(crate) memory_limit: Option<u64>,
 }
 
-/// What it gave.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The part files.
     pub(crate) parts: Vec<Vec<u8>>,
     pub(crate) maps: Vec<Outcome>,
     pub(crate) reduces: Vec<Outcome>,

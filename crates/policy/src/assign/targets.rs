@@ -63,7 +63,6 @@ pub(super) struct Targets {
     minima: Minima,
     phases: Grown<PhaseId, Entry>,
     order: [BTreeSet<(Rank, PhaseId)>; 2],
-    /// Counts services.
     clock: u64,
     stale: Vec<PhaseId>,
 }

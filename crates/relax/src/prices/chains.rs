@@ -72,7 +72,6 @@ pub(super) struct Hold {
 /// Chains of equal length of one phase, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bundle {
-    /// How many chains.
     pub(super) chains: u32,
     /// Tasks in each.
     pub(super) waves: u32,
@@ -84,7 +83,6 @@ pub(super) struct Bundle {
     pub(super) tail: f64,
 }
 
-/// A phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     /// Its chains. The first bundle is the longest: it waits for the phases before this one.

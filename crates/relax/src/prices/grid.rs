@@ -12,7 +12,6 @@ pub(super) struct Prices {
 }
 
 impl Prices {
-    /// Nothing costs anything.
     pub(super) fn zero(intervals: usize) -> Self {
         Self { of_interval: vec![0.0; intervals], before: vec![0.0; intervals + 1] }
     }

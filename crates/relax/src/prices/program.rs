@@ -253,7 +253,6 @@ impl Program {
 /// When tasks of a wave can start.
 #[derive(Clone, Copy)]
 struct Starts {
-    /// At the earliest.
     head: f64,
     /// The longest path from the start to the end of the flow.
     path: f64,

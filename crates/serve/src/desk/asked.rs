@@ -12,7 +12,6 @@ use crate::unopened::Unopened;
 use crate::who::{Role, Who};
 use crate::{Moment, SECOND, timestamp};
 
-/// What is asked.
 #[derive(Clone, Debug)]
 pub enum Ask {
     /// Something is to be run.
@@ -30,47 +29,38 @@ pub enum Ask {
         /// Only those with smaller numbers.
         before: Option<u64>,
     },
-    /// One submission, whole.
     Show(u64),
     /// What a submission is of that has not begun.
     Unopened(u64),
     /// A submission is not to go on, or a flow of it.
     Cancel {
-        /// The submission.
         number: u64,
-        /// The flow.
         flow: Option<String>,
     },
     /// A submission is held or let go, or a flow of it.
     Hold {
-        /// The submission.
         number: u64,
-        /// The flow.
         flow: Option<String>,
         /// Whether it is held.
         held: bool,
     },
     /// Something of a submission is to be different. Deadlines come as moments, by flow.
     Change {
-        /// The submission.
         number: u64,
         /// What, as it was sent.
         change: Change,
         /// The moment that its deadline means, if it has one.
         deadline: Option<Moment>,
     },
-    /// What recurs.
     Recurrences,
     /// Something is not to recur any more.
     Remove(String),
     /// Something that recurs is paused, or goes on.
     Pause {
-        /// Its name.
         name: String,
         /// Whether it is paused.
         paused: bool,
     },
-    /// The service.
     Service,
     /// What was at work, over time: from a moment on, or as far as is known.
     Load(Option<Moment>),
@@ -93,20 +83,15 @@ pub struct Checked {
     pub passed: Option<String>,
 }
 
-/// What is answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Of something that was submitted.
     Accepted(Box<Accepted>),
-    /// Several submissions.
     Submissions(Vec<api::Submission>),
-    /// One submission.
     Submission(Box<api::Submission>),
     /// What it is of; none if it has begun, or is over.
     Unopened(Option<Box<Unopened>>),
-    /// What recurs.
     Recurrences(Vec<api::Recurrence>),
-    /// The service.
     Service(Box<api::Service>),
     /// What was at work, over time.
     Load(api::Load),
@@ -120,7 +105,6 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// Of which kind.
     pub kind: RefusalKind,
     /// What was found, and what was expected.
     pub message: String,

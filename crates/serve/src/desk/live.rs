@@ -27,7 +27,6 @@ pub enum Heard {
     Opened(Opened),
     /// A run could not be opened, and why.
     NotOpened {
-        /// The submission.
         number: u64,
         /// What was found, and what was expected.
         problem: String,
@@ -36,33 +35,27 @@ pub enum Heard {
     },
     /// Something was seen of a run.
     Seen {
-        /// The submission.
         number: u64,
-        /// What.
         what: Seen,
     },
     /// A run is over, or cannot go on now and why: then it is tried again.
     Returned {
-        /// The submission.
         number: u64,
         /// Why it cannot go on, if it cannot.
         stopped: Option<String>,
     },
     /// When a submission should be done that waits, by its file.
     Read {
-        /// The submission.
         number: u64,
         /// The first deadline of its flows.
         due: Option<Moment>,
     },
     /// Whether the files are there that a submission waits for.
     Files {
-        /// The submission.
         number: u64,
         /// The first that is not.
         missing: Option<String>,
     },
-    /// What is expected.
     Predicted(Outlooked),
     /// The machines there are.
     Machines(Vec<api::Machine>),
@@ -75,11 +68,9 @@ pub enum Heard {
 /// A run that was opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
-    /// The submission.
     pub number: u64,
     /// When the run began.
     pub started: Moment,
-    /// Its flows.
     pub flows: Vec<FlowFacts>,
     /// Flows that cannot be run, and why.
     pub unrunnable: Vec<(String, String)>,
@@ -88,15 +79,12 @@ pub struct Opened {
 /// A flow of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowFacts {
-    /// Its name.
     pub flow: String,
     /// When it is released.
     pub release: Moment,
     /// When it should be done.
     pub deadline: Option<Moment>,
-    /// Its weight.
     pub weight: f64,
-    /// Its jobs.
     pub jobs: Vec<JobFacts>,
     /// The outputs of other flows of the submission that it reads, by flow and job: nothing of it starts before all are there.
     pub reads: Vec<(String, String)>,
@@ -114,57 +102,42 @@ pub struct JobFacts {
 /// Something that was seen of a run. Jobs are called by numbers; phases are maps or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// An attempt started.
     Started {
-        /// The job.
         job: u32,
         /// Whether it is of a map.
         is_map: bool,
     },
     /// An attempt was stopped.
     Stopped {
-        /// The job.
         job: u32,
         /// Whether it is of a map.
         is_map: bool,
     },
     /// A task is done.
     Done {
-        /// The job.
         job: u32,
         /// Whether it is a map.
         is_map: bool,
     },
-    /// An attempt failed.
     Failed {
-        /// The job.
         job: u32,
         /// Whether it is of a map.
         is_map: bool,
-        /// What it says.
         message: String,
         /// Whether its flow has failed with it.
         is_final: bool,
     },
     /// Tasks that were done have to run again.
     Lost {
-        /// The job.
         job: u32,
         /// Whether they are maps.
         is_map: bool,
-        /// How many.
         tasks: u64,
     },
     /// A flow can never begin, and why.
-    Never {
-        /// The flow.
-        flow: String,
-        /// Why.
-        message: String,
-    },
+    Never { flow: String, message: String },
     /// Tasks take much longer, or much shorter, than was expected.
     Off {
-        /// The flow.
         flow: String,
         /// How, for a person.
         message: String,
@@ -207,7 +180,6 @@ pub struct Expected {
 /// What a submission means for the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meaning {
-    /// The submission.
     pub number: u64,
     /// Flows that are late because of it.
     pub makes_late: Vec<api::MadeLate>,
@@ -254,7 +226,6 @@ pub(super) struct Live {
     jobs: BTreeMap<u32, (usize, usize)>,
 }
 
-/// A flow.
 #[derive(Debug)]
 pub(super) struct Here {
     pub(super) flow: String,

@@ -323,7 +323,6 @@ impl Desk {
         Ok(Answer::Done(format!("{name} {what}{}", next.unwrap_or_default())))
     }
 
-    /// All that recurs.
     pub(super) fn recurrences(&self) -> Vec<api::Recurrence> {
         let of = |again: &Again| {
             let recurring = &again.recurring;

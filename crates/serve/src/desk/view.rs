@@ -81,7 +81,6 @@ impl Desk {
         shown
     }
 
-    /// A submission, whole.
     pub(super) fn show(&self, now: Moment, number: u64) -> Result<api::Submission, Refusal> {
         if let Some(entry) = self.entries.get(&number) {
             return Ok(self.shown_among((number, entry), now, true));
@@ -126,7 +125,6 @@ impl Desk {
         found
     }
 
-    /// The service.
     pub(super) fn service(&self, now: Moment) -> api::Service {
         let mut submissions: BTreeMap<String, u64> = BTreeMap::new();
         let states =

@@ -16,7 +16,6 @@ const NAMED: usize = 3;
 
 /// What keeps a submission from beginning that could begin by itself.
 enum Behind<'a> {
-    /// Nothing new begins.
     Drain,
     /// As many are live as may be.
     Live,

@@ -64,7 +64,6 @@ fn streamed(listener: Listener) -> Response {
     answer
 }
 
-/// Somebody who listens.
 struct Listener {
     house: House,
     /// What is to be sent first.

@@ -50,7 +50,6 @@ pub(super) enum Peer {
     Unix(Option<u32>),
     /// Somebody at an address.
     Tcp {
-        /// Theirs.
         address: SocketAddr,
         /// Whether the address that they reached is one that only this machine reaches.
         is_own: bool,

@@ -12,13 +12,10 @@ use super::House;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A file.
 struct Asset {
     /// Where it is had.
     path: &'static str,
-    /// Its type.
     kind: &'static str,
-    /// Its content.
     content: &'static [u8],
 }
 

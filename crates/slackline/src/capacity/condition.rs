@@ -29,7 +29,6 @@ enum Relation {
 /// What a metric is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Amount {
-    /// A number.
     Of(f64),
     /// A percentage of the flows that have a deadline.
     Percent(f64),

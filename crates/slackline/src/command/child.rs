@@ -37,7 +37,6 @@ pub(super) struct Child {
 /// Why no answer came.
 #[derive(Debug)]
 pub(super) enum Silence {
-    /// Not in time.
     Late,
     /// It closed its standard output or its standard input, or it ended.
     Closed,

@@ -87,7 +87,6 @@ impl<'a> ScheduleDocument<'a> {
         self.is_in_lines
     }
 
-    /// The file.
     #[cfg(feature = "report")]
     pub(crate) fn source(&self) -> &Source {
         self.source

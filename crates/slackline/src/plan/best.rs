@@ -34,11 +34,9 @@ const GUARANTEE: &str = "costs no more than the task schedule of any policy, as 
 enum Candidate {
     /// What the policy does if everything goes as it is known.
     Rehearsed(PolicySpec),
-    /// What it plans.
     Planned(PolicySpec, MakePlan),
 }
 
-/// A task schedule.
 struct Made {
     cost: f64,
     /// Place of its candidate.
@@ -249,7 +247,6 @@ fn in_order(instance: &Instance, order: &[FlowId], options: &Options) -> Rows {
     Rows::Tasks(tasks)
 }
 
-/// Keeps nothing.
 struct Nobody;
 
 impl Sink for Nobody {

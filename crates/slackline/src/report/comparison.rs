@@ -119,7 +119,6 @@ pub fn failed(schedule: &Schedule) -> usize {
 pub(crate) struct Spec {
     /// Its name in the documents.
     pub(crate) name: &'static str,
-    /// Its heading.
     heading: &'static str,
     /// How it is written.
     pub(crate) unit: Unit,

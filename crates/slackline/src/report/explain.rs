@@ -238,7 +238,6 @@ impl Told<'_> {
         out
     }
 
-    /// Tasks that failed.
     fn failures(&self) -> String {
         let failures = &self.explanation.failures;
         let mut out = String::new();

@@ -240,7 +240,6 @@ impl Table {
         Self { columns }
     }
 
-    /// Its columns.
     pub(crate) fn into_columns(self) -> Vec<Column> {
         self.columns
     }

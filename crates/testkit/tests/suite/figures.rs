@@ -90,7 +90,6 @@ fn judged_as_they_end(instance: &Instance, schedule: &Schedule) -> Option<Result
     Some(told().and_then(|()| stream.finish(schedule)))
 }
 
-/// Changes something.
 fn tamper(rng: &mut ChaCha8Rng, schedule: &mut Schedule) {
     let n = schedule.tasks.len() as u64;
     let moved = |rng: &mut ChaCha8Rng, time: Time| match random::integer(rng, 0, 3) {

@@ -84,7 +84,6 @@ fn who_is_told_of_all_flows_does_no_worse_than_any_policy_that_is_not() {
     assert!(better > 0, "it is of no use to be told");
 }
 
-/// Keeps nothing.
 struct Nobody;
 
 impl Sink for Nobody {

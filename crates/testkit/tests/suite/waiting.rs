@@ -44,7 +44,6 @@ fn alone(instance: &Instance, flow: FlowId) -> f64 {
 struct Seen<'a> {
     instance: &'a Instance,
     rows: &'a [TaskRow],
-    /// Of each flow.
     limits: Vec<Time>,
 }
 

@@ -6,7 +6,6 @@ use slackline_model::names::unknown;
 use slackline_model::params::{Param, ParamError, Settings};
 use slackline_model::{Draft, Invalid, Seed};
 
-/// A workload generator.
 #[derive(Clone, Copy, Debug)]
 pub struct Generator {
     /// The name on the command line.
@@ -37,29 +36,16 @@ pub enum GenerateError {
     /// No generator has that name.
     #[error("{}", unknown("generator", .found, .known))]
     UnknownGenerator {
-        /// The name given.
         found: String,
         /// The names there are.
         known: Vec<&'static str>,
     },
     /// A parameter is unknown, set twice or out of range.
     #[error("{generator}: {problem}")]
-    Param {
-        /// The generator.
-        generator: &'static str,
-        /// What is wrong.
-        problem: ParamError,
-    },
+    Param { generator: &'static str, problem: ParamError },
     /// Two values, each in its range, contradict each other.
     #[error("{generator}: found {found}, expected {expected}")]
-    Conflict {
-        /// The generator.
-        generator: &'static str,
-        /// The values.
-        found: String,
-        /// What would fit.
-        expected: &'static str,
-    },
+    Conflict { generator: &'static str, found: String, expected: &'static str },
     /// The workload that follows from the values is not valid.
     #[error("these parameters give no valid workload: {0}")]
     Invalid(#[from] Invalid),

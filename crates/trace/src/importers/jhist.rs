@@ -356,7 +356,6 @@ fn is_broken(error: &TraceError) -> bool {
     is_cut(error) || error.faults().list.iter().any(|fault| is_damaged(&fault.what))
 }
 
-/// Puts events together.
 #[derive(Default)]
 struct Reader {
     job: LoggedJob,

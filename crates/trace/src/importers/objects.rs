@@ -14,7 +14,6 @@ use crate::place::Place;
 pub(super) struct Objects<'a> {
     file: &'a str,
     text: &'a str,
-    /// What is read.
     at: usize,
     /// Where that is.
     place: Place,

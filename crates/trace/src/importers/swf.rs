@@ -84,7 +84,6 @@ struct Rows {
     any: bool,
 }
 
-/// What comments say.
 #[derive(Default)]
 struct Header {
     unix_start: Option<i64>,

@@ -148,7 +148,6 @@ fn looks_like(text: &str) -> bool {
     (0..5).all(|_| cells.next().is_some_and(|cell| cell.trim().parse::<f64>().is_ok()))
 }
 
-/// One row.
 struct Row<'a> {
     id: &'a str,
     submit: f64,
@@ -169,7 +168,6 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 /// Reads a trace row by row.
 struct Rows {
     assumed: Assumed,
-    /// How many came.
     count: u64,
     /// When the job of the last one was submitted.
     before: Option<f64>,

@@ -129,7 +129,6 @@ pub enum ScheduleLine {
     Row(NewRow, Vec<SlotRange>),
     /// The master of a job.
     Master(MasterRow),
-    /// A flow.
     Flow(FlowRow),
 }
 
@@ -314,7 +313,6 @@ impl<'a> Lines<'a> {
         self.reader.next()
     }
 
-    /// The first line.
     pub(super) fn first(&mut self) -> Result<FirstLine, TraceError> {
         if !self.next()? {
             return Err(TraceError::input(

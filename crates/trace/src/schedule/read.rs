@@ -260,14 +260,12 @@ impl Names {
         names
     }
 
-    /// A flow comes.
     pub fn admit(&mut self, instance: &Instance, id: FlowId) {
         let flow = instance.flow(id);
         let jobs = flow.jobs().map(|job| (instance.job(job).id.clone(), job)).collect();
         self.flows.insert(flow.id.clone(), FlowNames { id, jobs });
     }
 
-    /// A flow goes.
     pub fn forget(&mut self, flow: &str) {
         self.flows.remove(flow);
     }

@@ -22,7 +22,6 @@ pub struct ScheduleStream {
 pub enum StreamedLine<'s> {
     /// A row of tasks.
     Row(RowLine<'s>),
-    /// A flow.
     Flow(FlowLine<'s>),
     /// What a policy chose that chooses between rules.
     Choice(Choice),
@@ -36,7 +35,6 @@ pub struct RowLine<'s> {
     task: Task<'s>,
 }
 
-/// A flow.
 pub struct FlowLine<'s> {
     lines: &'s Lines<'static>,
     flow: Flow<'s>,
@@ -124,7 +122,6 @@ impl RowLine<'_> {
 }
 
 impl FlowLine<'_> {
-    /// Its name.
     pub fn flow(&self) -> &str {
         &self.flow.flow.0
     }

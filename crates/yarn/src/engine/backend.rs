@@ -502,7 +502,6 @@ pub(super) struct SessionThere {
 /// What is known of a run on a cluster beside its session.
 pub(super) struct Cover {
     pub(super) site: Site,
-    /// Its state directory.
     pub(super) state: PathBuf,
     pub(super) remote: Arc<Remote>,
     obstacles: Vec<Obstacle>,

@@ -69,7 +69,6 @@ struct Phase {
     told: u32,
 }
 
-/// A live container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Live {
     host: String,
@@ -123,7 +122,6 @@ struct FailedFlow {
     phases: BTreeSet<PhaseId>,
 }
 
-/// The books.
 #[derive(Debug, Default)]
 pub(super) struct Books {
     hosts: Vec<Host>,

@@ -32,7 +32,6 @@ pub(super) struct Ticket {
 /// How long is waited between two looks at a program.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What is submitted.
 pub(super) enum Request {
     /// A job whose tasks run our worker.
     Job(JobRequest),
@@ -98,7 +97,6 @@ impl Submits for Submitter {
     }
 }
 
-/// A YARN cluster.
 pub(super) struct Cluster {
     pub(super) control: Control,
     submitter: Arc<dyn Submits>,

@@ -42,7 +42,6 @@ pub(super) struct Said {
 pub(super) struct Believed {
     /// Tasks that the driver believes to be done, of those it was given.
     pub(super) done: u32,
-    /// Containers.
     pub(super) live: u32,
 }
 
@@ -82,7 +81,6 @@ impl Count {
         !self.undecided.is_empty() || self.unexplained > 0
     }
 
-    /// An answer.
     pub(super) fn said(&mut self, said: Said, believed: Believed) -> Decided {
         let mut decided = Decided::default();
         let mut known = self.before.saturating_add(believed.done);

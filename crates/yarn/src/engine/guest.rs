@@ -151,7 +151,6 @@ impl Default for Pace {
     }
 }
 
-/// The engine.
 pub(super) struct Guest<'o> {
     left: Elsewhere<'o>,
     cluster: Cluster,

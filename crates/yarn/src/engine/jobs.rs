@@ -39,7 +39,6 @@ pub(super) struct Retry {
     pub(super) problem: String,
 }
 
-/// A job.
 #[derive(Debug)]
 pub(super) struct OwnJob {
     pub(super) stage: Stage,

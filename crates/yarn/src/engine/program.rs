@@ -18,12 +18,10 @@ use crate::submitter::{ProcessState, StartedProgram};
 /// How many of the last lines that a program said are shown.
 const LINES: usize = 10;
 
-/// A program.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     /// Its process, once it has been started.
     pub(super) process: Option<StartedProgram>,
-    /// How it ended.
     pub(super) ended: Option<ProcessState>,
     /// The names of the parts that it has made, by their numbers, once they are known.
     pub(super) parts: Vec<String>,

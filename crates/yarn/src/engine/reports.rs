@@ -38,7 +38,6 @@ pub(super) enum Destination {
     There {
         /// Through which it is seen.
         mirror: Arc<Mirror>,
-        /// The directory.
         uri: String,
         /// Where placeholders of parts are made.
         here: PathBuf,

@@ -24,7 +24,6 @@ use crate::table::{Hosts, Row, Rows};
 /// What the cluster is told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Wishes {
-    /// The table.
     pub(super) rows: Rows,
     /// Applications in the order in which they should get containers.
     pub(super) order: Vec<AppId>,

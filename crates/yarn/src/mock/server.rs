@@ -8,7 +8,6 @@ use super::documents::{Answer, answer};
 use super::{Mood, State};
 use crate::clock::pause;
 
-/// A request.
 pub(super) struct Request {
     pub(super) method: String,
     /// The path and what follows the `?`.

@@ -13,15 +13,12 @@ use super::super::queues::{At, Done, Queues, Running, slack};
 use super::super::variant::Variant;
 use crate::believed;
 
-/// How to schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Which scheduler.
     pub variant: Variant,
     /// Whether the list is rebuilt when reality departs from it.
     pub reoptimise: Reoptimise,
-    /// Which linear program.
     pub form: Form,
     /// What the list is sorted by.
     pub key: Key,
@@ -79,7 +76,6 @@ pub(super) struct Due {
 /// Idle slots that may start a task.
 #[derive(Clone, Debug)]
 pub(super) enum Awake {
-    /// All of them.
     All,
     /// These, as far as they are idle.
     Some(Vec<At>),
@@ -103,7 +99,6 @@ pub(super) struct Placing {
     pub(super) for_slot_kind: Option<usize>,
 }
 
-/// The DMRS policy.
 #[derive(Clone, Debug)]
 pub struct Dmrs {
     pub(super) config: Config,

@@ -14,7 +14,6 @@ pub trait Queue<K: Ord + Copy>: Default {
         self.insert(to, id);
     }
 
-    /// The first flow.
     fn first(&self) -> Option<(K, u32)>;
 
     /// Calls `visit` with the flows in order until it answers false.

@@ -13,7 +13,6 @@ use crate::history::Past;
 use crate::input::{tell, warn_of_load};
 use crate::progress::Progress;
 
-/// What is simulated.
 pub(super) struct Course<'a> {
     pub(super) args: &'a Compare,
     pub(super) samples: &'a Samples<'a>,
@@ -25,7 +24,6 @@ pub(super) struct Course<'a> {
     pub(super) is_shown: bool,
 }
 
-/// What it gave.
 pub(super) struct Results {
     /// The rounds on each size.
     pub(super) sizes: Vec<Vec<Round>>,

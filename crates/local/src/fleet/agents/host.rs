@@ -21,7 +21,6 @@ const AGAIN_MAX: Duration = Duration::from_secs(60);
 /// More than this that is not read by an agent is not added to by beats, bytes.
 const UNREAD: usize = 1 << 16;
 
-/// A machine.
 pub(super) struct Host {
     id: MachineId,
     name: String,
@@ -439,7 +438,6 @@ impl Host {
         }
     }
 
-    /// It takes attempts.
     fn ready(&mut self, now: Duration, ready: &Ready, tell: &mut dyn FnMut(News)) {
         if let Some(why) = mismatch(ready.v, &ready.program) {
             return self.end(now, ORDERLY, Some(Failure::Refused(why)));

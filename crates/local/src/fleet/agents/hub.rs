@@ -33,8 +33,10 @@ pub(super) enum Order {
     Stop(u64),
     /// A machine comes, or comes back.
     Add(Machine),
-    /// Machines go.
-    Retire { names: Vec<String>, why: String },
+    Retire {
+        names: Vec<String>,
+        why: String,
+    },
     /// Something is to be told.
     Say(String),
     /// All agents end, and so does the hub when they have.

@@ -14,7 +14,6 @@ use super::super::{Args, TaskError};
 /// An argument of a program.
 #[derive(Debug)]
 pub struct Argument {
-    /// Its name.
     pub name: &'static str,
     /// What it means, and what it is where it is not given.
     pub about: &'static str,

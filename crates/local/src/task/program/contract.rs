@@ -13,11 +13,9 @@ use super::arguments::{Argument, Arguments};
 /// A built-in program, as help shows it.
 #[derive(Debug)]
 pub struct Info {
-    /// Its name.
     pub name: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
-    /// Its arguments.
     pub arguments: &'static [Argument],
     /// How many inputs it takes.
     pub inputs: RangeInclusive<usize>,

@@ -12,7 +12,6 @@ use super::super::{Split, TaskError};
 use super::contract::{Program, Resources, each_line};
 use super::tally::Tally;
 
-/// What is counted.
 pub(super) trait Count: Send + 'static {
     /// Called before the records of each split of a map.
     fn open(&mut self, _split: &Split) -> Result<(), TaskError> {

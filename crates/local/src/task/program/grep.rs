@@ -28,7 +28,6 @@ pub(super) const INFO: Info = Info {
     }),
 };
 
-/// Counts matches.
 struct Matches(LineRegex);
 
 impl Count for Matches {

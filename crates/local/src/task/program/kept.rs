@@ -68,7 +68,6 @@ impl Kept {
         Ok(())
     }
 
-    /// Forgets all lines.
     pub(super) fn clear(&mut self) -> Result<(), TaskError> {
         self.memory.clear();
         match self.rest.take() {

@@ -36,11 +36,8 @@ pub(super) use contract::{Generator, Program, Resources};
 use contract::{Made, Make};
 pub(super) use fields::{number, ordered};
 
-/// An instance.
 pub(super) enum Built {
-    /// Reads input.
     Program(Box<dyn Program>),
-    /// Makes it.
     Generator(Box<dyn Generator>),
 }
 

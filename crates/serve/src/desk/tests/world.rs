@@ -248,7 +248,6 @@ impl World {
         self.carry_out(out);
     }
 
-    /// Both clocks.
     pub(super) fn clock(&self) -> Now {
         Now { wall: WallTime(self.now.saturating_add_signed(self.shift)), elapsed: Elapsed(self.now) }
     }

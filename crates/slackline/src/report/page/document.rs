@@ -19,7 +19,6 @@ use crate::report::comparison::{Row, unit_of};
 use crate::report::number::{NOTHING, number};
 use crate::report::table::Column;
 
-/// All of it.
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     pub(super) version: u32,
@@ -71,7 +70,6 @@ impl<'a> Made<'a> {
     }
 }
 
-/// The machines.
 #[derive(Serialize)]
 pub(super) struct Cluster {
     slot_kinds: Vec<SlotKindOf>,

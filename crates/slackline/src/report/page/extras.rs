@@ -19,7 +19,6 @@ use crate::report::table::Column;
 use crate::report::tuning::{answer, compared_columns, gains, headlines};
 use crate::tune::{Choice, Request, Tuned};
 
-/// All of it.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Extras {
     /// Why the figures may mislead.

@@ -29,7 +29,6 @@ struct Disk {
     past: Option<JobHistory>,
 }
 
-/// The engine.
 pub(in crate::run) struct Fake {
     pub(in crate::run) slots: u32,
     /// By job: what its maps and reduces take; a job that is not listed has two maps of a second, and a reduce of two

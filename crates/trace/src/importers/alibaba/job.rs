@@ -20,7 +20,6 @@ pub(super) struct Job {
     pub(super) tasks: Vec<Task>,
 }
 
-/// A row.
 pub(super) struct Task {
     pub(super) line: u32,
     /// Says what it comes after, see [`numbers`].
@@ -30,7 +29,6 @@ pub(super) struct Task {
 }
 
 impl Job {
-    /// Its flow.
     pub(super) fn into_flow(self, release: f64, diagnostics: &mut Diagnostics) -> FlowDraft {
         let name = String::from(self.name.clone());
         FlowDraft { release, ..FlowDraft::new(name, self.into_jobs(diagnostics)) }

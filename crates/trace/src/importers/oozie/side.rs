@@ -33,7 +33,6 @@ const CASES: &str = "cases";
 /// Longest text that replacing `${…}` may make of a value.
 const EXPANDED_MAX: usize = 1 << 16;
 
-/// The side file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::importers) struct Side {

@@ -16,7 +16,6 @@ fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
     read_workload("t.json", text.as_bytes(), None, &options)
 }
 
-/// One attempt.
 fn attempt(host: &str, start: i64, finish: i64, result: &str) -> String {
     format!(r#"{{"hostName":"{host}","startTime":{start},"finishTime":{finish},"result":"{result}"}}"#)
 }

@@ -26,7 +26,6 @@ pub(super) struct Reader {
 /// What is known of an application.
 #[derive(Default)]
 pub(super) struct Application {
-    /// Where it begins.
     pub(super) line: u32,
     start: Option<ApplicationStart>,
     queue: Option<String>,

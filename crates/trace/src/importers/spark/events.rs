@@ -16,7 +16,6 @@ pub(super) enum Event {
     /// Of a stage that was submitted or is over.
     Stage(StageInfo),
     TaskEnd(TaskEnd),
-    /// Any other.
     Other,
 }
 

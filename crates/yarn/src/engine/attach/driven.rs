@@ -58,7 +58,6 @@ pub(super) struct Manner {
     pub(super) lasts: Option<Duration>,
 }
 
-/// The engine.
 pub(super) struct Driven<'w> {
     control: Control,
     manner: Manner,

@@ -22,7 +22,6 @@ const GUESS: f64 = 30.0;
 /// An ApplicationMaster that has not said after so many looks what it has to do is left alone: 30 s.
 pub(super) const SILENT: u32 = 120;
 
-/// A phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownPhase {
     pub(super) total: u32,
@@ -39,7 +38,6 @@ impl KnownPhase {
     }
 }
 
-/// An application.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) app: AppId,

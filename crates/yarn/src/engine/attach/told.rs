@@ -4,7 +4,6 @@ use slackline_model::Time;
 
 use crate::id::AppId;
 
-/// Somebody who watches.
 pub trait Watcher {
     /// Something happened at a time since the start.
     fn happened(&mut self, now: Time, what: &Happened);
@@ -13,7 +12,6 @@ pub trait Watcher {
     fn status(&mut self, status: &Status);
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Happened {
@@ -29,11 +27,8 @@ pub enum Happened {
     Released(AppId),
     /// Its tasks are known, and it is scheduled from now on.
     Arrived {
-        /// The application.
         app: AppId,
-        /// Its flow.
         flow: String,
-        /// Its job.
         job: String,
         /// Maps and reduces that are left.
         tasks: [u32; 2],
@@ -53,7 +48,6 @@ pub enum Stage {
     Held,
     /// It waits for its ApplicationMaster, or that does not say yet what it has to do.
     Starting,
-    /// It is scheduled.
     Runs,
 }
 
@@ -68,7 +62,6 @@ impl Stage {
     }
 }
 
-/// How things are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     /// Time since the start.
@@ -84,13 +77,10 @@ pub struct Status {
 /// An application that is not over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Application {
-    /// Its identifier.
     pub id: AppId,
     /// Its flow; empty before its name is known.
     pub flow: String,
-    /// Its job.
     pub job: String,
-    /// Where it is.
     pub stage: Stage,
     /// Its maps, then its reduces, as far as they are known.
     pub phases: [Option<Phase>; 2],
@@ -109,7 +99,6 @@ pub struct Phase {
     pub total: u32,
     /// Tasks that are done.
     pub done: u32,
-    /// Containers that run.
     pub running: u32,
     /// How many may run; `None` is no limit.
     pub cap: Option<u32>,

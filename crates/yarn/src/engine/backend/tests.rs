@@ -363,7 +363,6 @@ fn seated(scene: &Scene, names: &[&str]) -> (ResidentThere, Vec<Seat>) {
     (resident, seats)
 }
 
-/// Hears nothing.
 struct Nobody;
 
 impl Observer for Nobody {
@@ -773,7 +772,6 @@ fn recorded(scene: &Scene) -> Vec<Attempt> {
     journal.read().unwrap().attempts
 }
 
-/// How they ended.
 fn ends(scene: &Scene) -> Vec<Ended> {
     recorded(scene).into_iter().map(|attempt| attempt.ended).collect()
 }

@@ -162,7 +162,6 @@ impl<'o> Guest<'o> {
             || jobs.iter().any(|&job| is_open(&self.jobs[job]))
     }
 
-    /// A run leaves.
     fn part(&mut self, run: u32, is_interrupted: bool) -> Option<Parted> {
         let jobs = self.jobs_of_run(run);
         let fatal = self.fatal.remove(&run);

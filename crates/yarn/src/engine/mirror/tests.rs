@@ -16,7 +16,6 @@ pub(in crate::engine) struct Disk {
     root: PathBuf,
     /// How often a file was read.
     reads: AtomicUsize,
-    /// What was listed.
     lists: Mutex<Vec<String>>,
     /// How often nothing is answered when something is listed, and when something was renamed.
     away: [AtomicUsize; 2],

@@ -23,7 +23,6 @@ const REAL: [(&str, &str); 4] =
 
 /// What is damaged: files of a format, and texts that go beside them, by the option that takes each.
 pub(super) struct Corpus {
-    /// The files.
     pub(super) good: Vec<Vec<u8>>,
     /// Texts beside them.
     pub(super) beside: BTreeMap<&'static str, Vec<Vec<u8>>>,

@@ -34,7 +34,6 @@ struct Current {
 pub(super) struct Guard(Arc<Mutex<Current>>);
 
 impl Guard {
-    /// Begins to watch.
     pub(super) fn start() -> Self {
         let current = Arc::new(Mutex::new(Current::default()));
         let (told, before) = (Arc::clone(&current), panic::take_hook());

@@ -35,7 +35,6 @@ const MESSAGE_MAX: usize = 40_000;
 /// A damaged file and how it is read.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
-    /// The file.
     pub(super) file: Vec<u8>,
     /// Options of the importer, texts beside the file included.
     pub(super) beside: BTreeMap<&'static str, String>,
@@ -66,7 +65,6 @@ pub(super) fn options(importer: &Importer, import: Vec<(String, String)>) -> Wor
     options
 }
 
-/// Tries an input.
 pub(super) fn tried(importer: &Importer, input: &Input) -> Verdict {
     let pairs = input.beside.iter().map(|(name, text)| ((*name).to_owned(), text.clone()));
     let mut options = options(importer, pairs.collect());

@@ -84,7 +84,6 @@ pub(super) struct Host {
     pub(super) is_up: bool,
 }
 
-/// The cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     rng: ChaCha8Rng,
@@ -169,7 +168,6 @@ impl Cluster {
         Pending { maps: of(PhaseKind::Map), reduces: of(PhaseKind::Reduce), ..Pending::default() }
     }
 
-    /// Time goes on.
     pub(super) fn advance(&mut self, to: u64) {
         while let Some(at) = self.next_end().filter(|&at| at <= to) {
             self.now = self.now.max(at);

@@ -44,7 +44,6 @@ impl Belief {
     }
 }
 
-/// The engine.
 pub(super) struct Guest<'y> {
     pub(super) cluster: &'y mut Cluster,
     pub(super) books: Books,
