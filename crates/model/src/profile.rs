@@ -21,7 +21,7 @@ pub const HADOOP_LOG: &str = "hadoop-log";
 
 /// Defaults for a workload that was imported from a log of Hadoop: a task's times begin there when its container is
 /// launched, and so have most of its start in them. The other values were read off a log too
-/// (`record/hadoop.md`, last section).
+/// (`record/hadoop.md`, "The profile of a cluster").
 pub const OF_LOG: &[(&str, &str)] = &[("am-start", "2.5..7"), ("container-start", "0.2..0.8")];
 
 /// The parameters of both.

@@ -3,7 +3,7 @@
 //! A rollout knows nothing of flows that have not come. Where deadlines can all be met, all orders cost nothing in it, and the
 //! one that leaves no slack is as good as another until the next flow comes and makes one flow late. So an order is also looked
 //! at as if every flow completed later by a delay that is common: half of what a flow that came lately takes of the whole cluster or,
-//! for the largest of costs that do not rise evenly, twice of it. Both were chosen by experiment (`record/auto-study.md`).
+//! for the largest of costs that do not rise evenly, twice of it. Both were chosen by experiment (`record/auto.md`).
 
 use slackline_model::{Combine, CostFn, Objective};
 

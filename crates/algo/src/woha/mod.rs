@@ -60,7 +60,7 @@
 //! - D14: a flow that is behind its plan, or whose deadline has passed, gives way (`late=yield`) until it
 //!   is in time again; a plan on the whole cluster (`cap=none`, the default) that is overdue cannot be
 //!   caught up. The smallest cap leaves no slack: any job that shares slots is late immediately.
-//!   Both defaults are measured on four workloads (`record/woha.md`); the paper's algorithm is
+//!   Both defaults are measured on four workloads (`record/papers.md`); the paper's algorithm is
 //!   `cap=search:lag=tasks:late=follow`.
 //!
 //! **Example**
