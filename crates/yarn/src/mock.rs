@@ -103,6 +103,8 @@ pub struct State {
     pub ordering: &'static str,
     /// Hosts of NodeManagers, and whether they are up.
     pub hosts: Vec<(String, bool)>,
+    /// Whether applications get no ApplicationMaster.
+    pub is_full: bool,
     /// The highest priority of an application.
     pub priority_max: u64,
     /// Properties of the ResourceManager.
@@ -212,6 +214,7 @@ impl State {
             queues: vec!["root.default".to_owned(), "root.jobs".to_owned()],
             ordering: "fifo",
             hosts: (2..6).map(|n| (format!("127.0.0.{n}"), true)).collect(),
+            is_full: false,
             priority_max: u64::MAX,
             properties: BTreeMap::new(),
             shape: Shape::Arrays,

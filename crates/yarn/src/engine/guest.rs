@@ -133,6 +133,8 @@ pub(super) struct Pace {
     pub(super) late: Duration,
     /// For an application of which nobody knows whether it was submitted.
     pub(super) unseen: Duration,
+    /// For an ApplicationMaster, before the user is told why there is none.
+    pub(super) queued: Duration,
     /// For a file system that does not answer while a job is submitted or its output published.
     pub(super) away: Duration,
 }
@@ -146,6 +148,7 @@ impl Default for Pace {
             end: seconds(20),
             late: seconds(60),
             unseen: seconds(30),
+            queued: seconds(30),
             away: seconds(300),
         }
     }

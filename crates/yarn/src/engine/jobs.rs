@@ -62,6 +62,10 @@ pub(super) struct OwnJob {
     /// When it was submitted, and since when its ApplicationMaster has a container, and asks for others.
     pub(super) submitted: Option<Time>,
     pub(super) master: [Option<Time>; 2],
+    /// Since when YARN has accepted its application, which has no ApplicationMaster.
+    pub(super) accepted: Option<Time>,
+    /// Whether the user was told why the application waits.
+    pub(super) wait_is_told: bool,
     /// How often each task failed.
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
     /// Its application has succeeded, and until then its reports may be seen.
@@ -145,6 +149,8 @@ impl OwnJob {
             started: BTreeMap::new(),
             submitted: None,
             master: [None; 2],
+            accepted: None,
+            wait_is_told: false,
             failures: BTreeMap::new(),
             late: None,
             doubt: None,

@@ -129,6 +129,7 @@ impl Scene {
             end: ms(300),
             late: ms(100),
             unseen: ms(100),
+            queued: ms(100),
             away: ms(5000),
             ..Pace::default()
         };
@@ -1009,6 +1010,26 @@ fn a_cluster_without_priorities_is_said_once() {
     let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
     let warnings = said.iter().filter(|line| line.contains("found no priority above 0")).count();
     assert_eq!(warnings, 1, "{said:?}");
+}
+
+#[test]
+fn an_application_without_a_master_is_explained_once_with_the_reason_that_yarn_gives() {
+    let scene = Scene::new();
+    scene.player.follow(|_, _| Act::Waits);
+    scene.mock.with(|state| state.is_full = true);
+    let (mock, mut looks) = (scene.mock.clone(), 0);
+    let until = move || {
+        mock.with(|state| {
+            let text = "Queue's AM resource limit exceeded.";
+            state.apps.values_mut().for_each(|app| app.diagnostics = text.to_owned());
+        });
+        looks += 1;
+        looks == 80
+    };
+    let jobs = vec![scene.job("a", "cat", "in.txt", 1)];
+    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    let told: Vec<_> = said.iter().filter(|line| line.contains("has had no ApplicationMaster for")).collect();
+    assert!(told.len() == 1 && told[0].ends_with("AM resource limit exceeded."), "{said:?}");
 }
 
 /// Has an application of others hold all slots, to the end.

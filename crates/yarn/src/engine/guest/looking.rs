@@ -63,6 +63,7 @@ impl Guest<'_> {
         // What is known of these flows has to be heard before anything of them is started.
         self.books.report(reports);
         self.note_masters();
+        self.explain_waits();
         self.note(false);
         self.left.happened(Happening::Tick);
     }

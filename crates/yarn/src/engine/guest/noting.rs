@@ -24,6 +24,9 @@ impl Guest<'_> {
                 continue;
             };
             let is_up = watched.app.state == AppState::Running;
+            if watched.app.state == AppState::Accepted && watched.app.master.is_none() {
+                own.accepted.get_or_insert(*now);
+            }
             if own.master[0].is_none() && (is_up || watched.app.master.is_some()) {
                 own.master[0] = Some(*now);
             }
@@ -31,6 +34,32 @@ impl Guest<'_> {
                 own.master[1] = Some(*now);
             }
         }
+    }
+
+    /// Tells the user of each job whose application has waited for an ApplicationMaster for long, with the reason that YARN gives.
+    pub(super) fn explain_waits(&mut self) {
+        let mut warnings = Vec::new();
+        for (job, own) in self.jobs.iter_mut() {
+            let (Some(since), None, false) = (own.accepted, own.master[0], own.wait_is_told) else {
+                continue;
+            };
+            let waited = Duration::from_micros(self.now.since(since).0);
+            let Some(app) = own.app().filter(|_| waited >= self.pace.queued) else { continue };
+            let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
+            own.wait_is_told = true;
+            let (plan, queue) = (self.left.plan(job), &watched.app.queue);
+            let reason = match watched.app.diagnostics.trim() {
+                "" => "YARN gives no reason",
+                reason => reason,
+            };
+            warnings.push(format!(
+                "{}/{}: {app} in queue {queue} has had no ApplicationMaster for {} s: {reason}",
+                plan.flow,
+                plan.job,
+                waited.as_secs()
+            ));
+        }
+        warnings.iter().for_each(|warning| self.warn(warning));
     }
 
     /// Writes down what the cluster does, if it is time to or `at_once`.

@@ -135,11 +135,14 @@ impl Player {
     ) -> AppId {
         self.mock.with(|state| {
             state.now_ms = unix_millis();
+            let is_full = state.is_full;
             let app = state.submit("root.jobs", maps, reducers);
             name.clone_into(&mut app.name);
             app.tags = tags.join(",").to_lowercase();
             app.priority = priority.map_or(0, u64::from);
-            app.start();
+            if !is_full {
+                app.start();
+            }
             app.id
         })
     }
