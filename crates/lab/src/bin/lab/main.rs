@@ -1,13 +1,15 @@
-//! Developer commands: `cargo xtask bench|bless|fuzz|site|swarm`.
+//! Developer commands: `cargo xtask bench|bless|counters|fuzz|site|swarm`.
 //!
 //! `fuzz` damages inputs of importers, `site` makes the documentation site. The others are thin wrappers, so that no
 //! environment variable has to be remembered.
 //!
+//! - `counters`: counters of the workspace and their limits;
 //! - `pages`: links of Markdown;
 //! - `documents`: pages on documents, from their schemas;
 //! - `site`: the site of both;
 //! - `fuzz`: damaged inputs of every importer.
 
+mod counters;
 mod documents;
 mod fuzz;
 mod pages;
@@ -23,6 +25,7 @@ use site::Site;
 const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
+cargo xtask counters [NAME]   counters of shape and size, held to record/limits.toml; all places of one counter
 cargo xtask fuzz [FORMAT …] [--inputs N] [--seed S] [--from K] [--keep]
                               N damaged inputs (default 20000) for each importer, from number K on, of a fresh seed, which
                               is printed first, or of the one given; FORMAT/ is folders of a format; --keep writes all
@@ -47,6 +50,8 @@ fn main() -> ExitCode {
             // Once more, after the last schema was written.
             documents::write(Path::new(pages::ROOT)).map_or_else(|error| failed(&error), |()| code)
         }
+        ("counters", rest @ ([] | [_])) => counters::run(rest.first().map(String::as_str))
+            .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
         ("fuzz", rest) => match Fuzz::of(rest, fresh_seed) {
             Some(fuzz) => fuzz.run().unwrap_or_else(|error| failed(&error)),
             None => misused(),
