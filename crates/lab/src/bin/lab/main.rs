@@ -1,15 +1,13 @@
-//! Developer commands: `cargo xtask bench|bless|fuzz|site|swarm`.
+//! Developer commands: `cargo xtask bench|bless|site|swarm`.
 //!
-//! `fuzz` damages inputs of importers, `site` makes the documentation site. The others are thin wrappers, so that no
+//! `site` makes the documentation site. The others are thin wrappers, so that no
 //! environment variable has to be remembered.
 //!
 //! - `pages`: links of Markdown;
 //! - `documents`: pages on documents, from their schemas;
-//! - `site`: the site of both;
-//! - `fuzz`: damaged inputs of every importer.
+//! - `site`: the site of both.
 
 mod documents;
-mod fuzz;
 mod pages;
 mod site;
 
@@ -17,16 +15,11 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use fuzz::Fuzz;
 use site::Site;
 
 const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
-cargo xtask fuzz [FORMAT …] [--inputs N] [--seed S] [--from K] [--keep]
-                              N damaged inputs (default 20000) for each importer, from number K on, of a fresh seed, which
-                              is printed first, or of the one given; FORMAT/ is folders of a format; --keep writes all
-                              inputs to target/fuzz, not only those that fail
 cargo xtask site [--program FILE] [--output DIR]
                               the documentation site, in target/site/html; needs mdBook (MDBOOK, or mdbook in PATH)
                               and, for the report that it shows, the program (target/release/slackline)
@@ -47,10 +40,6 @@ fn main() -> ExitCode {
             // Once more, after the last schema was written.
             documents::write(Path::new(pages::ROOT)).map_or_else(|error| failed(&error), |()| code)
         }
-        ("fuzz", rest) => match Fuzz::of(rest, fresh_seed) {
-            Some(fuzz) => fuzz.run().unwrap_or_else(|error| failed(&error)),
-            None => misused(),
-        },
         ("site", rest) => match Site::of(rest) {
             Some(site) => site.build().map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
             None => misused(),
