@@ -1,28 +1,17 @@
-//! Developer commands: `cargo xtask bench|bless|site|swarm`.
-//!
-//! `site` makes the documentation site. The others are thin wrappers, so that no
-//! environment variable has to be remembered.
-//!
-//! - `pages`: links of Markdown;
-//! - `documents`: pages on documents, from their schemas;
-//! - `site`: the site of both.
+//! Developer commands: `cargo xtask bench|bless|swarm`, so that no environment variable has to be remembered.
 
 mod documents;
-mod pages;
-mod site;
 
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use site::Site;
+/// The root of the repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
-cargo xtask site [--program FILE] [--output DIR]
-                              the documentation site, in target/site/html; needs mdBook (MDBOOK, or mdbook in PATH)
-                              and, for the report that it shows, the program (target/release/slackline)
 cargo xtask swarm [n] [--seed S]
                               n random simulations with random faults (default 2000) and all property tests,
                               from a fresh seed, which is printed first, or from the one given
@@ -38,12 +27,8 @@ fn main() -> ExitCode {
         ("bless", []) => {
             let code = cargo(&["test", "--workspace"], &[], &[("SLACKLINE_BLESS", "1")]);
             // Once more, after the last schema was written.
-            documents::write(Path::new(pages::ROOT)).map_or_else(|error| failed(&error), |()| code)
+            documents::write(Path::new(ROOT)).map_or_else(|error| failed(&error), |()| code)
         }
-        ("site", rest) => match Site::of(rest) {
-            Some(site) => site.build().map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
-            None => misused(),
-        },
         ("swarm", rest) => Swarm::of(rest).map_or_else(misused, |swarm| swarm.run()),
         _ => misused(),
     }
