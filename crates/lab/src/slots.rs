@@ -1,13 +1,11 @@
 //! The kind of WOHA's Figs. 14-19: how many slots each flow holds over time, one picture per policy.
 //!
-//! Flows are stacked in the order of the document, the first at the bottom; one panel per kind of slot. Time is
-//! cut into equal columns, and picture and CSV have the mean of each: the changes themselves are a hundred
-//! times as many as a picture can show.
-
-use std::fmt::Write as _;
+//! Time is cut into equal columns, and the CSV has the mean of each, with the flows in the order of the document: the
+//! changes themselves are a hundred times as many.
 
 use serde::Deserialize;
 use slackline::PolicySpec;
+use slackline::export::charts::{self, Chart, Size, Timeline};
 use slackline::import::grain_span;
 use slackline::simulate::Options;
 use slackline_model::{Instance, Schedule, SlotKind, Time};
@@ -20,17 +18,11 @@ use crate::workload::{Cluster, SaidWorkload, Shape};
 
 type Problem = Box<dyn std::error::Error + Send + Sync>;
 
-/// Pixels of a picture: width of a panel, its height, margin, gap between panels.
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 180.0;
-const MARGIN: f64 = 60.0;
-const GAP: f64 = 50.0;
+/// Pixels of a picture.
+const SIZE: Size = Size { width: 1020, height: 510 };
 
 /// Columns that the time is cut into.
 const COLUMNS: usize = 240;
-
-/// One for each flow, and then again from the first: apart from each other in grey, too.
-const COLOURS: [&str; 6] = ["#23395d", "#c8553d", "#f2c14e", "#5f9e6e", "#8d6a9f", "#9aa5b1"];
 
 /// The settings of the kind.
 #[derive(Clone, Debug, Deserialize)]
@@ -99,7 +91,9 @@ pub(crate) fn make(figure: &Figure, context: &Context<'_>) -> Result<Vec<Artifac
             }
         }
         let file = format!("{}-{}.svg", figure.id, policy.file_name());
-        let text = picture(&instance, schedule, policy.spec(), &panels, width);
+        let mut timeline = Timeline::until(last);
+        slackline::export::rows(&instance, schedule, &mut timeline).map_err(|error| problem(error.into()))?;
+        let text = charts::svg(&timeline, Chart::Flows, SIZE).map_err(|error| problem(error.into()))?;
         artifacts.push(Artifact { name: file, text });
     }
     let text = slackline::report::csv(&["policy", "slots", "seconds", "held_by_flow", "spec"], rows);
@@ -153,107 +147,4 @@ fn columns(instance: &Instance, changes: &[Change], width: f64) -> Vec<Vec<f64>>
         }
     }
     columns
-}
-
-/// The panels, one below the other, with a legend above.
-fn picture(instance: &Instance, schedule: &Schedule, title: &str, panels: &[Panel], width: f64) -> String {
-    let last = width * COLUMNS as f64;
-    let height = panels.len() as f64 * (HEIGHT + GAP) + GAP;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"{MARGIN}\" y=\"22\" font-size=\"16\">{title}</text>\n",
-        WIDTH + 2.0 * MARGIN
-    );
-    legend(&mut svg, instance, schedule);
-    for (k, (slot_kind, columns)) in panels.iter().enumerate() {
-        let slots = f64::from(instance.cluster().slots(*slot_kind)).max(1.0);
-        let bottom = GAP + k as f64 * (HEIGHT + GAP) + HEIGHT;
-        // The whole stack first, then the flows below its last one, each over the one before.
-        for flow in (0..instance.flows().len()).rev() {
-            let upto = |held: &Vec<f64>| held[..=flow].iter().sum::<f64>() / slots * HEIGHT;
-            let path = outline(columns.iter().map(upto), bottom);
-            let _ = writeln!(svg, "<path d=\"{path}\" fill=\"{}\"/>", colour(flow));
-        }
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{MARGIN}\" y=\"{}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"black\"/>\n\
-             <text x=\"{MARGIN}\" y=\"{}\">{} slots held</text>",
-            bottom - HEIGHT,
-            bottom - HEIGHT - 6.0,
-            name(*slot_kind)
-        );
-        for half in 0..=2 {
-            let (held, y) = (slots * f64::from(half) / 2.0, bottom - HEIGHT * f64::from(half) / 2.0 + 4.0);
-            let x = MARGIN - 6.0;
-            let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{held}</text>");
-        }
-        deadlines(&mut svg, instance, bottom, last);
-        for tick in 0..=5 {
-            let share = f64::from(tick) / 5.0;
-            let (x, y, seconds) = (MARGIN + share * WIDTH, bottom + 17.0, last * share);
-            let _ = writeln!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{seconds:.0} s</text>");
-        }
-    }
-    svg + "</svg>\n"
-}
-
-fn colour(flow: usize) -> &'static str {
-    COLOURS[flow % COLOURS.len()]
-}
-
-/// The area below a row of columns of these heights; columns of one height are drawn as one.
-fn outline(heights: impl Iterator<Item = f64>, bottom: f64) -> String {
-    let step = WIDTH / COLUMNS as f64;
-    let mut path = format!("M{MARGIN},{bottom}");
-    let mut before = String::new();
-    for (k, height) in heights.enumerate() {
-        let y = format!("{:.1}", bottom - height);
-        if y != before {
-            let _ = write!(path, "H{:.1}V{y}", MARGIN + k as f64 * step);
-            before = y;
-        }
-    }
-    let _ = write!(path, "H{}V{bottom}Z", MARGIN + WIDTH);
-    path
-}
-
-/// Which colour is which flow, when it was done, and when it was to be.
-fn legend(svg: &mut String, instance: &Instance, schedule: &Schedule) {
-    let n = instance.flows().len().min(COLOURS.len());
-    let mut done = vec![Time::ZERO; instance.flows().len()];
-    for row in schedule.tasks.rows() {
-        let flow = instance.flow_of(row.phase).index();
-        done[flow] = done[flow].max(row.end);
-    }
-    for (k, flow) in instance.flows().iter().enumerate().take(n) {
-        let x = MARGIN + WIDTH - 235.0 * (n - k) as f64;
-        let due = flow.deadline.map_or(String::new(), |due| {
-            let late = if done[k] > due { ", late" } else { "" };
-            format!(" (due {:.0} s{late})", due.seconds())
-        });
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x}\" y=\"11\" width=\"12\" height=\"12\" fill=\"{}\"/>\n\
-             <text x=\"{}\" y=\"22\" font-size=\"12\">{}: done {:.0} s{due}</text>",
-            colour(k),
-            x + 17.0,
-            flow.id.replace('&', "&amp;").replace('<', "&lt;"),
-            done[k].seconds()
-        );
-    }
-}
-
-/// A dashed line in each flow's colour where it is due.
-fn deadlines(svg: &mut String, instance: &Instance, bottom: f64, last: f64) {
-    for (k, flow) in instance.flows().iter().enumerate() {
-        let Some(due) = flow.deadline.map(Time::seconds).filter(|&due| due <= last) else { continue };
-        let (x, top) = (MARGIN + due / last * WIDTH, bottom - HEIGHT - 10.0);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x:.1},{top}V{bottom}\" stroke=\"white\" stroke-width=\"4\"/>\n\
-             <path d=\"M{x:.1},{top}V{bottom}\" stroke=\"{}\" stroke-width=\"2\" stroke-dasharray=\"6 3\"/>",
-            colour(k)
-        );
-    }
 }

@@ -12,8 +12,6 @@ mod hadoop;
 mod jhist;
 mod log;
 mod logged;
-#[cfg(test)]
-mod mutations;
 mod objects;
 mod oozie;
 mod rumen;

@@ -1,10 +1,9 @@
 //! A figure as a picture: means with their intervals, the range over the seeds, and the paper's numbers beside them.
 
-use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
-use plotters::drawing::{DrawingArea, DrawingAreaErrorKind};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
+use slackline::export::charts::{self, COLOURS, FONT, Size};
 
 use super::expectation::short;
 use super::points::order;
@@ -16,23 +15,11 @@ const PANEL: u32 = 300;
 const TITLE: u32 = 34;
 const LEGEND: u32 = 22;
 
-/// Colours that are apart for most eyes (after Okabe and Ito), one a policy.
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(90, 90, 90),
-    RGBColor(150, 60, 60),
-];
-
 /// Values whose largest is this many times the least are drawn on a logarithmic axis.
 const WIDE: f64 = 30.0;
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+type Area<'a> = charts::Area<SVGBackend<'a>>;
+type Drawn<'a> = charts::Drawn<SVGBackend<'a>>;
 
 /// What a panel draws, in the order of the axes.
 struct Plot<'a> {
@@ -67,15 +54,12 @@ pub fn picture(title: &str, claim: Option<&Claim>, rows: &[Row]) -> Result<Optio
         return Ok(None);
     }
     let with_paper = plots.iter().any(|plot| !plot.paper.is_empty());
-    let mut svg = String::new();
     let lines = lines(&policies, with_paper);
     let height = TITLE + LEGEND * lines.len() as u32 + PANEL * plots.len() as u32;
-    let drawn = (|| {
-        slackline::export::charts::register().map_err(|error| error.to_string())?;
-        let root = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-        draw(&root, title, &lines, &plots).map_err(|error| error.to_string())
-    })();
-    drawn.map(|()| Some(svg))
+    let size = Size { width: WIDTH, height };
+    charts::picture(size, |root| draw(root, title, &lines, &plots))
+        .map(Some)
+        .map_err(|error| error.to_string())
 }
 
 /// The claim's panels, or those of rows that nobody said anything of: a panel a measure, as many as fit a page.
@@ -173,8 +157,7 @@ fn colour(policy: usize) -> RGBColor {
 }
 
 fn draw<'a>(root: &Area<'a>, title: &str, lines: &[Vec<Entry<'_>>], plots: &[Plot<'_>]) -> Drawn<'a> {
-    root.fill(&WHITE)?;
-    root.draw(&Text::new(title.to_owned(), (20, 10), ("sans-serif", 17)))?;
+    root.draw(&Text::new(title.to_owned(), (20, 10), (FONT, 17)))?;
     for (k, line) in lines.iter().enumerate() {
         let y = (TITLE + LEGEND * k as u32).cast_signed() + 10;
         for (policy, words, x) in line {
@@ -182,7 +165,7 @@ fn draw<'a>(root: &Area<'a>, title: &str, lines: &[Vec<Entry<'_>>], plots: &[Plo
                 Some(policy) => root.draw(&Circle::new((*x, y), 5, colour(*policy).filled()))?,
                 None => diamond(root, (*x, y), BLACK)?,
             }
-            root.draw(&Text::new((*words).to_owned(), (x + 12, y - 7), ("sans-serif", 13)))?;
+            root.draw(&Text::new((*words).to_owned(), (x + 12, y - 7), (FONT, 13)))?;
         }
     }
     let top = TITLE + LEGEND * lines.len() as u32;
@@ -207,7 +190,7 @@ fn draw<'a>(root: &Area<'a>, title: &str, lines: &[Vec<Entry<'_>>], plots: &[Plo
             marks(area, plot, |x, y| chart.backend_coord(&(x, y)))?;
         }
     }
-    root.present()
+    Ok(())
 }
 
 fn builder<'a, 'b>(area: &'b Area<'a>, plot: &Plot<'_>) -> ChartBuilder<'b, 'b, SVGBackend<'a>> {
@@ -215,7 +198,7 @@ fn builder<'a, 'b>(area: &'b Area<'a>, plot: &Plot<'_>) -> ChartBuilder<'b, 'b, 
     builder.margin_left(14).margin_right(20).margin_top(6).margin_bottom(4);
     builder.x_label_area_size(44).y_label_area_size(64);
     if !plot.head.is_empty() {
-        builder.caption(plot.head, ("sans-serif", 14));
+        builder.caption(plot.head, (FONT, 14));
     }
     builder
 }
@@ -239,8 +222,8 @@ where
         .y_label_formatter(&|y| short(*y))
         .y_desc(axis)
         .x_desc(plot.panel.by.clone().unwrap_or_default())
-        .label_style(("sans-serif", 12))
-        .axis_desc_style(("sans-serif", 13))
+        .label_style((FONT, 12))
+        .axis_desc_style((FONT, 13))
         .draw()
 }
 
@@ -295,7 +278,7 @@ fn marks<'a>(area: &Area<'a>, plot: &Plot<'_>, to: impl Fn(f64, f64) -> (i32, i3
     let every = plot.places.len().div_ceil(16);
     for (k, place) in plot.places.iter().enumerate().step_by(every) {
         let (x, _) = to(k as f64 + 0.5, limits(plot).1);
-        let style = ("sans-serif", 12).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
+        let style = (FONT, 12).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
         let y = bottom - 42 + if plot.places.len() > 8 && k % 2 == 1 && !plot.joined { 13 } else { 0 };
         area.draw(&Text::new((*place).to_owned(), (x - left, y), style))?;
     }

@@ -28,7 +28,7 @@ const SLOTS_MAX: u64 = 1_000;
 const SHOWN: usize = 11;
 
 /// Colours that are apart from each other for most eyes, and in grey.
-const COLOURS: [RGBColor; SHOWN] = [
+pub const COLOURS: [RGBColor; SHOWN] = [
     RGBColor(35, 57, 93),
     RGBColor(200, 85, 61),
     RGBColor(242, 193, 78),
@@ -46,7 +46,7 @@ const COLOURS: [RGBColor; SHOWN] = [
 const OTHERS: RGBColor = RGBColor(170, 176, 184);
 
 /// What plotters calls the font.
-const FONT: &str = "sans-serif";
+pub const FONT: &str = "sans-serif";
 
 /// What a picture shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,30 +131,34 @@ pub enum ChartError {
 /// # Errors
 /// Nothing to show, or too much of it.
 pub fn svg(timeline: &Timeline, chart: Chart, size: Size) -> Result<String, ChartError> {
-    let mut text = String::new();
-    draw(
-        &SVGBackend::with_string(&mut text, (size.width, size.height)).into_drawing_area(),
-        timeline,
-        chart,
-    )?;
-    Ok(text)
-}
-
-/// A part of a picture.
-type Area<D> = DrawingArea<D, Shift>;
-/// What a backend says.
-type Drawn<D> = Result<(), DrawingAreaErrorKind<<D as DrawingBackend>::ErrorType>>;
-
-fn draw<D: DrawingBackend>(root: &Area<D>, timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
     check(timeline, chart)?;
-    register()?;
-    let drawn = root.fill(&WHITE).and_then(|()| match chart {
+    picture(size, |root| match chart {
         Chart::Flows => held::flows(root, timeline),
         Chart::Utilisation => held::utilisation(root, timeline),
         Chart::Gantt => bars::gantt(root, timeline),
         Chart::Response | Chart::Wait | Chart::Slowdown => distribution::ecdf(root, timeline, chart),
-    });
-    drawn.and_then(|()| root.present()).map_err(|error| ChartError::Drawing(error.to_string()))
+    })
+}
+
+/// A part of a picture.
+pub type Area<D> = DrawingArea<D, Shift>;
+/// What a backend says.
+pub type Drawn<D> = Result<(), DrawingAreaErrorKind<<D as DrawingBackend>::ErrorType>>;
+
+/// A white picture as SVG, and what `draw` draws on it, with text in [`FONT`]. All pictures of the workspace are made here.
+///
+/// # Errors
+/// Drawing that fails.
+pub fn picture(
+    size: Size,
+    draw: impl FnOnce(&Area<SVGBackend<'_>>) -> Drawn<SVGBackend<'static>>,
+) -> Result<String, ChartError> {
+    register()?;
+    let mut text = String::new();
+    let root = SVGBackend::with_string(&mut text, (size.width, size.height)).into_drawing_area();
+    let drawn = root.fill(&WHITE).and_then(|()| draw(&root)).and_then(|()| root.present());
+    drop(root);
+    drawn.map(|()| text).map_err(|error| ChartError::Drawing(error.to_string()))
 }
 
 fn check(timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
@@ -181,11 +185,8 @@ fn check(timeline: &Timeline, chart: Chart) -> Result<(), ChartError> {
     Ok(())
 }
 
-/// Makes the font of the program known to the drawing library, once: whoever draws with it calls this first.
-///
-/// # Errors
-/// If what is in the program is no font.
-pub fn register() -> Result<(), ChartError> {
+/// Makes the font of the program known to the drawing library, once.
+fn register() -> Result<(), ChartError> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let done = DONE.get_or_init(|| register_font(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok());
     if *done { Ok(()) } else { Err(ChartError::Drawing("the font in the program is none".to_owned())) }

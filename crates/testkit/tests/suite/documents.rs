@@ -249,3 +249,12 @@ fn every_crate_has_what_a_registry_asks_for() {
         assert!(line.contains("version = "), "Cargo.toml: found {line}, expected a version beside the path");
     }
 }
+
+#[test]
+fn every_page_below_docs_is_a_chapter() {
+    let summary = read("docs/SUMMARY.md");
+    for page in files("docs", "md").iter().filter(|page| *page != "docs/SUMMARY.md") {
+        let link = format!("]({})", page.trim_start_matches("docs/"));
+        assert!(summary.contains(&link), "{page} is not in docs/SUMMARY.md");
+    }
+}

@@ -14,6 +14,7 @@
 //! - `copies`: a copy of a run ends as the run does;
 //! - `rollouts`: what `auto` believes is what happens, where nothing arrives that was not announced;
 //! - `waiting`: under `auto`, who has waited long enough goes first;
+//! - `damaged`: damaged files of every format are read or refused;
 //! - `adversary`: small workloads on which a policy was found to be worst;
 //! - `groups`: it does not matter in which order machines are listed;
 //! - `unseen`: nobody knows of flows that have not arrived;
@@ -30,6 +31,7 @@ mod claims;
 mod common;
 mod conformance;
 mod copies;
+mod damaged;
 mod documents;
 mod exact;
 mod explain;

@@ -218,7 +218,6 @@ fn seconds<'a>(
 mod tests {
     use super::*;
     use crate::import::{Imported, read_workload};
-    use crate::importers::mutations;
     use crate::options::ImportOptions;
 
     const WORKLOAD: &str = r#"{ "nb_res": 4,
@@ -294,14 +293,5 @@ mod tests {
             ("batsim", 10, 0)
         );
         assert_eq!(imported.draft.flows[9].release, 27.0);
-    }
-
-    #[test]
-    fn damaged_workloads_are_survived() {
-        mutations::survives(
-            "batsim",
-            WORKLOAD.as_bytes(),
-            &["\"naps\"", "-1", "1e308", "null", "[]", "\"delay\""],
-        );
     }
 }

@@ -263,7 +263,6 @@ impl Header {
 mod tests {
     use super::*;
     use crate::import::{Imported, read_workload};
-    use crate::importers::mutations;
     use crate::options::ImportOptions;
     use crate::stream::WorkloadStream;
 
@@ -378,14 +377,5 @@ mod tests {
         assert_eq!((imported.importer.name, imported.draft.flows.len()), ("swf", 2));
         assert_eq!(imported.draft.flows.iter().map(tasks).collect::<Vec<_>>(), [(2, 10.0), (4, 20.0)]);
         assert_eq!(imported.draft.machines[0].count, 4);
-    }
-
-    #[test]
-    fn damaged_logs_are_survived() {
-        mutations::survives(
-            "swf",
-            LOG.as_bytes(),
-            &["-1", "1e18", "nan", "; MaxProcs: 7\n", "; UnixStartTime: 99999999999999\n"],
-        );
     }
 }

@@ -519,20 +519,6 @@ fn told(text: &str, format: Format) -> Result<Draft, Vec<(String, String)>> {
     read(text, format).map_err(|error| error.faults().list.iter().map(pair).collect())
 }
 
-/// Reads, and where the draft is refused finds the places: nothing may panic.
-fn survive(bytes: &[u8], format: Option<&str>) {
-    let options = ImportOptions::default();
-    if let Ok(imported) = read_workload("w", bytes, format, &options)
-        && let Err(invalid) = Instance::new(&imported.draft)
-    {
-        let _ = TraceError::from_invalid(&invalid, &imported.source).to_string();
-    }
-}
-
-fn formats() -> impl Strategy<Value = Option<&'static str>> {
-    prop::option::of(prop::sample::select(Importers::default().names().collect::<Vec<_>>()))
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -566,31 +552,5 @@ proptest! {
             let toml = toml::to_string(&document).expect("it has no null");
             prop_assert_eq!(told(&toml, Format::Toml), expected, "{}", toml);
         }
-    }
-
-    #[test]
-    fn random_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200), format in formats()) {
-        survive(&bytes, format);
-        survive(&[&[0x1f, 0x8b, 8, 0], bytes.as_slice()].concat(), format);
-    }
-
-    #[test]
-    fn damaged_documents_are_survived(
-        from in 0..4usize,
-        cut in any::<prop::sample::Index>(),
-        at in any::<prop::sample::Index>(),
-        byte in prop_oneof![any::<u8>(), prop::sample::select(b"[]{}\":,=.-#&*\n\t 019eN".to_vec())],
-        delete in any::<bool>(),
-    ) {
-        let row = "job0\t49\t49\t740773\t2339561\t627471\n".repeat(3);
-        let draft = read(FULL, Format::Toml).expect("valid");
-        let text = NATIVE.get(from).map_or(row, |&format| write_workload(&draft, format));
-        let format = Importers::default().all()[from].name;
-        survive(&text.as_bytes()[..cut.index(text.len())], Some(format));
-        let mut bytes = text.into_bytes();
-        let at = at.index(bytes.len());
-        if delete { bytes.remove(at); } else { bytes[at] = byte; }
-        survive(&bytes, Some(format));
-        survive(&bytes, None);
     }
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-use crate::pages::ROOT;
+use crate::ROOT;
 use source::{Function, Kind, Source, Type};
 
 const LIMITS: &str = "record/limits.toml";

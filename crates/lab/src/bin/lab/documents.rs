@@ -215,7 +215,7 @@ fn capital(text: &str) -> String {
 
 #[test]
 fn the_pages_of_documents_are_current() {
-    let root = Path::new(crate::pages::ROOT);
+    let root = Path::new(crate::ROOT);
     if std::env::var_os("SLACKLINE_BLESS").is_some() {
         write(root).unwrap();
     }

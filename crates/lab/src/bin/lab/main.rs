@@ -1,38 +1,19 @@
-//! Developer commands: `cargo xtask bench|bless|counters|fuzz|site|swarm`.
-//!
-//! `fuzz` damages inputs of importers, `site` makes the documentation site. The others are thin wrappers, so that no
-//! environment variable has to be remembered.
-//!
-//! - `counters`: counters of the workspace and their limits;
-//! - `pages`: links of Markdown;
-//! - `documents`: pages on documents, from their schemas;
-//! - `site`: the site of both;
-//! - `fuzz`: damaged inputs of every importer.
+//! Developer commands: `cargo xtask bench|bless|counters|swarm`, so that no environment variable has to be remembered.
 
 mod counters;
 mod documents;
-mod fuzz;
-mod pages;
-mod site;
 
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use fuzz::Fuzz;
-use site::Site;
+/// The root of the repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 const HELP: &str = "\
 cargo xtask bench [suite …]   run benchmarks at full size (all suites if none is named)
 cargo xtask bless             rewrite generated documents and approved outputs; review the diff
 cargo xtask counters [NAME]   counters of shape and size, held to record/limits.toml; all places of one counter
-cargo xtask fuzz [FORMAT …] [--inputs N] [--seed S] [--from K] [--keep]
-                              N damaged inputs (default 20000) for each importer, from number K on, of a fresh seed, which
-                              is printed first, or of the one given; FORMAT/ is folders of a format; --keep writes all
-                              inputs to target/fuzz, not only those that fail
-cargo xtask site [--program FILE] [--output DIR]
-                              the documentation site, in target/site/html; needs mdBook (MDBOOK, or mdbook in PATH)
-                              and, for the report that it shows, the program (target/release/slackline)
 cargo xtask swarm [n] [--seed S]
                               n random simulations with random faults (default 2000) and all property tests,
                               from a fresh seed, which is printed first, or from the one given
@@ -48,18 +29,10 @@ fn main() -> ExitCode {
         ("bless", []) => {
             let code = cargo(&["test", "--workspace"], &[], &[("SLACKLINE_BLESS", "1")]);
             // Once more, after the last schema was written.
-            documents::write(Path::new(pages::ROOT)).map_or_else(|error| failed(&error), |()| code)
+            documents::write(Path::new(ROOT)).map_or_else(|error| failed(&error), |()| code)
         }
         ("counters", rest @ ([] | [_])) => counters::run(rest.first().map(String::as_str))
             .map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
-        ("fuzz", rest) => match Fuzz::of(rest, fresh_seed) {
-            Some(fuzz) => fuzz.run().unwrap_or_else(|error| failed(&error)),
-            None => misused(),
-        },
-        ("site", rest) => match Site::of(rest) {
-            Some(site) => site.build().map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS),
-            None => misused(),
-        },
         ("swarm", rest) => Swarm::of(rest).map_or_else(misused, |swarm| swarm.run()),
         _ => misused(),
     }

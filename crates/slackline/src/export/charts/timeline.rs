@@ -23,6 +23,8 @@ pub struct Timeline {
     pub(super) flows: BTreeMap<FlowId, Flow>,
     /// Names of machines of slots that were held, by slot kind and slot.
     pub(super) names: BTreeMap<(usize, u32), String>,
+    /// Charts end at this time or later.
+    least_end: Time,
 }
 
 /// Equal tasks on consecutive slots.
@@ -74,6 +76,11 @@ impl Timeline {
         Self::default()
     }
 
+    /// Nothing yet; charts end at this time or later, so that those of several schedules have one axis.
+    pub fn until(least_end: Time) -> Self {
+        Self { least_end, ..Self::default() }
+    }
+
     /// Slots of all kinds.
     pub fn slots(&self) -> u64 {
         self.slot_kinds.iter().map(|&(_, slots)| u64::from(slots)).sum()
@@ -81,7 +88,7 @@ impl Timeline {
 
     /// Microseconds of a column: they end when the last attempt has, or just after.
     pub(super) fn column(&self) -> u64 {
-        let last = self.bars.iter().map(|bar| bar.end).max().unwrap_or_default();
+        let last = self.bars.iter().map(|bar| bar.end).fold(self.least_end, Time::max);
         last.0.div_ceil(COLUMNS as u64).max(1)
     }
 

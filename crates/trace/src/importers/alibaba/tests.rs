@@ -5,7 +5,6 @@ use slackline_model::draft::{FlowDraft, TasksDraft};
 use super::job::numbers;
 use super::*;
 use crate::import::{Imported, read_workload};
-use crate::importers::mutations;
 use crate::options::ImportOptions;
 use crate::stream::WorkloadStream;
 
@@ -184,13 +183,4 @@ fn rows_of_the_real_shape_are_read() {
     let found: Vec<_> = imported.draft.flows.iter().map(|flow| (flow.id.as_str(), flow.jobs.len())).collect();
     assert_eq!((found.as_slice(), imported.importer.name), ([("j_1", 5), ("j_2", 1)].as_slice(), "alibaba"));
     assert_eq!(imported.draft.flows[0].jobs[4].after, ["M3_1", "R4_2"]);
-}
-
-#[test]
-fn damaged_rows_are_survived() {
-    mutations::survives(
-        "alibaba",
-        ROWS.as_bytes(),
-        &[",", "M1_1", "M4_3_2", "j_1", "1e18", "-5", "0.5", "Waiting"],
-    );
 }

@@ -5,7 +5,6 @@ use slackline_model::draft::FlowDraft;
 use crate::error::TraceError;
 use crate::folder::Folder;
 use crate::import::{Imported, read_folder, read_workload};
-use crate::importers::mutations;
 use crate::options::ImportOptions;
 
 const FLOW: &str = "\
@@ -214,13 +213,4 @@ fn real_flows_are_read_or_refused() {
     let imported = read_folder(&project, None, &ImportOptions::default()).unwrap();
     let [flow] = imported.draft.flows.as_slice() else { panic!("one flow") };
     assert_eq!((flow.id.as_str(), flow.jobs.len()), ("jobe", 14));
-}
-
-#[test]
-fn damaged_flows_are_survived() {
-    mutations::survives(
-        "azkaban",
-        FLOW.as_bytes(),
-        &["nodes:", "dependsOn: [sort]", "- name: load", "null", "&a", "*a"],
-    );
 }

@@ -10,7 +10,6 @@ use crate::avro::tests::binary;
 use crate::folder::Folder;
 use crate::import::read_folder;
 use crate::import::{Imported, read_workload};
-use crate::importers::mutations::survives;
 use crate::options::ImportOptions;
 
 /// A schema like that of Hadoop, with what is needed here.
@@ -317,9 +316,7 @@ fn the_public_histories_are_read() {
 }
 
 #[test]
-fn damaged_histories_are_survived() {
-    let text = history(1, 1_416_424_775_281, ("flow", "a", "\"a\"=\"b\" "));
-    let words = ["null", "-1", "{\"string\":\"x\"}", "[]", "JOB_SUBMITTED", "\u{0}", "99999999999999999999"];
-    survives("jhist", text.as_bytes(), &words);
-    survives("jhist", &binary(&text), &["\u{1}", "\u{7f}", "Avro-Json\n", "{", "\u{ffff}"]);
+fn write_binary() {
+    let text = fs::read_to_string("../../testdata/formats/jhist/sort.jhist").unwrap();
+    fs::write("../../testdata/formats/jhist/sort-binary.jhist", binary(&text)).unwrap();
 }

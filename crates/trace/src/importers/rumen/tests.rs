@@ -5,7 +5,6 @@ use slackline_model::draft::{JobDraft, PhaseDraft};
 use slackline_model::{Draft, Instance};
 
 use super::*;
-use crate::importers::mutations::survives;
 use slackline_model::draft::TasksDraft;
 
 use crate::import::{Imported, read_workload};
@@ -275,24 +274,6 @@ fn the_topology_of_the_public_trace_names_its_machines() {
     let added =
         imported.diagnostics.iter().filter(|d| d.what.contains("not in the topology")).map(|d| d.count);
     assert_eq!((machines.len(), added.sum::<u64>()), (1_545, 0));
-}
-
-#[test]
-fn damaged_traces_are_survived() {
-    let maps: &[&[String]] = &[
-        &[attempt(HOST, 2_000, 9_000, "FAILED"), attempt("/r1/n2", 9_000, 11_500, "SUCCESS")],
-        &[attempt(HOST, 2_000, 5_000, "SUCCESS")],
-    ];
-    let reduces: &[&[String]] = &[&[attempt(HOST, 10_000, 11_500, "SUCCESS")]];
-    let more =
-        r#","jobName":"a","queue":"q","priority":"HIGH","directDependantJobs":["job_1369942127770_2"]"#;
-    let text = job("job_1369942127770_1", 1_000, more, maps, reduces)
-        + &job("job_1369942127770_2", 1_500, "", maps, reduces);
-    survives(
-        "rumen",
-        text.as_bytes(),
-        &["-1", "null", "\"\"", "{}", "[]", "99999999999999999999", "1e9", "\\u0000", "FAILED"],
-    );
 }
 
 /// Flows as they come in a stream.

@@ -6,7 +6,6 @@ use crate::compression::Compression;
 use crate::error::TraceError;
 use crate::folder::Folder;
 use crate::import::{Imported, read_folder, read_workload};
-use crate::importers::mutations;
 use crate::options::ImportOptions;
 
 /// An event of a task that ran from one millisecond to another.
@@ -269,13 +268,6 @@ fn real_logs_are_read() {
             ("local-1651694304852", 4, 26, 3),
         ]
     );
-}
-
-#[test]
-fn damaged_logs_are_survived() {
-    let words =
-        ["-1", "9223372036854775807", "null", "\"Parent IDs\":[3]", "Success", "SparkListenerStageCompleted"];
-    mutations::survives("spark", text(&log()).as_bytes(), &words);
 }
 
 /// Damaged in fuzzing: as many tasks as cores were asked for, which no memory holds.

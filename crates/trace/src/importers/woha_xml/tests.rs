@@ -1,6 +1,5 @@
 //! Workflow files of WOHA.
 
-use proptest::prelude::*;
 use slackline_model::draft::RunWork;
 
 use crate::format::Format;
@@ -147,26 +146,6 @@ fn missing_inputs_may_be_allowed_and_are_counted() {
     let text = NIGHTLY.replace("<dataset path=\"/logs/raw/\"/>", "");
     let imported = read_with(&text, &[("missing-inputs", "assume")]).unwrap();
     assert_eq!(imported.diagnostics[0].count, 2);
-}
-
-proptest! {
-    #[test]
-    fn damaged_files_are_survived(cuts in prop::collection::vec((0..NIGHTLY.len(), 0..40usize, "[<>/\"a =&;]{0,4}"), 1..4)) {
-        let mut bytes = NIGHTLY.as_bytes().to_vec();
-        for (at, gone, new) in cuts {
-            let at = at.min(bytes.len());
-            let end = (at + gone).min(bytes.len());
-            bytes.splice(at..end, new.into_bytes());
-        }
-        let _ = read_workload("w", &bytes, Some("woha"), &ImportOptions::default());
-    }
-
-    #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for format in ["woha", "oozie"] {
-            let _ = read_workload("w", &bytes, Some(format), &ImportOptions::default());
-        }
-    }
 }
 
 #[test]
