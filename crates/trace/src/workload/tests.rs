@@ -14,7 +14,7 @@ use slackline_model::{Combine, Draft, Instance, Metric, Objective, PhaseKind, St
 mod times;
 
 use super::*;
-use crate::{ImportOptions, Importers, read_workload};
+use crate::{ImportOptions, read_workload};
 
 const NATIVE: [Format; 3] = [Format::Toml, Format::Json, Format::Yaml];
 

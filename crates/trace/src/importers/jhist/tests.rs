@@ -316,7 +316,15 @@ fn the_public_histories_are_read() {
 }
 
 #[test]
-fn write_binary() {
-    let text = fs::read_to_string("../../testdata/formats/jhist/sort.jhist").unwrap();
-    fs::write("../../testdata/formats/jhist/sort-binary.jhist", binary(&text)).unwrap();
+fn damaged_binary_histories_are_read_or_refused() {
+    let good = binary(&history(1, 1_416_424_775_281, ("flow", "a", "\"a\"=\"b\" ")));
+    for at in 0..good.len() {
+        let mut flipped = good.clone();
+        flipped[at] ^= 0x55;
+        for bytes in [flipped.as_slice(), &good[..at]] {
+            if let Err(error) = read(bytes) {
+                assert!(!error.to_string().is_empty(), "byte {at}");
+            }
+        }
+    }
 }
