@@ -1,11 +1,12 @@
 //! What is done when a run comes back: its documents are written, the history hears of it, and the desk then.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use slackline::resident::Returned;
-use slackline::run::{HistoryStore, PastRun, Run, RunEnd};
+use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
 use slackline_local::activity::{self, Duty};
 use slackline_local::clock::{Elapsed, Now};
 
@@ -28,6 +29,8 @@ const UNTOLD_MAX: usize = 1_000;
 pub(crate) struct Closer {
     store: HistoryStore,
     past: Past,
+    /// Runs whose documents wait for space on the disk. The desk is not told of their end, so that a restart brings them again.
+    unwritten: Vec<Returned>,
     /// What the history was not told yet.
     untold: Vec<PastRun>,
     /// When it is reported.
@@ -40,7 +43,14 @@ impl Closer {
     /// One that tells a history.
     pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
         let store = store.with_patience(PATIENCE);
-        Self { store, past, untold: Vec::new(), tell_at: Elapsed::default(), tell: Box::new(tell) }
+        Self {
+            store,
+            past,
+            unwritten: Vec::new(),
+            untold: Vec::new(),
+            tell_at: Elapsed::default(),
+            tell: Box::new(tell),
+        }
     }
 
     /// Closes what comes back, until nothing does any more.
@@ -53,8 +63,14 @@ impl Closer {
                 left = EVERY;
             }
             match returned.recv_timeout(left) {
-                Ok(returned) => tell(self.close(*returned)),
-                Err(RecvTimeoutError::Timeout) => self.remember(),
+                Ok(returned) => {
+                    self.note(&returned);
+                    self.close(*returned, tell);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.remember();
+                    self.retry(tell);
+                }
                 Err(RecvTimeoutError::Disconnected) => return self.remember(),
             }
         }
@@ -68,30 +84,50 @@ impl Closer {
         Duration::from_micros(self.tell_at.since(Now::read().elapsed))
     }
 
-    fn close(&mut self, returned: Returned) -> Heard {
-        let Returned { number, end, run } = returned;
-        let stopped = match &end {
+    /// Keeps what jobs took for the history.
+    fn note(&mut self, returned: &Returned) {
+        let Some(run) = &returned.run else { return };
+        if self.untold.is_empty() {
+            self.tell_at = Now::read().elapsed + EVERY.as_micros() as u64;
+        }
+        self.untold.push(run.to_remember());
+        if self.untold.len() >= 100 {
+            self.remember();
+        }
+    }
+
+    /// Writes the documents of a run, and tells the desk of its end.
+    fn close(&mut self, returned: Returned, tell: &dyn Fn(Heard)) {
+        let number = returned.number;
+        let stopped = match &returned.end {
             Ok(RunEnd::Interrupted) => Some("the service was stopped".to_owned()),
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
         };
-        if let Some(run) = run {
-            if self.untold.is_empty() {
-                self.tell_at = Now::read().elapsed + EVERY.as_micros() as u64;
+        let written = match &returned.run {
+            Some(run) if stopped.is_none() => write_documents(run),
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            let message = format!("the documents of {number} are not written: {error}");
+            if is_full(&error) {
+                (self.tell)(Message::Trouble(Trouble::Documents, Some(message)));
+                return self.unwritten.push(returned);
             }
-            self.untold.push(run.to_remember());
-            if self.untold.len() >= 100 {
-                self.remember();
-            }
-            // Without its documents the run is what its journal says.
-            if stopped.is_none()
-                && let Err(error) = written(&run)
-            {
-                let message = format!("the documents of {number} are not written: {error}");
-                (self.tell)(Message::Happened("not_written", message));
-            }
+            (self.tell)(Message::Happened("not_written", message));
         }
-        Heard::Returned { number, stopped }
+        tell(Heard::Returned { number, stopped });
+    }
+
+    /// Closes runs whose documents could not be written.
+    fn retry(&mut self, tell: &dyn Fn(Heard)) {
+        if self.unwritten.is_empty() {
+            return;
+        }
+        std::mem::take(&mut self.unwritten).into_iter().for_each(|run| self.close(run, tell));
+        if self.unwritten.is_empty() {
+            (self.tell)(Message::Trouble(Trouble::Documents, None));
+        }
     }
 
     /// Tells the history what it was not told.
@@ -124,12 +160,15 @@ impl Closer {
     }
 }
 
-/// Writes the documents of a run.
-fn written(run: &Run) -> Result<(), String> {
+fn write_documents(run: &Run) -> Result<(), RunError> {
     let state = &run.request().state;
-    activity::during("write documents to", state.display(), || run.outcome())
-        .map(drop)
-        .map_err(|error| error.to_string())
+    activity::during("write documents to", state.display(), || run.outcome()).map(drop)
+}
+
+/// Whether there is no space on the disk.
+fn is_full(error: &RunError) -> bool {
+    let RunError::File { problem, .. } = error else { return false };
+    matches!(problem.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

@@ -252,6 +252,8 @@ pub enum Trouble {
     Log,
     /// What is written down cannot be written again without what is over.
     Compaction,
+    /// There is no space for the documents of runs that have finished.
+    Documents,
     /// What jobs took cannot be remembered.
     History,
     /// The wall clock has jumped, or was wrong.

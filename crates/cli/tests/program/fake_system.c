@@ -1,5 +1,5 @@
 // Preloaded into a service by tests. Shifts CLOCK_REALTIME by the seconds in the file $FAKE_SYSTEM/shift, and fails writes to
-// regular files and new directories with ENOSPC while $FAKE_SYSTEM/full exists. CLOCK_MONOTONIC stays. While
+// regular files and new directories with ENOSPC while $FAKE_SYSTEM/full exists and its text is part of the path. CLOCK_MONOTONIC stays. While
 // $FAKE_SYSTEM/hang exists, calls on a path that contains its text do not return, nor do questions for host names.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,12 +39,25 @@ static long shift(void) {
     return atol(digits);
 }
 
-static int is_full(void) {
+// Whether $FAKE_SYSTEM/full exists and its text is part of the path.
+static int is_full(const char *path) {
     int saved = errno;
-    const char *path = file_of("full");
-    int full = path && access(path, F_OK) == 0;
+    char part[4096] = "";
+    const char *mark = file_of("full");
+    int file = mark ? syscall(SYS_openat, AT_FDCWD, mark, O_RDONLY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        if (syscall(SYS_read, file, part, sizeof part - 1) < 0) part[0] = 0;
+        syscall(SYS_close, file);
+    }
     errno = saved;
-    return full;
+    return file >= 0 && strstr(path, part);
+}
+
+static void path_of(int file, char *path, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, size - 1);
+    path[length > 0 ? length : 0] = 0;
 }
 
 static void wait_while_hung(const char *path) {
@@ -67,22 +80,25 @@ static void wait_while_file_hung(int file) {
     int saved = errno;
     const char *mark = file_of("hang");
     if (mark && access(mark, F_OK) == 0) {
-        char link[64], path[4096];
-        snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-        ssize_t size = readlink(link, path, sizeof path - 1);
-        if (size > 0) {
-            path[size] = 0;
-            wait_while_hung(path);
-        }
+        char path[4096];
+        path_of(file, path, sizeof path);
+        wait_while_hung(path);
     }
     errno = saved;
 }
 
 static int is_refused(int file) {
     struct stat meta;
-    if (fstat(file, &meta) || !S_ISREG(meta.st_mode) || !is_full()) return 0;
+    const char *mark = file_of("full");
+    int saved = errno;
+    if (!mark || access(mark, F_OK) || fstat(file, &meta) || !S_ISREG(meta.st_mode)) {
+        errno = saved;
+        return 0;
+    }
+    char path[4096];
+    path_of(file, path, sizeof path);
     errno = ENOSPC;
-    return 1;
+    return is_full(path);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
@@ -119,7 +135,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t size, off64_t offset) {
 
 int mkdir(const char *path, mode_t mode) {
     wait_while_hung(path);
-    if (!is_full()) return syscall(SYS_mkdir, path, mode);
+    if (!is_full(path)) return syscall(SYS_mkdir, path, mode);
     errno = ENOSPC;
     return -1;
 }

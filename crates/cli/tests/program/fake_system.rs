@@ -54,7 +54,13 @@ impl FakeSystem {
 
     /// Has every write to a file fail for want of space, or no more.
     pub(crate) fn fill_disk(&self, is_full: bool) {
-        let mark = self.directory.join("full");
-        if is_full { fs::write(mark, "").unwrap() } else { fs::remove_file(mark).unwrap() }
+        if is_full { self.fill_disk_at("") } else { fs::remove_file(self.directory.join("full")).unwrap() }
+    }
+
+    /// Has writes to paths that contain this text fail for want of space.
+    pub(crate) fn fill_disk_at(&self, text: &str) {
+        let next = self.directory.join("next-full");
+        fs::write(&next, text).unwrap();
+        fs::rename(next, self.directory.join("full")).unwrap();
     }
 }

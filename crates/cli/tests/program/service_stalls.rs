@@ -383,6 +383,29 @@ fn nothing_is_accepted_while_the_disk_is_full() {
     stall.ends();
 }
 
+#[test]
+fn a_run_that_ends_while_the_disk_is_full_waits_for_its_documents() {
+    for is_killed in [false, true] {
+        let Some(mut stall) = Stall::new("stall-documents", &[]) else { return };
+        stall.system.fill_disk_at("schedule.json");
+        stall.write("a", "cat");
+        let number = stall.place.done(&["submit", "a.toml", "--quiet"]);
+        until("the output is there and readyz fails", || {
+            stall.dir("out-a/_SUCCESS").exists() && !stall.is_ready()
+        });
+        assert_eq!(stall.place.shown(number.trim())["state"], "live");
+        if is_killed {
+            signal("KILL", stall.service.id());
+            stall.service.wait().unwrap();
+            stall.service = started(&stall.place, &stall.system, &[]);
+        }
+        stall.system.fill_disk(false);
+        stall.place.until_state(number.trim(), "done");
+        stall.place.done(&["check", "s/flows/a/workload.json", "s/flows/a/schedule.json"]);
+        stall.ends();
+    }
+}
+
 /// Descriptor 9 is open when the service starts, without close-on-exec.
 #[test]
 fn commands_hooks_and_workers_inherit_no_descriptor_of_the_service() {
