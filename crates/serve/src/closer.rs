@@ -124,7 +124,9 @@ impl Closer {
         if self.unwritten.is_empty() {
             return;
         }
-        std::mem::take(&mut self.unwritten).into_iter().for_each(|run| self.close(run, tell));
+        for run in std::mem::take(&mut self.unwritten) {
+            self.close(run, tell);
+        }
         if self.unwritten.is_empty() {
             (self.tell)(Message::Trouble(Trouble::Documents, None));
         }

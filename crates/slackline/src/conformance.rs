@@ -5,10 +5,14 @@
 
 mod refilling;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use slackline_judge::Report;
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, MachineId, Schedule, Seed, Span, Time};
 use slackline_policy::{Action, Admission, Ask, Choice, Config, Event, Grant, Policy, Style, View};
+use slackline_relax::Bound;
 use slackline_sim::{Crash, Crashes, Membership, Sim, noise};
 
 use crate::import::{Source, WorkloadOptions};
@@ -340,9 +344,19 @@ pub fn planned(instance: &Instance, policy: &PolicySpec) -> Result<(), String> {
     }
 }
 
+/// The lower bounds of an instance. Many policies are tried on one instance before the next comes, so the last bounds are kept:
+/// they take longer than a simulation.
+fn bounds(instance: &Instance) -> Rc<[Bound]> {
+    thread_local!(static LAST: RefCell<Option<(Instance, Rc<[Bound]>)>> = const { RefCell::new(None) });
+    LAST.with_borrow_mut(|last| match last {
+        Some((same, bounds)) if same == instance => Rc::clone(bounds),
+        _ => Rc::clone(&last.insert((instance.clone(), slackline_relax::bounds(instance).into())).1),
+    })
+}
+
 /// What a bound of `slackline_relax` above `cost` says, if there is one.
 pub fn broken_bound(instance: &Instance, cost: f64) -> Option<String> {
-    let above = slackline_relax::bounds(instance).into_iter().find(|bound| !at_most(bound.value, cost));
+    let above = bounds(instance).iter().find(|bound| !at_most(bound.value, cost)).copied();
     above.map(|bound| format!("the bound {} is {}, above a cost of {cost}", bound.name, bound.value))
 }
 

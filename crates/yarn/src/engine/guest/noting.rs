@@ -59,7 +59,9 @@ impl Guest<'_> {
                 waited.as_secs()
             ));
         }
-        warnings.iter().for_each(|warning| self.warn(warning));
+        for warning in warnings {
+            self.warn(&warning);
+        }
     }
 
     /// Writes down what the cluster does, if it is time to or `at_once`.
