@@ -218,7 +218,9 @@ impl Soak {
     /// Looks at the service four times a second.
     fn watch(&self) -> Vec<Sample> {
         let (mut samples, mut finished, mut active) = (Vec::new(), 0, 0);
-        while !self.is_over.load(Ordering::SeqCst) {
+        loop {
+            // The last look comes after all submissions have finished.
+            let is_last = self.is_over.load(Ordering::SeqCst);
             let health = match get(&self.place.socket, "/readyz") {
                 Some((200, _)) => Health::Ready,
                 Some(_) => Health::Troubled,
@@ -233,9 +235,11 @@ impl Soak {
                 finished = all - active;
             }
             samples.push(Sample { at: now(), health, finished, active });
+            if is_last {
+                return samples;
+            }
             pause(250);
         }
-        samples
     }
 
     /// Causes a fault, and heals it if it would not heal by itself.
