@@ -14,7 +14,7 @@ use crate::core::Message;
 use crate::desk::{Heard, Trouble};
 use crate::opener::Past;
 
-/// The history is written at most so often, and no later than that after something came that it was not told.
+/// Time between two attempts to write the history and documents that wait.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// How long the history's lock is waited for: meanwhile no run is closed.
@@ -33,8 +33,8 @@ pub(crate) struct Closer {
     unwritten: Vec<Returned>,
     /// What the history was not told yet.
     untold: Vec<PastRun>,
-    /// When it is reported.
-    tell_at: Elapsed,
+    /// When the history and documents that wait are written.
+    due: Elapsed,
     /// What goes wrong with the service itself is told to.
     tell: Box<dyn Fn(Message) + Send>,
 }
@@ -48,7 +48,7 @@ impl Closer {
             past,
             unwritten: Vec::new(),
             untold: Vec::new(),
-            tell_at: Elapsed::default(),
+            due: Elapsed::default(),
             tell: Box::new(tell),
         }
     }
@@ -57,38 +57,40 @@ impl Closer {
     pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(Heard)) {
         activity::announce("the closer of runs", Duty::Sole);
         loop {
-            let mut left = self.left();
-            if left.is_zero() {
-                self.remember();
-                left = EVERY;
-            }
-            match returned.recv_timeout(left) {
+            match returned.recv_timeout(self.left()) {
                 Ok(returned) => {
                     self.note(&returned);
                     self.close(*returned, tell);
                 }
-                Err(RecvTimeoutError::Timeout) => {
-                    self.remember();
-                    self.retry(tell);
-                }
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.remember(),
+            }
+            if self.left().is_zero() {
+                self.catch_up(tell);
             }
         }
     }
 
-    /// For how long the history need not be written; what comes meanwhile does not put it off.
+    /// The time until something is due. Runs that end meanwhile do not put it off.
     fn left(&self) -> Duration {
-        if self.untold.is_empty() {
+        if self.untold.is_empty() && self.unwritten.is_empty() {
             return EVERY;
         }
-        Duration::from_micros(self.tell_at.since(Now::read().elapsed))
+        Duration::from_micros(self.due.since(Now::read().elapsed))
+    }
+
+    /// Writes the history, and the documents that wait for space.
+    fn catch_up(&mut self, tell: &dyn Fn(Heard)) {
+        self.remember();
+        self.retry(tell);
+        self.due = Now::read().elapsed + EVERY.as_micros() as u64;
     }
 
     /// Keeps what jobs took for the history.
     fn note(&mut self, returned: &Returned) {
         let Some(run) = &returned.run else { return };
-        if self.untold.is_empty() {
-            self.tell_at = Now::read().elapsed + EVERY.as_micros() as u64;
+        if self.untold.is_empty() && self.unwritten.is_empty() {
+            self.due = Now::read().elapsed + EVERY.as_micros() as u64;
         }
         self.untold.push(run.to_remember());
         if self.untold.len() >= 100 {
@@ -153,7 +155,6 @@ impl Closer {
             }
             // It is told with what comes next.
             Err(error) => {
-                self.tell_at = Now::read().elapsed + EVERY.as_micros() as u64;
                 let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
                 self.untold.drain(..too_many);
                 (self.tell)(Message::Trouble(Trouble::History, Some(error.to_string())));
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(closer.left(), EVERY, "nothing is to be told");
         closer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();
         assert!(closer.left().is_zero(), "what came long ago is not put off by what comes");
-        closer.remember();
+        closer.catch_up(&|_| ());
         assert!(!closer.left().is_zero(), "what cannot be told is tried later");
         assert!(matches!(troubles.try_recv(), Ok(Message::Trouble(Trouble::History, Some(_)))));
         assert_eq!((closer.untold.len(), closer.untold[0].started), (UNTOLD_MAX, 5), "the latest are kept");

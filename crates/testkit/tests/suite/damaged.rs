@@ -110,13 +110,13 @@ fn damaged(good: &[u8], edits: &[Edit]) -> Vec<u8> {
 }
 
 /// A format with its files, cut and decompressed.
-struct Known {
+struct FormatFiles {
     importer: Importer,
     files: Vec<Vec<u8>>,
 }
 
 /// Every format with the files that there are of it.
-fn formats() -> Vec<Known> {
+fn formats() -> Vec<FormatFiles> {
     let known = |importer: &Importer| {
         let mut files = contents(&format!("testdata/formats/{}", importer.name));
         if importer.name == "jhist" {
@@ -132,7 +132,7 @@ fn formats() -> Vec<Known> {
             );
         }
         assert!(!files.is_empty(), "no file of the format {}", importer.name);
-        Known { importer: *importer, files }
+        FormatFiles { importer: *importer, files }
     };
     Importers::default().all().iter().map(known).collect()
 }
@@ -245,7 +245,7 @@ fn for_people(message: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether a document of ours has so many flows that it is not built.
+/// Whether a document of our own form has more than [`FLOWS_MAX`] flows.
 fn recurs_often(source: &Source, importer: &Importer) -> bool {
     let read = read_workload("w", &source.bytes, Some(importer.name), &ImportOptions::default());
     let flows = read.map_or(Vec::new(), |read| read.draft.flows);
@@ -267,7 +267,7 @@ fn try_all<S: Strategy>(
 
 #[test]
 fn damaged_files_are_read_or_refused() {
-    for Known { importer, files } in formats() {
+    for FormatFiles { importer, files } in formats() {
         let file = (select(files.clone()), edits()).prop_map(|(file, edits)| damaged(&file, &edits));
         let values = prop::option::weighted(0.4, (select(files), edits(), any::<Index>()));
         try_all(&importer, 400.0, &(file, values, any::<bool>()), |(file, values, has_cluster)| {
@@ -299,7 +299,9 @@ fn damaged_files_are_read_or_refused() {
 
 #[test]
 fn damaged_folders_are_read_or_refused() {
-    for Known { importer, files } in formats().into_iter().filter(|known| known.importer.folder.is_some()) {
+    for FormatFiles { importer, files } in
+        formats().into_iter().filter(|known| known.importer.folder.is_some())
+    {
         let file = (select(&NAMES[..]), select(files), prop_oneof![Just(Vec::new()), edits()]);
         try_all(&importer, 100.0, &prop::collection::vec(file, 1..6), |files| {
             let folder = tempfile::tempdir().unwrap();

@@ -133,7 +133,7 @@ pub(super) struct Pace {
     pub(super) late: Duration,
     /// For an application of which nobody knows whether it was submitted.
     pub(super) unseen: Duration,
-    /// For an ApplicationMaster, before the user is told why there is none.
+    /// For an ApplicationMaster, before a warning gives the reason why there is none.
     pub(super) queued: Duration,
     /// For a file system that does not answer while a job is submitted or its output published.
     pub(super) away: Duration,

@@ -62,10 +62,10 @@ pub(super) struct OwnJob {
     /// When it was submitted, and since when its ApplicationMaster has a container, and asks for others.
     pub(super) submitted: Option<Time>,
     pub(super) master: [Option<Time>; 2],
-    /// Since when YARN has accepted its application, which has no ApplicationMaster.
-    pub(super) accepted: Option<Time>,
-    /// Whether the user was told why the application waits.
-    pub(super) wait_is_told: bool,
+    /// The application that YARN has accepted and that has no ApplicationMaster, and since when.
+    pub(super) accepted: Option<(AppId, Time)>,
+    /// Whether a warning has given the reason.
+    pub(super) wait_is_explained: bool,
     /// How often each task failed.
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
     /// Its application has succeeded, and until then its reports may be seen.
@@ -150,7 +150,7 @@ impl OwnJob {
             submitted: None,
             master: [None; 2],
             accepted: None,
-            wait_is_told: false,
+            wait_is_explained: false,
             failures: BTreeMap::new(),
             late: None,
             doubt: None,

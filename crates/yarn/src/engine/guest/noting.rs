@@ -25,7 +25,8 @@ impl Guest<'_> {
             };
             let is_up = watched.app.state == AppState::Running;
             if watched.app.state == AppState::Accepted && watched.app.master.is_none() {
-                own.accepted.get_or_insert(*now);
+                let app = watched.app.id;
+                own.accepted = own.accepted.filter(|(before, _)| *before == app).or(Some((app, *now)));
             }
             if own.master[0].is_none() && (is_up || watched.app.master.is_some()) {
                 own.master[0] = Some(*now);
@@ -36,17 +37,20 @@ impl Guest<'_> {
         }
     }
 
-    /// Tells the user of each job whose application has waited for an ApplicationMaster for long, with the reason that YARN gives.
+    /// Warns once of each job that waits long for an ApplicationMaster, with the reason that YARN gives.
     pub(super) fn explain_waits(&mut self) {
         let mut warnings = Vec::new();
         for (job, own) in self.jobs.iter_mut() {
-            let (Some(since), None, false) = (own.accepted, own.master[0], own.wait_is_told) else {
+            let (Some((app, since)), None, false) = (own.accepted, own.master[0], own.wait_is_explained)
+            else {
                 continue;
             };
             let waited = Duration::from_micros(self.now.since(since).0);
-            let Some(app) = own.app().filter(|_| waited >= self.pace.queued) else { continue };
+            if own.app() != Some(app) || waited < self.pace.queued {
+                continue;
+            }
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
-            own.wait_is_told = true;
+            own.wait_is_explained = true;
             let (plan, queue) = (self.left.plan(job), &watched.app.queue);
             let reason = match watched.app.diagnostics.trim() {
                 "" => "YARN gives no reason",
