@@ -156,6 +156,8 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
             slowstart: segment.slowstart(),
             slots: if is_elsewhere { None } else { whole.slots(segment) },
         };
+        // Of machines that come and go at one instant the last segment knows all. Attempts of that instant start after it.
+        all.pop_if(|last| last.start == next.start);
         let is_same = |last: &ScheduleSegment| *last == ScheduleSegment { start: last.start, ..next.clone() };
         if !all.last().is_some_and(is_same) {
             all.push(next);
@@ -328,6 +330,8 @@ pub fn phase_of(instance: &Instance, id: TaskId) -> Option<PhaseId> {
 
 #[cfg(test)]
 mod tests {
+    use slackline_model::cluster::Slots;
+
     use super::*;
 
     fn jumped(start: u64, jumped: i64) -> Segment {
@@ -346,6 +350,34 @@ mod tests {
         let partly = [jumped(100, 800), jumped(200, -300), jumped(300, 100)];
         assert_eq!([50, 150, 250, 350].map(|at| until(&partly, at)), [0, 500, 500, 600]);
         assert_eq!(by_date(&suspended, 7), 807);
+    }
+
+    #[test]
+    fn machines_that_come_at_one_instant_are_one_segment() {
+        let machine = |name: &str| MachineDraft {
+            name: name.to_owned(),
+            count: 1,
+            speed: 1.0,
+            slots: Slots::Universal(1),
+            rack: None,
+        };
+        let segment = |start, names: &[&str]| Segment {
+            start,
+            machines: names.iter().map(|name| machine(name)).collect(),
+            ..Segment::default()
+        };
+        let found = schedule_segments(&[
+            segment(0, &["a"]),
+            segment(7, &[]),
+            segment(7, &["b"]),
+            segment(7, &["b", "c"]),
+        ]);
+        assert_eq!(found.iter().map(|segment| segment.start.0).collect::<Vec<_>>(), [0, 7]);
+        let slots = |segment: &ScheduleSegment| -> u32 {
+            segment.slots.iter().flatten().flatten().map(|range| range.len).sum()
+        };
+        assert_eq!(found.iter().map(slots).collect::<Vec<_>>(), [1, 2]);
+        assert!(schedule_segments(&[segment(0, &["a"]), segment(7, &[]), segment(7, &["a"])]).is_empty());
     }
 
     #[test]
