@@ -46,8 +46,8 @@ pub fn main() -> u8 {
     let mut speaker = Speaker { since: Stopwatch::start(), beaten: Duration::ZERO };
     let refused = match listen() {
         Err(error) => Some(format!("its process cannot start a thread: {error}")),
-        Ok((heard, waking)) => match Agent::begin(&heard, &mut speaker) {
-            Ok(agent) => return agent.serve(&heard, &waking, &mut speaker),
+        Ok((inputs, waking)) => match Agent::begin(&inputs, &mut speaker) {
+            Ok(agent) => return agent.serve(&inputs, &waking, &mut speaker),
             Err(why) => why,
         },
     };
@@ -57,23 +57,23 @@ pub fn main() -> u8 {
     2
 }
 
-/// What is heard of the run.
-enum Heard {
+/// The input from the run.
+enum Input {
     Line(Vec<u8>),
     /// There will be none any more.
     Over,
 }
 
-/// Hears what the run says, on a thread of its own. The other end takes what is to be woken by it.
+/// Reads standard input on a thread. The sender that it returns takes the wakers to call after each line.
 ///
 /// # Errors
 /// The system has no more threads.
-fn listen() -> io::Result<(Receiver<Heard>, Sender<Waker>)> {
-    let (said, heard) = channel();
+fn listen() -> io::Result<(Receiver<Input>, Sender<Waker>)> {
+    let (said, inputs) = channel();
     let (waking, wakers) = channel::<Waker>();
     thread::Builder::new().spawn(move || {
         let mut waker: Option<Waker> = None;
-        let mut tell = |what: Heard| {
+        let mut tell = |what: Input| {
             let _ = said.send(what);
             waker = wakers.try_iter().last().or(waker.take());
             if let Some(waker) = &waker {
@@ -83,14 +83,14 @@ fn listen() -> io::Result<(Receiver<Heard>, Sender<Waker>)> {
         let mut lines = Lines::default();
         while let Some(bytes) = read() {
             lines.add(&bytes);
-            lines.take().into_iter().for_each(|line| tell(Heard::Line(line)));
+            lines.take().into_iter().for_each(|line| tell(Input::Line(line)));
         }
-        tell(Heard::Over);
+        tell(Input::Over);
         // Whoever has not ended by then cannot.
         clock::pause(END);
         std::process::exit(1);
     })?;
-    Ok((heard, waking))
+    Ok((inputs, waking))
 }
 
 /// The next bytes of standard input; none if it has ended, or nothing came for too long.
@@ -156,8 +156,8 @@ impl Agent {
     ///
     /// # Errors
     /// Why it takes none; nothing if nobody wants it any more.
-    fn begin(heard: &Receiver<Heard>, speaker: &mut Speaker) -> Result<Self, Option<String>> {
-        let hello = hello(heard)?;
+    fn begin(inputs: &Receiver<Input>, speaker: &mut Speaker) -> Result<Self, Option<String>> {
+        let hello = hello(inputs)?;
         let home = Home::take(&hello)
             .map_err(|error| Some(format!("what earlier agents have left cannot be ended: {error}")))?;
         let directory = &hello.directory;
@@ -168,7 +168,7 @@ impl Agent {
             ))
         })?;
         for proof in &hello.proofs {
-            prove(proof, heard, speaker)?;
+            prove(proof, inputs, speaker)?;
         }
         let worker = WorkerCommand::this_program().map_err(|error| Some(error.to_string()))?;
         let processes = Processes::new(worker, home.pids(), None).map_err(|error| Some(error.to_string()))?;
@@ -180,7 +180,7 @@ impl Agent {
     }
 
     /// Takes attempts and tells of their ends, until nobody wants that any more.
-    fn serve(mut self, heard: &Receiver<Heard>, waking: &Sender<Waker>, speaker: &mut Speaker) -> u8 {
+    fn serve(mut self, inputs: &Receiver<Input>, waking: &Sender<Waker>, speaker: &mut Speaker) -> u8 {
         // The other end is there as long as somebody listens.
         let _ = waking.send(self.processes.waker());
         let code = loop {
@@ -194,7 +194,7 @@ impl Agent {
             if speaker.silent() > SILENT {
                 break 1;
             }
-            match self.take(heard) {
+            match self.take(inputs) {
                 Ok(failed) => ends.extend(failed),
                 Err(Over::Unwanted) => break 0,
                 Err(Over::Puzzled(why)) => {
@@ -215,15 +215,15 @@ impl Agent {
     }
 
     /// Does what it was told. Gives the ends of attempts that could not begin.
-    fn take(&mut self, heard: &Receiver<Heard>) -> Result<Vec<FromAgent>, Over> {
-        let all: Vec<Heard> = heard.try_iter().collect();
+    fn take(&mut self, inputs: &Receiver<Input>) -> Result<Vec<FromAgent>, Over> {
+        let all: Vec<Input> = inputs.try_iter().collect();
         // What nobody waits for any more is not begun.
-        if all.iter().any(|one| matches!(one, Heard::Over)) {
+        if all.iter().any(|one| matches!(one, Input::Over)) {
             return Err(Over::Unwanted);
         }
         let mut failed = Vec::new();
-        for heard in all {
-            let Heard::Line(text) = heard else { continue };
+        for input in all {
+            let Input::Line(text) = input else { continue };
             match serde_json::from_slice::<ToAgent>(&text) {
                 Ok(ToAgent::Start { n, spec }) => {
                     if let Err(error) = self.processes.start(assignment(n, &spec), &spec) {
@@ -280,8 +280,8 @@ fn assignment(number: u64, spec: &Spec) -> Assignment {
     }
 }
 
-fn hello(heard: &Receiver<Heard>) -> Result<Hello, Option<String>> {
-    let Ok(Heard::Line(text)) = heard.recv() else { return Err(None) };
+fn hello(inputs: &Receiver<Input>) -> Result<Hello, Option<String>> {
+    let Ok(Input::Line(text)) = inputs.recv() else { return Err(None) };
     let shown: String = String::from_utf8_lossy(&text).chars().take(200).collect();
     let (v, program) = version_of(&text).ok_or_else(|| {
         Some(format!(
@@ -299,7 +299,7 @@ fn hello(heard: &Receiver<Heard>) -> Result<Hello, Option<String>> {
 }
 
 /// Looks at a file until it is what it has to be.
-fn prove(proof: &Proof, heard: &Receiver<Heard>, speaker: &mut Speaker) -> Result<(), Option<String>> {
+fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Result<(), Option<String>> {
     let since = Stopwatch::start();
     let path = match proof {
         Proof::Holds { path, .. } | Proof::Bytes { path, .. } => path,
@@ -311,7 +311,7 @@ fn prove(proof: &Proof, heard: &Receiver<Heard>, speaker: &mut Speaker) -> Resul
                 path.display()
             )));
         }
-        if heard.try_iter().any(|heard| matches!(heard, Heard::Over)) || speaker.beat().is_err() {
+        if inputs.try_iter().any(|input| matches!(input, Input::Over)) || speaker.beat().is_err() {
             return Err(None);
         }
         clock::pause(LOOK);
