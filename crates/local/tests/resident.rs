@@ -255,9 +255,9 @@ fn a_flow_that_is_held_ends_what_runs_and_starts_nothing_until_it_is_let_go() {
                 fs::write(&go, "").unwrap();
                 step = 2;
             }
-            2 if place.count("b", is_done) == 3 => {
+            // The tasks of a look for the file every 50 ms: one may end after all of b.
+            2 if place.count("b", is_done) == 3 && place.count("a", is_done) == 2 => {
                 assert_eq!(place.count("a", is_start), 2, "nothing of it starts");
-                assert_eq!(place.count("a", is_done), 2, "what ran has ended");
                 driver.engine().stand(a, "a", Standing::default());
                 step = 3;
             }
