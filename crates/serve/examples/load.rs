@@ -5,9 +5,10 @@
 //! cargo run --release --package slackline-serve --example load -- /tmp/load 100000 1000 60 200
 //! ```
 //!
-//! The arguments are the service, how many submissions wait before it begins, submissions a second, for how many seconds, and
-//! clients that watch. A submission is sent when its time has come, whatever became of those before, so that a service that is slow
-//! is not asked less; what is measured is from that time to its answer.
+//! The arguments are the service, how many submissions wait before it begins, submissions a second, for how
+//! many seconds, and clients that watch. A submission is sent when its time has come, whatever became of
+//! those before, so that a service that is slow is not asked less; what is measured is from that time to its
+//! answer.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it is a measurement on a terminal")]
 #![expect(clippy::disallowed_methods, reason = "it measures by the wall clock")]
 
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use slackline_serve::api::{Accepted, Load, Service, Submissions, Submit};
-use slackline_serve::client::{Client, Server};
+use slackline_serve::http::client::{Client, Server};
 
 /// Clients that submit at a time.
 const SENDERS: u64 = 64;
@@ -37,7 +38,8 @@ fn submit(n: u64) -> Submit {
     }
 }
 
-/// Sends those of numbers `from..to` from several threads, each when `due` says, and gives how long each took, seconds.
+/// Sends those of numbers `from..to` from several threads, each when `due` says, and gives how long each
+/// took, seconds.
 fn send(server: &str, (from, to): (u64, u64), due: impl Fn(u64) -> Option<Instant> + Sync) -> Vec<f64> {
     let next = AtomicU64::new(from);
     let took = std::thread::scope(|scope| {
@@ -88,15 +90,15 @@ fn main() {
         tell("submissions as fast as can be", took);
     }
     let is_over = Arc::new(AtomicBool::new(false));
-    let heard = Arc::new(AtomicU64::new(0));
+    let event = Arc::new(AtomicU64::new(0));
     let watching: Vec<_> = (0..watchers)
         .map(|_| {
-            let (server, heard, is_over) = (server.clone(), heard.clone(), is_over.clone());
+            let (server, event, is_over) = (server.clone(), event.clone(), is_over.clone());
             std::thread::spawn(move || {
                 // One that does not keep up is left behind, and comes again.
                 while !is_over.load(Ordering::Relaxed) {
                     let _ = client(&server).events(None, |_, _| {
-                        heard.fetch_add(1, Ordering::Relaxed);
+                        event.fetch_add(1, Ordering::Relaxed);
                         !is_over.load(Ordering::Relaxed)
                     });
                 }
@@ -127,7 +129,7 @@ fn main() {
     tell("submissions", took);
     is_over.store(true, Ordering::Relaxed);
     tell("what the page asks for", looking.join().unwrap());
-    println!("events that {watchers} clients were told: {}", heard.load(Ordering::Relaxed));
+    println!("events that {watchers} clients were told: {}", event.load(Ordering::Relaxed));
     let service: Service = client(server).get("/api/v1/service").unwrap();
     println!("{:?}", service.submissions);
     let metrics = client(server).text("/metrics").unwrap();

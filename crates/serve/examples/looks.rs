@@ -5,9 +5,10 @@
 //! cargo run --release --package slackline-serve --example looks -- auto:ends=no auto 32 20 10 100
 //! ```
 //!
-//! With two policies it says how far apart their completions are. The arguments are the policy that is looked ahead with, slots, how many looks are made, and numbers of live flows. A flow has two to
-//! four jobs and 20 to 200 tasks; a third of all flows have begun. Looks are those that follow a submission, half of which ask for a
-//! deadline that cannot hold, so that it is also looked for what would make it hold.
+//! With two policies it says how far apart their completions are. The arguments are the policy that is looked
+//! ahead with, slots, how many looks are made, and numbers of live flows. A flow has two to four jobs and 20
+//! to 200 tasks; a third of all flows have begun. Looks are those that follow a submission, half of which ask
+//! for a deadline that cannot hold, so that it is also looked for what would make it hold.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it is a measurement on a terminal")]
 #![expect(clippy::disallowed_methods, reason = "it measures by the wall clock")]
 
@@ -22,10 +23,10 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Combine, Metric, Objective, PhaseKind, Seed, Time};
-use slackline_serve::desk::{Heard, Outlooked};
-use slackline_serve::metrics::Timed;
-use slackline_serve::predictor::{Look, Predictor};
-use slackline_serve::watch::Happened;
+use slackline_serve::service::durations::SharedHistogram;
+use slackline_serve::service::forecaster::{ForecastRequest, Forecaster};
+use slackline_serve::service::run_observer::Happened;
+use slackline_serve::state::{ForecastResult, StateEvent};
 use slackline_serve::{Moment, SECOND};
 
 #[global_allocator]
@@ -91,8 +92,8 @@ fn machines(slots: u32) -> Vec<MachineDraft> {
 /// A predictor at work, and when its service began.
 struct Asked {
     policy: PolicySpec,
-    looks: Sender<Look>,
-    told: Receiver<Outlooked>,
+    looks: Sender<ForecastRequest>,
+    told: Receiver<ForecastResult>,
     began: Moment,
 }
 
@@ -102,20 +103,20 @@ impl Asked {
         let (tell, told) = channel();
         let began = clock::unix_micros();
         let outlook = Outlook::new(policy.clone(), machines(slots), objective(), 1.0);
-        let predictor = Predictor::new(outlook, policy.clone(), began, Timed::default());
-        let tell = move |heard| {
-            if let Heard::Predicted(outlooked) = heard {
+        let forecaster = Forecaster::new(outlook, policy.clone(), began, SharedHistogram::default());
+        let tell = move |event| {
+            if let StateEvent::Predicted(outlooked) = event {
                 tell.send(outlooked).unwrap();
             }
         };
-        std::thread::spawn(move || predictor.work(&to_look, &tell));
+        std::thread::spawn(move || forecaster.work(&to_look, &tell));
         Self { policy: policy.clone(), looks, told, began }
     }
 
     fn track(&self, number: u64, run: &Run, rng: &mut ChaCha8Rng) {
         let deadlines = run.deadline.map(|at| ("f".to_owned(), self.began + (at * 1e6) as Moment));
         self.looks
-            .send(Look::Track {
+            .send(ForecastRequest::Track {
                 number,
                 name: format!("{number}"),
                 started: self.began,
@@ -125,12 +126,12 @@ impl Asked {
             })
             .unwrap();
         for what in run.happened(rng) {
-            self.looks.send(Look::Happened(number, Time::ZERO, what)).unwrap();
+            self.looks.send(ForecastRequest::Happened(number, Time::ZERO, what)).unwrap();
         }
     }
 
     fn look(&self, number: u64) -> f64 {
-        self.looks.send(Look::Ahead(Some(number))).unwrap();
+        self.looks.send(ForecastRequest::Ahead(Some(number))).unwrap();
         self.told.recv().unwrap().took as f64 / SECOND as f64
     }
 }
@@ -248,7 +249,7 @@ fn main() {
             let run = Run::drawn(&mut rng, flows).with_deadline(if is_late { 10.0 } else { 1e7 });
             asked.track(number, &run, &mut rng);
             took[usize::from(is_late)].push(asked.look(number));
-            asked.looks.send(Look::Forget(number)).unwrap();
+            asked.looks.send(ForecastRequest::Forget(number)).unwrap();
         }
         let [holds, late] = took;
         tell("a look, the deadline holds", holds);

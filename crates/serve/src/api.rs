@@ -1,6 +1,6 @@
-//! The documents of the HTTP API: what is sent, and what is answered. The OpenAPI description is made from these types.
+//! The documents of the HTTP API. The OpenAPI description is generated from these types.
 //!
-//! Instants are RFC 3339 in UTC with microseconds, lengths of time are seconds. Fields that nobody knows are left out.
+//! Dates are RFC 3339 in UTC with microseconds; durations are seconds. Unknown values are omitted.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::who::Role;
+use crate::state::auth::Role;
 
 /// A flow file to be run, now, when something is there, or again and again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -19,15 +19,16 @@ pub struct Submit {
     /// What messages call it; its ending says in which format it is (TOML if nothing is said).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The name under which its outputs are remembered: of submissions of one name one runs at a time. By default the name of
-    /// the file, with the values of parameters that are set.
+    /// The name under which its outputs are remembered: of submissions of one name one runs at a time. By
+    /// default the name of the file, with the values of parameters that are set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The directory that relative paths start from and commands run in, an absolute path; by default that of the service.
+    /// The directory that relative paths start from and commands run in, an absolute path; by default that of
+    /// the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Values of the parameters that the file declares. Of something that recurs they may have strftime conversions, of the
-    /// time of the recurrence.
+    /// Values of the parameters that the file declares. Of something that recurs they may have strftime
+    /// conversions, of the time of the recurrence.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, String>,
     /// A parameter with several values: every flow that uses it becomes one for each of them.
@@ -48,8 +49,8 @@ pub struct Submit {
     /// What is done when one of the same name is not over.
     #[serde(default)]
     pub overlap: Overlap,
-    /// Patterns of files that have to be there before it begins; at least one file for each. Of something that recurs they may have
-    /// strftime conversions, as `parameters`, and `%%` is a percent sign.
+    /// Patterns of files that have to be there before it begins; at least one file for each. Of something
+    /// that recurs they may have strftime conversions, as `parameters`, and `%%` is a percent sign.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub when: Vec<String>,
     /// Whether it waits for its own inputs.
@@ -58,8 +59,9 @@ pub struct Submit {
     /// When it is submitted again, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
-    /// A word of the sender's own, of at most 200 bytes: what they send again with the same one is not submitted a second time, as long
-    /// as the first is remembered. So a request whose answer was lost can be sent again.
+    /// A word of the sender's own, of at most 200 bytes: what they send again with the same one is not
+    /// submitted a second time, as long as the first is remembered. So a request whose answer was lost can be
+    /// sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -211,7 +213,8 @@ pub struct Submission {
     pub held: bool,
     /// Its priority in the queue.
     pub priority: u32,
-    /// Its flows. Of one that has not begun they are read from its file, without their tasks; lists leave them out then.
+    /// Its flows. Of one that has not begun they are read from its file, without their tasks; lists leave
+    /// them out then.
     pub flows: Vec<Flow>,
     /// Of one that has not begun: the first deadline of its flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,14 +225,15 @@ pub struct Submission {
     /// The file that is why it has not begun: nothing is there of that name or pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
-    /// Since when its flows could start: it had begun, and nobody held it. What was begun before the service was started again counts
-    /// from then.
+    /// Since when its flows could start: it had begun, and nobody held it. What was begun before the service
+    /// was started again counts from then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Timestamp>,
     /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// What is expected of it, as it was said last; of one that is over, as it was said first. Left out in lists.
+    /// What is expected of it, as it was said last; of one that is over, as it was said first. Left out in
+    /// lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Prediction>,
     /// Why nothing is predicted of it, if that is so. Left out in lists.
@@ -327,8 +331,9 @@ pub struct Flow {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// Why nothing more of it starts now, if it is for anything but want of slots: it is held, comes later, reads what another flow has
-    /// not made yet, no machine is there, or its user's tasks hold as many slots as they may.
+    /// Why nothing more of it starts now, if it is for anything but want of slots: it is held, comes later,
+    /// reads what another flow has not made yet, no machine is there, or its user's tasks hold as many slots
+    /// as they may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Its jobs; left out in lists.
@@ -376,7 +381,7 @@ pub struct Prediction {
     /// Its flows.
     pub flows: Vec<FlowPrediction>,
     /// Flows of others that are expected to miss their deadlines with it, and would not without it.
-    pub makes_late: Vec<MadeLate>,
+    pub makes_late: Vec<DelayedFlow>,
     /// What would make deadlines hold that are not expected to.
     pub remedies: Vec<Remedy>,
 }
@@ -414,7 +419,7 @@ pub struct FlowPrediction {
 
 /// A flow that is late because of a submission.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct MadeLate {
+pub struct DelayedFlow {
     /// The submission it is of.
     pub number: u64,
     /// The name of that.
@@ -435,7 +440,8 @@ pub struct MadeLate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
-    /// A deadline that is expected to hold even if things take as long as nine in ten of their courses do, in whole seconds.
+    /// A deadline that is expected to hold even if things take as long as nine in ten of their courses do, in
+    /// whole seconds.
     Deadline {
         /// The flow.
         flow: String,
@@ -472,7 +478,8 @@ pub struct Change {
     /// The flow; all of them if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
-    /// Another deadline, still to come: a duration after the release, the first such time of day after it, or a date and time.
+    /// Another deadline, still to come: a duration after the release, the first such time of day after it, or
+    /// a date and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
     /// Another weight.
@@ -540,7 +547,8 @@ pub struct Service {
     pub draining: bool,
     /// How good predictions have been.
     pub calibration: Calibration,
-    /// What went wrong with the service itself, if anything does: a full disk, say; else with a directory that it watches.
+    /// What went wrong with the service itself, if anything does: a full disk, say; else with a directory
+    /// that it watches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
 }
@@ -556,8 +564,8 @@ pub struct Machine {
     pub up: bool,
 }
 
-/// How good predictions have been: those that were made when flows were submitted, of the flows that are done since. Guesses are counted
-/// apart: of them nothing was known of how long their tasks take.
+/// How good predictions have been: those that were made when flows were submitted, of the flows that are done
+/// since. Guesses are counted apart: of them nothing was known of how long their tasks take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Calibration {
     /// How many flows, without those that were guessed.
@@ -602,8 +610,8 @@ pub struct LoadPoint {
 /// Attempts that ended lately, and those at work now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
-    /// The attempts, the earliest start first; those at work have no end. An engine that cannot say on which slot something is at work
-    /// has those that ended alone.
+    /// The attempts, the earliest start first; those at work have no end. An engine that cannot say on which
+    /// slot something is at work has those that ended alone.
     pub attempts: Vec<Attempt>,
 }
 
@@ -640,8 +648,9 @@ pub struct Event {
     pub id: u64,
     /// When.
     pub at: Timestamp,
-    /// What: `submitted`, `opened`, `waits`, `ended`, `done`, `failed`, `cancelled`, `rejected`, `skipped`, `predicted`, `changed`, `likely_late`,
-    /// `likely_in_time`, `late`, `estimates_off`, `alert_failed`, `not_written`, `recurrence`, `service`, `clock`.
+    /// What: `submitted`, `opened`, `waits`, `ended`, `done`, `failed`, `cancelled`, `rejected`, `skipped`,
+    /// `predicted`, `changed`, `likely_late`, `likely_in_time`, `late`, `estimates_off`, `alert_failed`,
+    /// `not_written`, `recurrence`, `service`, `clock`.
     pub kind: String,
     /// The submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -733,7 +742,7 @@ pub struct Done {
 
 /// Who asks, as the service knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Me {
+pub struct Identity {
     /// Their name: of a token, or of a user of this machine.
     pub name: String,
     /// What they may.
@@ -742,9 +751,10 @@ pub struct Me {
 
 /// How a stream of events begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Began {
-    /// Whether the events that follow go on where those ended that were had before. If they do not (the service was started again,
-    /// or it was too long ago), whatever is known of the service should be looked at anew.
+pub struct StreamStart {
+    /// Whether the events that follow go on where those ended that were had before. If they do not (the
+    /// service was started again, or it was too long ago), whatever is known of the service should be looked
+    /// at anew.
     pub complete: bool,
 }
 

@@ -1,27 +1,37 @@
-//! The HTTP API: sockets, who asks, what they may, and what is answered.
+//! The HTTP server: sockets, authentication, permissions, requests and responses.
 //!
 //! In reading order:
-//! - [`Setup`], [`Server`]: where it listens, and the threads that do;
-//! - `listen`: connections, their limits and time-outs; `patience`: writes that get nowhere;
-//! - `guard`: who asks, and what every request is held to;
-//! - `routes`: what there is, and its description ([`description`]);
-//! - `submissions`, `told`, `recurrences`, `service`, `events`, `page`: what is done;
-//! - `answer`: documents and problems.
+//! - [`Setup`], [`Server`]: the addresses, and the threads that serve them;
+//! - `listen`: connections, their limits and time-outs; `stall_timeout`: ends writes that make no progress;
+//! - `guard`: authentication, limits and the audit note of every request;
+//! - `routes`: the list of routes, and the OpenAPI [`description`];
+//! - `submissions`, `explain`, `recurrences`, `service`, `events`, `page`: the handlers;
+//! - `answer`: parameters and documents of requests, and errors as documents;
+//! - [`auth`], [`tokens`], [`users`], `tls`: who the client is; [`audit`], `refusals`, [`metrics`]: what is
+//!   counted and logged;
+//! - [`client`]: the client of this API.
 //!
-//! Whoever asks is known by a token, or as a user of this machine at the other end of a Unix socket. Nothing is known by cookies, and
-//! tokens come in a header alone, so that no page of somebody else can ask in anybody's name.
+//! A token identifies the client, or the user at the other end of a Unix socket. There are no cookies, and
+//! tokens come only in a header, so a page of another site cannot send requests in a user's name.
 
 mod answer;
+pub mod audit;
+pub mod client;
 mod events;
+mod explain;
 mod guard;
 mod listen;
+pub mod metrics;
 mod page;
-mod patience;
 mod recurrences;
+pub(crate) mod refusals;
 mod routes;
 mod service;
+mod stall_timeout;
 mod submissions;
-mod told;
+pub(crate) mod tls;
+pub mod tokens;
+pub mod users;
 
 use std::net::{SocketAddr, TcpListener};
 use std::ops::Deref;
@@ -35,14 +45,15 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::Moment;
-use crate::audit::Audit;
-use crate::desk::{Answer, Ask};
-use crate::front::Front;
-use crate::metrics::{Metrics, Others};
-use crate::tls::{Tls, TlsFiles};
-use crate::tokens::Tokens;
-use crate::users::{self, Users};
-use crate::who::{Role, Who};
+use crate::http::audit::Audit;
+use crate::http::metrics::{Metrics, SchedulerMetrics};
+use crate::http::tls::{Tls, TlsFiles};
+use crate::http::tokens::Tokens;
+use crate::http::users::Users;
+use crate::service::StatusCallback;
+use crate::service::handle::ServiceHandle;
+use crate::state::auth::{Principal, Role};
+use crate::state::{Answer, Command};
 
 pub use routes::description;
 
@@ -53,9 +64,6 @@ const READERS: usize = 8;
 
 /// How long requests that are being answered may go on when the service ends.
 const LAST: Duration = Duration::from_secs(2);
-
-/// Says a line to whoever runs the service.
-pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Where and how the service listens.
 #[derive(Clone)]
@@ -73,7 +81,7 @@ pub struct Setup {
     /// What requests and connections are held to.
     pub bounds: Bounds,
     /// Says what goes wrong.
-    pub say: Say,
+    pub say: StatusCallback,
 }
 
 #[derive(Clone, Debug)]
@@ -132,7 +140,7 @@ pub enum ListenError {
     Tls(String),
     /// Tokens cannot be read.
     #[error(transparent)]
-    Tokens(#[from] crate::tokens::TokenError),
+    Tokens(#[from] crate::http::tokens::TokenError),
     /// Anything else that is missing.
     #[error("{0}")]
     Io(#[from] std::io::Error),
@@ -142,7 +150,7 @@ pub enum ListenError {
 pub struct Server {
     runtime: Option<Runtime>,
     stop: watch::Sender<bool>,
-    house: House,
+    app: AppState,
     address: Option<SocketAddr>,
     socket: Option<PathBuf>,
 }
@@ -151,9 +159,10 @@ impl Server {
     /// Begins to listen.
     ///
     /// # Errors
-    /// An address beyond this machine without TLS and tokens; one that cannot be had; files that cannot be read.
-    pub fn start(front: Front, setup: &Setup) -> Result<Self, ListenError> {
-        let tokens = Tokens::new(front.place().tokens());
+    /// An address beyond this machine without TLS and tokens; one that cannot be had; files that cannot be
+    /// read.
+    pub fn start(handle: ServiceHandle, setup: &Setup) -> Result<Self, ListenError> {
+        let tokens = Tokens::new(handle.paths().tokens());
         let has_tokens = !tokens.all()?.is_empty();
         if let Some(address) = setup.listen.filter(|address| !address.ip().is_loopback()) {
             let lacks = match (setup.tls.is_some(), has_tokens) {
@@ -167,11 +176,11 @@ impl Server {
             }
         }
         let tls = setup.tls.clone().map(Tls::new).transpose().map_err(ListenError::Tls)?;
-        let audit = Audit::open(&front.place().audit(), &front.place().refused())?;
+        let audit = Audit::open(&handle.paths().audit(), &handle.paths().refused())?;
         let (stop, stopped) = watch::channel(false);
-        let house = House(Arc::new(Inner {
-            epoch: epoch(&front),
-            front,
+        let app = AppState(Arc::new(Inner {
+            epoch: epoch(&handle),
+            handle,
             tokens,
             users: Users::default(),
             metrics: Metrics::default(),
@@ -193,12 +202,11 @@ impl Server {
             .thread_name("http")
             .enable_all()
             .build()?;
-        let router = routes::router(&house);
-        let mut server =
-            Self { runtime: Some(runtime), stop, house: house.clone(), address: None, socket: None };
+        let router = routes::router(&app);
+        let mut server = Self { runtime: Some(runtime), stop, app: app.clone(), address: None, socket: None };
         let handle = server.runtime.as_ref().expect("invariant: it was made just now").handle().clone();
         let _entered = handle.enter();
-        handle.spawn(events::count(house.clone()));
+        handle.spawn(events::count(app.clone()));
         if let Some(address) = setup.listen {
             let bound = TcpListener::bind(address).and_then(|bound| {
                 bound.set_nonblocking(true)?;
@@ -206,12 +214,12 @@ impl Server {
             });
             let (address, bound) = bound.map_err(|error| ListenError::Bind(address.to_string(), error))?;
             server.address = Some(address);
-            handle.spawn(listen::tcp(bound, tls.map(Arc::new), house.clone(), router.clone()));
+            handle.spawn(listen::tcp(bound, tls.map(Arc::new), app.clone(), router.clone()));
         }
         if let Some(socket) = &setup.socket {
             let bound = listen::bind(socket)?;
             server.socket = Some(socket.path.clone());
-            handle.spawn(listen::unix(bound, house, router));
+            handle.spawn(listen::unix(bound, app, router));
         }
         Ok(server)
     }
@@ -234,10 +242,10 @@ impl Server {
         }
         // Nobody may listen.
         let _ = self.stop.send(true);
-        let house = self.house.clone();
+        let app = self.app.clone();
         runtime.block_on(async {
             let ended = async {
-                while house.connections.load(Ordering::SeqCst) > 0 {
+                while app.connections.load(Ordering::SeqCst) > 0 {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };
@@ -254,20 +262,20 @@ impl Drop for Server {
 }
 
 /// When the process of a service started: what its events are numbered from.
-fn epoch(front: &Front) -> Moment {
-    match front.ask_and_wait(Who::new("http", Role::Look), Ask::Service) {
+fn epoch(handle: &ServiceHandle) -> Moment {
+    match handle.execute_and_wait(Principal::new("http", Role::Look), Command::Service) {
         Ok(Answer::Service(service)) => crate::moment(service.started),
-        _ => front.now(),
+        _ => handle.now(),
     }
 }
 
 /// What handlers of requests share.
 #[derive(Clone)]
-pub(crate) struct House(Arc<Inner>);
+pub(crate) struct AppState(Arc<Inner>);
 
-/// See [`House`].
+/// See [`AppState`].
 pub(crate) struct Inner {
-    front: Front,
+    handle: ServiceHandle,
     tokens: Tokens,
     users: Users,
     metrics: Metrics,
@@ -285,10 +293,10 @@ pub(crate) struct Inner {
     /// When the process started.
     epoch: Moment,
     stopped: watch::Receiver<bool>,
-    say: Say,
+    say: StatusCallback,
 }
 
-impl Deref for House {
+impl Deref for AppState {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
@@ -297,15 +305,15 @@ impl Deref for House {
 }
 
 impl Inner {
-    fn others_count(&self) -> Others {
-        Others {
+    fn others_count(&self) -> SchedulerMetrics {
+        SchedulerMetrics {
             connections: self.connections.load(Ordering::Relaxed),
             streams: self.streams.load(Ordering::Relaxed),
             audit_lost: self.audit.lost(),
             refused_and_limited: self.audit.refused_and_limited(),
-            attempts: self.front.attempts(),
-            decisions: self.front.timings.decisions.clone(),
-            predictions: self.front.timings.predictions.clone(),
+            attempts: self.handle.attempts(),
+            decisions: self.handle.timings.decisions.clone(),
+            predictions: self.handle.timings.predictions.clone(),
         }
     }
 }

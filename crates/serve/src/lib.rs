@@ -1,48 +1,12 @@
 #![doc = include_str!("../README.md")]
-//!
-//! # Modules
-//!
-//! In reading order:
-//! - [`api`]: the documents of the HTTP API; [`who`]: who asks, and what they may;
-//! - [`record`]: what is written down, so that nothing that was acknowledged is lost;
-//! - [`cron`]: when something recurs;
-//! - [`desk`]: what becomes of submissions: messages and moments in, effects out;
-//! - [`core`], [`front`]: the service at work, and how it is asked; [`unopened`]: submissions that have not begun, as they are shown;
-//! - `writer`: writes records to disk, so that the desk does not wait; `watchdog`: notices blocked threads;
-//! - [`http`]: the HTTP API, [`client`]: its other end; [`tokens`], [`users`]: who is at the other end; [`metrics`], [`audit`], `refusals`, `tls`.
 #![deny(clippy::unwrap_used)]
 
 pub mod api;
-pub mod audit;
-pub mod client;
-mod closer;
-pub mod core;
-pub mod cron;
-pub mod desk;
-pub mod flow_file;
-pub mod front;
-pub mod hooks;
 pub mod http;
-pub mod metrics;
-pub mod opener;
-pub mod place;
-pub mod predictor;
-pub mod record;
-mod refusals;
-pub mod scheduler;
-pub mod store;
-pub mod times;
-mod tls;
-pub mod tokens;
-pub mod told;
-pub mod unopened;
-pub mod users;
-pub mod watch;
-mod watchdog;
-pub mod who;
-mod writer;
+pub mod service;
+pub mod state;
 
-pub use tls::TlsFiles;
+pub use http::tls::TlsFiles;
 
 /// A moment: microseconds since 1970.
 pub type Moment = u64;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use clap::Args;
-use slackline_serve::client::{Client, Server};
+use slackline_serve::http::client::{Client, Server};
 
 use super::path;
 

@@ -1,8 +1,8 @@
 //! `cancel`, `hold`, `unhold`, `change` and `drain`: what is submitted, or the service, is to go on in another way.
 
 use clap::{ArgGroup, Args};
-use slackline_serve::api::{Change as Sent, Done};
-use slackline_serve::client::{Client, ClientError, query};
+use slackline_serve::api::{Change as SubmitRequest, Done};
+use slackline_serve::http::client::{Client, ClientError, query};
 
 use super::Answer;
 use crate::args::{ServerFlags, value};
@@ -142,7 +142,7 @@ pub(crate) fn unhold(args: &Unhold, defaults: &Defaults) -> anyhow::Result<Answe
 }
 
 pub(crate) fn change(args: &Change, defaults: &Defaults) -> anyhow::Result<Answer> {
-    let change = Sent {
+    let change = SubmitRequest {
         flow: args.which.flow.clone(),
         deadline: args.deadline.clone(),
         weight: args.weight,

@@ -14,7 +14,7 @@ use slackline::run::{Look, SoFar, Stage, StateOfRun, TaskId, so_far};
 use slackline_model::schedule::Clock;
 use slackline_model::{FlowId, Instance, JobId, PhaseKind, Schedule};
 use slackline_serve::api::Explanation;
-use slackline_serve::client::query;
+use slackline_serve::http::client::query;
 use slackline_trace::Meta;
 
 use super::Answer;

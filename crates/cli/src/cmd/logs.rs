@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use slackline::run::logs::{Logs as Found, LogsOf, TaskOf};
-use slackline_serve::client::query;
+use slackline_serve::http::client::query;
 
 use super::Answer;
 use crate::args::server::submission;

@@ -8,7 +8,7 @@ use slackline::report::number::counted;
 use slackline::report::table::fitted;
 use slackline::report::{Column, Table, View};
 use slackline_serve::api::{Flow, Job, Machine, Service, State, Submission, Submissions};
-use slackline_serve::client::{Client, query};
+use slackline_serve::http::client::{Client, query};
 
 use super::Answer;
 use super::submit::predicted;

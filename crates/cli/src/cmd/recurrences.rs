@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 use slackline::report::{Column, Table};
 use slackline_serve::api::{Done, Overlap, Recurrence, Recurrences as Answered};
-use slackline_serve::client::part;
+use slackline_serve::http::client::part;
 
 use super::Answer;
 use crate::args::output::Form;

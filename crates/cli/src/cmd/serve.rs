@@ -14,13 +14,13 @@ use slackline_local::surroundings::on_stop_signal;
 use slackline_local::{LogError, activity, clock, regular_file};
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
-use slackline_serve::core::{Service, Setup, StartError};
-use slackline_serve::desk::Limits;
-use slackline_serve::hooks::{Address, Hooks};
+use slackline_serve::http::users;
 use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
-use slackline_serve::place::{Place, shared};
-use slackline_serve::users;
-use slackline_serve::who::Role;
+use slackline_serve::service::hooks::{Address, Hooks};
+use slackline_serve::service::paths::{ServicePaths, shared};
+use slackline_serve::service::{Service, Setup, StartError};
+use slackline_serve::state::Limits;
+use slackline_serve::state::auth::Role;
 
 use super::Answer;
 use crate::args::listed::Listed;
@@ -207,9 +207,10 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
         );
     }
     let state = args.state.clone().unwrap_or_else(|| defaults.state().join(STATE));
-    Place::new(&state).prepare().context("the state directory cannot be used")?;
-    let place = Place::new(std::fs::canonicalize(&state).with_context(|| state.display().to_string())?);
-    let setup = args.setup(place.clone())?;
+    ServicePaths::new(&state).prepare().context("the state directory cannot be used")?;
+    let paths =
+        ServicePaths::new(std::fs::canonicalize(&state).with_context(|| state.display().to_string())?);
+    let setup = args.setup(paths.clone())?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     on_stop_signal(move || {
@@ -217,12 +218,12 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
             end_at_last();
         }
     })?;
-    out::warn_if(shared(place.root()));
+    out::warn_if(shared(paths.root()));
     let Some(service) = args.started(&setup, &stop)? else {
         return Ok(stopped());
     };
-    let server = Server::start(service.front().clone(), &args.http(&place)?)?;
-    announce(args, &place, &server);
+    let server = Server::start(service.handle().clone(), &args.http(&paths)?)?;
+    announce(args, &paths, &server);
     tell_the_manager("READY=1");
     while !stop.load(Ordering::SeqCst) && !service.has_ended() {
         clock::pause(PAUSE);
@@ -263,9 +264,9 @@ fn stopped() -> Answer {
     Answer::Yes
 }
 
-fn announce(args: &Serve, place: &Place, server: &Server) {
-    let socket = args.socket.clone().unwrap_or_else(|| place.socket());
-    out::talk(format_args!("the service is at {} (--server {})", socket.display(), place.root().display()));
+fn announce(args: &Serve, paths: &ServicePaths, server: &Server) {
+    let socket = args.socket.clone().unwrap_or_else(|| paths.socket());
+    out::talk(format_args!("the service is at {} (--server {})", socket.display(), paths.root().display()));
     if let Some(address) = server.address() {
         let scheme = if args.tls_certificate.is_some() { "https" } else { "http" };
         out::talk(format_args!("its page is at {scheme}://{address}/"));
@@ -273,7 +274,7 @@ fn announce(args: &Serve, place: &Place, server: &Server) {
 }
 
 impl Serve {
-    fn setup(&self, place: Place) -> anyhow::Result<Setup> {
+    fn setup(&self, paths: ServicePaths) -> anyhow::Result<Setup> {
         let policy = self.policy_timeout.of(self.policy.clone());
         input::tell_of(std::slice::from_ref(&policy));
         let engine = self.engine.spec()?;
@@ -285,7 +286,7 @@ impl Serve {
         limits.live_by_user = limits.live_by_user.min(limits.live);
         let looks_with = self.predict_with.clone().unwrap_or_else(|| policy.for_looks());
         Ok(Setup {
-            place,
+            paths,
             engine,
             policy,
             looks_with,
@@ -327,7 +328,7 @@ impl Serve {
     /// Starts the service; none if this is stopped before it could. One that was told to end just now has a while to do so; one that goes
     /// on answering is not about to.
     fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
-        let socket = self.socket.clone().unwrap_or_else(|| setup.place.socket());
+        let socket = self.socket.clone().unwrap_or_else(|| setup.paths.socket());
         let mut answers = 0;
         for k in 1.. {
             // Each try looks for a second.
@@ -342,7 +343,7 @@ impl Serve {
                 started => return Ok(Some(started?)),
             }
             if k == 1 {
-                let state = setup.place.root().display();
+                let state = setup.paths.root().display();
                 out::talk(format_args!(
                     "{state}: another service is at work there; waiting {TRIES} s for it to end"
                 ));
@@ -352,7 +353,7 @@ impl Serve {
         unreachable!("invariant: the last try is answered")
     }
 
-    fn http(&self, place: &Place) -> anyhow::Result<HttpSetup> {
+    fn http(&self, paths: &ServicePaths) -> anyhow::Result<HttpSetup> {
         let group = self
             .socket_group
             .as_deref()
@@ -360,7 +361,7 @@ impl Serve {
         let tls = self.tls_certificate.clone().zip(self.tls_key.clone());
         Ok(HttpSetup {
             socket: Some(Socket {
-                path: self.socket.clone().unwrap_or_else(|| place.socket()),
+                path: self.socket.clone().unwrap_or_else(|| paths.socket()),
                 group: group.transpose()?,
                 others: self.socket_role,
             }),

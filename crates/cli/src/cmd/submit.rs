@@ -13,9 +13,9 @@ use slackline::report::number::{counted, duration};
 use slackline_local::clock;
 use slackline_serve::api::{
     Accepted, CatchUp, ForEach, IfLate, Overlap, Prediction, Remedy, Schedule, Service, State, Submission,
-    Submit as Sent,
+    Submit as SubmitRequest,
 };
-use slackline_serve::client::{Client, ClientError, query};
+use slackline_serve::http::client::{Client, ClientError, query};
 
 use super::Answer;
 use crate::args::listed::Listed;
@@ -398,7 +398,7 @@ impl Said<'_> {
 }
 
 impl Submit {
-    fn sent(&self) -> anyhow::Result<Sent> {
+    fn sent(&self) -> anyhow::Result<SubmitRequest> {
         let (document, file) = if self.workload == Path::new("-") {
             (std::io::read_to_string(std::io::stdin()).context("standard input: cannot be read")?, None)
         } else {
@@ -421,7 +421,7 @@ impl Submit {
             zone: self.zone.clone(),
             catch_up: self.catch_up,
         });
-        Ok(Sent {
+        Ok(SubmitRequest {
             document,
             file,
             name: self.name.clone(),
@@ -516,7 +516,7 @@ mod tests {
 
     use clap::Parser;
     use serde_json::Value;
-    use slackline_serve::client::Server;
+    use slackline_serve::http::client::Server;
 
     use super::*;
 

@@ -7,10 +7,10 @@ use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use slackline::report::{Column, Table};
-use slackline_serve::place::Place;
-use slackline_serve::tokens::{Token as Known, Tokens};
-use slackline_serve::users::{Users, own};
-use slackline_serve::who::Role;
+use slackline_serve::http::tokens::{Token as Known, Tokens};
+use slackline_serve::http::users::{Users, own};
+use slackline_serve::service::paths::ServicePaths;
+use slackline_serve::state::auth::Role;
 
 use super::Answer;
 use super::serve::roles;
@@ -62,11 +62,11 @@ pub(crate) fn run(args: &Token, defaults: &Defaults) -> anyhow::Result<Answer> {
             state.display()
         );
     }
-    let place = Place::new(&state);
-    let tokens = Tokens::new(place.tokens());
+    let paths = ServicePaths::new(&state);
+    let tokens = Tokens::new(paths.tokens());
     match (&args.add, args.role, &args.remove) {
         (Some(name), Some(role), _) => {
-            if !place.has_served() {
+            if !paths.has_served() {
                 out::warn(format_args!("{}: no service has been at work there yet", state.display()));
             }
             let token = tokens.add(name, role, Timestamp::now())?;

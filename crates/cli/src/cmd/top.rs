@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline_serve::api::{Event, Service, State, Submission};
-use slackline_serve::client::{Client, ClientError};
+use slackline_serve::http::client::{Client, ClientError};
 
 use super::Answer;
 use super::queue::Listing;
@@ -50,9 +50,9 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     // What is wrong is said before the screen is taken.
     let _: Service = client.get("/api/v1/service")?;
     let events: Events = Arc::default();
-    let (heard, mut listening) = (events.clone(), args.server.client(defaults.state())?);
+    let (event, mut listening) = (events.clone(), args.server.client(defaults.state())?);
     let thread = std::thread::Builder::new().name("events".to_owned());
-    thread.spawn(move || listen(&mut listening, &heard)).context("events cannot be listened to")?;
+    thread.spawn(move || listen(&mut listening, &event)).context("events cannot be listened to")?;
     let look = move || match looked(&mut client, &events) {
         Ok(shown) => Seen::Words(Box::new(shown)),
         Err(error) => Seen::Words(Box::new(Shown { headline: format!("{error:#}"), ..Shown::default() })),

@@ -1,4 +1,4 @@
-//! What is asked, read from requests, and what is answered: documents, or a problem as a document, whatever is wrong.
+//! Parameters and documents of requests, and the responses: documents, or a problem document for every error.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,17 +15,17 @@ use slackline_model::printable::escaped_line;
 use slackline_trace::{Document, Format};
 use utoipa::IntoResponses;
 
-use super::House;
+use super::AppState;
 use crate::api::{Done, Problem};
-use crate::desk::{Refusal, RefusalKind};
+use crate::state::{Refusal, RefusalKind};
 
 /// What is said of an answer in the audit log.
 #[derive(Clone, Debug)]
-pub(super) struct Said(pub(super) String);
+pub(super) struct AuditNote(pub(super) String);
 
 /// Why something is not done, as it is answered.
 #[derive(Clone, Debug)]
-pub(super) struct Refused {
+pub(super) struct ApiError {
     pub(super) status: StatusCode,
     pub(super) message: String,
     /// After how many seconds it may be tried again.
@@ -33,9 +33,9 @@ pub(super) struct Refused {
 }
 
 /// What is answered, or why it is not done.
-pub(super) type Answered<T = Response> = Result<T, Refused>;
+pub(super) type ApiResult<T = Response> = Result<T, ApiError>;
 
-impl Refused {
+impl ApiError {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), retry_after: None }
     }
@@ -46,7 +46,7 @@ impl Refused {
     }
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let (status, retry_after) = match refusal.kind {
             RefusalKind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, None),
@@ -60,7 +60,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut answer = document(self.status, &Problem { message: self.message.clone() });
         let headers = answer.headers_mut();
@@ -74,7 +74,7 @@ impl IntoResponse for Refused {
         if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        answer.extensions_mut().insert(Said(self.message));
+        answer.extensions_mut().insert(AuditNote(self.message));
         answer
     }
 }
@@ -97,90 +97,90 @@ pub(super) fn document(status: StatusCode, what: &impl Serialize) -> Response {
 /// That something is done, in words.
 pub(super) fn done(message: String) -> Response {
     let mut answer = document(StatusCode::OK, &Done { message: message.clone() });
-    answer.extensions_mut().insert(Said(message));
+    answer.extensions_mut().insert(AuditNote(message));
     answer
 }
 
 /// The document of a request.
-pub(super) struct Sent<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<House> for Sent<T> {
-    type Rejection = Refused;
+impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, house: &House) -> Result<Self, Refused> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, ApiError> {
         let kind = request.headers().get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or("?"));
         let is_json = |kind: &str| {
             kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
         };
         if !kind.is_some_and(is_json) {
             let found = kind.map_or("no content-type".to_owned(), |kind| format!("content-type {kind}"));
-            return Err(Refused::new(
+            return Err(ApiError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 format!("found {found}, expected application/json"),
             ));
         }
-        let bytes = whole(request.into_body(), house.bounds.body_bytes, house.bounds.body).await?;
+        let bytes = whole(request.into_body(), app.bounds.body_bytes, app.bounds.body).await?;
         let text = String::from_utf8(bytes).map_err(|error| {
-            Refused::bad(format!("request: found bytes that are not UTF-8: {}", error.utf8_error()))
+            ApiError::bad(format!("request: found bytes that are not UTF-8: {}", error.utf8_error()))
         })?;
         let read = Document::new("request".to_owned(), text, Format::Json).read();
-        read.map(Self).map_err(|error| Refused::bad(error.to_string()))
+        read.map(Self).map_err(|error| ApiError::bad(error.to_string()))
     }
 }
 
 /// A body as a whole.
-async fn whole(body: Body, most: usize, patience: Duration) -> Answered<Vec<u8>> {
+async fn whole(body: Body, most: usize, patience: Duration) -> ApiResult<Vec<u8>> {
     let collected = tokio::time::timeout(patience, Limited::new(body, most).collect()).await;
     let Ok(collected) = collected else {
         let message = format!("found no end of the request within {} s", patience.as_secs());
-        return Err(Refused::new(StatusCode::REQUEST_TIMEOUT, message));
+        return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, message));
     };
     match collected {
         Ok(whole) => Ok(whole.to_bytes().to_vec()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refused::new(
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("found a document of more than {most} bytes, expected a smaller one"),
         )),
-        Err(error) => Err(Refused::bad(format!("the request cannot be read: {error}"))),
+        Err(error) => Err(ApiError::bad(format!("the request cannot be read: {error}"))),
     }
 }
 
 /// The number of a submission, from the path.
-pub(super) struct Number(pub(super) u64);
+pub(super) struct PathNumber(pub(super) u64);
 
-impl FromRequestParts<House> for Number {
-    type Rejection = Refused;
+impl FromRequestParts<AppState> for PathNumber {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, house: &House) -> Result<Self, Refused> {
-        let Named(text) = Named::from_request_parts(parts, house).await?;
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiError> {
+        let PathName(text) = PathName::from_request_parts(parts, app).await?;
         let number = text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()));
-        let wrong = || Refused::bad(format!("found {text:?}, expected the number of a submission"));
+        let wrong = || ApiError::bad(format!("found {text:?}, expected the number of a submission"));
         number.map(Self).ok_or_else(wrong)
     }
 }
 
 /// The last name in the path.
-pub(super) struct Named(pub(super) String);
+pub(super) struct PathName(pub(super) String);
 
-impl FromRequestParts<House> for Named {
-    type Rejection = Refused;
+impl FromRequestParts<AppState> for PathName {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, house: &House) -> Result<Self, Refused> {
-        let params = RawPathParams::from_request_parts(parts, house).await;
+    async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, ApiError> {
+        let params = RawPathParams::from_request_parts(parts, app).await;
         let params =
-            params.map_err(|_| Refused::bad("path: found bytes that are not UTF-8, expected a name"))?;
+            params.map_err(|_| ApiError::bad("path: found bytes that are not UTF-8, expected a name"))?;
         let last = params.iter().last().map(|(_, value)| value.to_owned());
-        last.map(Self).ok_or_else(|| Refused::bad("path: found no name, expected one"))
+        last.map(Self).ok_or_else(|| ApiError::bad("path: found no name, expected one"))
     }
 }
 
 /// What follows the question mark of an address.
 pub(super) struct Query(Vec<(String, String)>);
 
-impl FromRequestParts<House> for Query {
-    type Rejection = Refused;
+impl FromRequestParts<AppState> for Query {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &House) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
         let text = parts.uri.query().unwrap_or_default();
         Ok(Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect()))
     }
@@ -191,11 +191,11 @@ impl Query {
     ///
     /// # Errors
     /// It is said twice.
-    pub(super) fn text(&mut self, name: &str) -> Answered<Option<String>> {
+    pub(super) fn text(&mut self, name: &str) -> ApiResult<Option<String>> {
         let at = self.0.iter().position(|(said, _)| said == name);
         let value = at.map(|at| self.0.remove(at).1);
         if self.0.iter().any(|(said, _)| said == name) {
-            return Err(Refused::bad(format!("{name}: found it twice, expected it once")));
+            return Err(ApiError::bad(format!("{name}: found it twice, expected it once")));
         }
         Ok(value)
     }
@@ -209,9 +209,9 @@ impl Query {
         name: &str,
         expected: &str,
         read: impl FnOnce(&str) -> Option<T>,
-    ) -> Answered<Option<T>> {
+    ) -> ApiResult<Option<T>> {
         let Some(text) = self.text(name)? else { return Ok(None) };
-        let wrong = || Refused::bad(format!("{name}: found {text:?}, expected {expected}"));
+        let wrong = || ApiError::bad(format!("{name}: found {text:?}, expected {expected}"));
         read(&text).map(Some).ok_or_else(wrong)
     }
 
@@ -219,7 +219,7 @@ impl Query {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub(super) fn seconds(&mut self, name: &str, most: f64) -> Answered<Option<f64>> {
+    pub(super) fn seconds(&mut self, name: &str, most: f64) -> ApiResult<Option<f64>> {
         let read = |text: &str| text.parse().ok().filter(|seconds| (0.0..=most).contains(seconds));
         self.read(name, &format!("seconds from 0 to {most}"), read)
     }
@@ -228,25 +228,25 @@ impl Query {
     ///
     /// # Errors
     /// Something is, which `known` are not.
-    pub(super) fn end(self, known: &[&str]) -> Answered<()> {
+    pub(super) fn end(self, known: &[&str]) -> ApiResult<()> {
         match self.0.first() {
             None => Ok(()),
-            Some((name, _)) => Err(Refused::bad(slackline::names::unknown("parameter", name, known))),
+            Some((name, _)) => Err(ApiError::bad(slackline::names::unknown("parameter", name, known))),
         }
     }
 }
 
 /// What is said where there is nothing.
-pub(super) async fn nothing_there(request: Request) -> Refused {
+pub(super) async fn nothing_there(request: Request) -> ApiError {
     let path = request.uri().path();
-    Refused::new(StatusCode::NOT_FOUND, format!("found nothing at {path}; /openapi.json says what there is"))
+    ApiError::new(StatusCode::NOT_FOUND, format!("found nothing at {path}; /openapi.json says what there is"))
 }
 
 /// What is said where something else can be done.
-pub(super) async fn other_method(request: Request) -> Refused {
+pub(super) async fn other_method(request: Request) -> ApiError {
     let path = request.extensions().get::<MatchedPath>().map_or(request.uri().path(), MatchedPath::as_str);
     let message = format!("{} is nothing that can be done with {path}", request.method());
-    Refused::new(StatusCode::METHOD_NOT_ALLOWED, message)
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
 /// Why something is not done; of every request.

@@ -1,8 +1,8 @@
-//! Events as they happen, as a stream of server-sent events.
+//! The stream of server-sent events.
 //!
-//! An event is numbered from the start of the process, and its `id` says which: `STARTED-NUMBER`. A stream begins with an event `begin`
-//! that says whether it goes on where the last one ended. A client that does not keep up is left behind: its stream ends, and the next
-//! one goes on with what is remembered.
+//! Events are numbered from the start of the process; the `id` is `STARTED-NUMBER`. A stream begins with an
+//! event `begin`, which tells whether the stream continues where the last one ended. The stream of a client
+//! that does not keep up ends; its next stream continues with the events that are still remembered.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 
-use super::answer::{Answered, Problems, Query, Refused, json};
-use super::{House, guard};
+use super::answer::{ApiError, ApiResult, Problems, Query, json};
+use super::{AppState, guard};
 use crate::Moment;
-use crate::api::{Began, Event};
+use crate::api::{Event, StreamStart};
 
 /// So many events are sent together at most.
 const TOGETHER: usize = 200;
@@ -37,16 +37,16 @@ const RETRY: u32 = 1_000;
         ("after" = Option<String>, Query, description = "The same, for whoever can set no header")),
     responses((status = 200, body = Event, content_type = "text/event-stream",
         description = "Server-sent events: `data` of each is an `Event`, its `event` the kind; of the first, `begin`, it is a `Began`"), Problems))]
-pub(super) async fn events(State(house): State<House>, headers: HeaderMap, mut query: Query) -> Answered {
+pub(super) async fn events(State(app): State<AppState>, headers: HeaderMap, mut query: Query) -> ApiResult {
     let asked = query.text("after")?;
     query.end(&["after"])?;
     let header = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = asked.as_deref().or(header).map(|id| {
         let read = id.split_once('-').and_then(|(epoch, id)| Some((epoch.parse().ok()?, id.parse().ok()?)));
-        let wrong = || Refused::bad(format!("after: found {id:?}, expected the id of an event"));
+        let wrong = || ApiError::bad(format!("after: found {id:?}, expected the id of an event"));
         read.ok_or_else(wrong)
     });
-    let mut listener = Listener::new(&house, after.transpose()?);
+    let mut listener = Listener::new(&app, after.transpose()?);
     listener.credential = headers.get(header::AUTHORIZATION).cloned();
     Ok(streamed(listener))
 }
@@ -65,7 +65,7 @@ fn streamed(listener: Listener) -> Response {
 }
 
 struct Listener {
-    house: House,
+    app: AppState,
     /// What is to be sent first.
     first: Option<String>,
     events: Receiver<Arc<Event>>,
@@ -78,22 +78,22 @@ struct Listener {
 
 impl Listener {
     /// Somebody who has had everything up to an event of a process, or nothing.
-    fn new(house: &House, after: Option<(Moment, u64)>) -> Self {
-        let epoch = house.epoch;
+    fn new(app: &AppState, after: Option<(Moment, u64)>) -> Self {
+        let epoch = app.epoch;
         let had = after.map(|(of, id)| if of == epoch { id } else { 0 });
-        let (missed, events) = house.front.events().after(had);
+        let (missed, events) = app.handle.events().after(had);
         let complete = match after {
             None => true,
             Some((of, id)) => of == epoch && missed.first().is_none_or(|first| first.id <= id + 1),
         };
-        let begin = json(&Began { complete });
+        let begin = json(&StreamStart { complete });
         let mut first = format!("retry: {RETRY}\nevent: begin\ndata: {begin}\n\n");
         for event in missed {
             write(&mut first, epoch, &event);
         }
-        house.streams.fetch_add(1, Ordering::Relaxed);
-        let (stopped, asked) = (house.stopped.clone(), Instant::now());
-        Self { house: house.clone(), first: Some(first), events, stopped, credential: None, asked }
+        app.streams.fetch_add(1, Ordering::Relaxed);
+        let (stopped, asked) = (app.stopped.clone(), Instant::now());
+        Self { app: app.clone(), first: Some(first), events, stopped, credential: None, asked }
     }
 
     /// What is sent next; none if the stream ends.
@@ -103,7 +103,7 @@ impl Listener {
         }
         let event = tokio::select! {
             event = self.events.recv() => Some(event),
-            () = tokio::time::sleep(self.house.bounds.heartbeat) => None,
+            () = tokio::time::sleep(self.app.bounds.heartbeat) => None,
             _ = self.stopped.wait_for(|stopped| *stopped) => return None,
         };
         if self.is_shut_out().await {
@@ -113,10 +113,10 @@ impl Listener {
         // Whoever lags has missed some: there is no telling them apart from those there were.
         let event = event.ok()?;
         let mut text = String::new();
-        write(&mut text, self.house.epoch, &event);
+        write(&mut text, self.app.epoch, &event);
         for _ in 1..TOGETHER {
             match self.events.try_recv() {
-                Ok(event) => write(&mut text, self.house.epoch, &event),
+                Ok(event) => write(&mut text, self.app.epoch, &event),
                 // What is wrong is found the next time.
                 Err(_) => break,
             }
@@ -126,21 +126,22 @@ impl Listener {
 }
 
 impl Listener {
-    /// Whether their token is not known any more. It is asked at most once in a second: its file is on a disk.
+    /// Whether their token is not known any more. It is asked at most once in a second: its file is on a
+    /// disk.
     async fn is_shut_out(&mut self) -> bool {
         let Some(credential) = self.credential.clone().filter(|_| self.asked.elapsed() >= ASKED) else {
             return false;
         };
         self.asked = Instant::now();
-        let house = self.house.clone();
-        let asked = tokio::task::spawn_blocking(move || guard::is_unknown(&house, &credential));
+        let app = self.app.clone();
+        let asked = tokio::task::spawn_blocking(move || guard::is_unknown(&app, &credential));
         asked.await.unwrap_or(false)
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.house.streams.fetch_sub(1, Ordering::Relaxed);
+        self.app.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -151,16 +152,16 @@ fn write(text: &mut String, epoch: Moment, event: &Event) {
 }
 
 /// Counts what happens, until the service ends.
-pub(super) async fn count(house: House) {
-    let (_, mut events) = house.front.events().after(None);
-    let mut stopped = house.stopped.clone();
+pub(super) async fn count(app: AppState) {
+    let (_, mut events) = app.handle.events().after(None);
+    let mut stopped = app.stopped.clone();
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
             _ = stopped.wait_for(|stopped| *stopped) => return,
         };
         match event {
-            Ok(event) => house.metrics.event(&event.kind),
+            Ok(event) => app.metrics.event(&event.kind),
             // So many at a time are more than anybody looks at one by one.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,

@@ -1,4 +1,4 @@
-//! Who asks, what every request is held to, and what is noted of it.
+//! Authentication, limits and the audit note of every request.
 
 use std::time::Duration;
 
@@ -9,76 +9,76 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
 
-use super::House;
-use super::answer::{Answered, Refused, Said};
+use super::AppState;
+use super::answer::{ApiError, ApiResult, AuditNote};
 use super::listen::Peer;
-use crate::audit::Line;
-use crate::refusals::{LIMIT, WINDOW, network};
-use crate::who::{LOOPBACK, Role, Who};
+use crate::http::audit::Line;
+use crate::http::refusals::{LIMIT, WINDOW, network};
+use crate::state::auth::{LOOPBACK, Principal, Role};
 
 /// Who asks, if they are known.
 #[derive(Clone, Debug)]
-struct Known(Option<Who>);
+struct Authenticated(Option<Principal>);
 
 /// Who asks, of a handler that only those reach who are known.
-pub(super) struct Asking(pub(super) Who);
+pub(super) struct Caller(pub(super) Principal);
 
-impl FromRequestParts<House> for Asking {
-    type Rejection = Refused;
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &House) -> Result<Self, Refused> {
-        let known = parts.extensions.get::<Known>().and_then(|known| known.0.clone());
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, ApiError> {
+        let known = parts.extensions.get::<Authenticated>().and_then(|known| known.0.clone());
         known.map(Self).ok_or_else(unknown)
     }
 }
 
-fn unknown() -> Refused {
-    Refused::new(
+fn unknown() -> ApiError {
+    ApiError::new(
         StatusCode::UNAUTHORIZED,
         "found nobody who is known, expected a token (authorization: Bearer TOKEN), which `slackline token --add` makes",
     )
 }
 
-fn unavailable(message: &str) -> Refused {
-    Refused::new(StatusCode::SERVICE_UNAVAILABLE, message)
+fn unavailable(message: &str) -> ApiError {
+    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
 /// Every request comes through here, and so does its answer.
-pub(super) async fn door(State(house): State<House>, mut request: Request, next: Next) -> Response {
+pub(super) async fn door(State(app): State<AppState>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix(None));
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let asked = request.uri().path().to_owned();
-    let (asking, headers) = (house.clone(), request.headers().clone());
+    let (asking, headers) = (app.clone(), request.headers().clone());
     // Users are looked up by programs, which may take a while.
-    let who = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
-    let who = who.unwrap_or_else(|_| Err(unavailable("the service could not find out who asks")));
-    let known = who.as_ref().ok().cloned().flatten();
-    let mut answer = match who {
-        Ok(who) => {
-            request.extensions_mut().insert(Known(who));
+    let principal = tokio::task::spawn_blocking(move || let_in(&asking, peer, &headers)).await;
+    let principal = principal.unwrap_or_else(|_| Err(unavailable("the service could not find out who asks")));
+    let known = principal.as_ref().ok().cloned().flatten();
+    let mut answer = match principal {
+        Ok(principal) => {
+            request.extensions_mut().insert(Authenticated(principal));
             next.run(request).await
         }
         Err(refused) => refused.into_response(),
     };
     let source = source(known.as_ref(), peer);
     let line = Line {
-        at: crate::timestamp(house.front.now()),
-        role: known.as_ref().map(|who| who.role.name().to_owned()),
-        who: known.map(|who| who.name),
+        at: crate::timestamp(app.handle.now()),
+        role: known.as_ref().map(|principal| principal.role.name().to_owned()),
+        principal: known.map(|principal| principal.name),
         from: peer.to_string(),
         method: method.as_str().to_owned(),
         path: asked,
         status: answer.status().as_u16(),
-        said: answer.extensions().get::<Said>().map(|said| said.0.clone()),
+        said: answer.extensions().get::<AuditNote>().map(|said| said.0.clone()),
         more: 0,
     };
-    if let Some(retry) = log(&house, &method, &source, line) {
+    if let Some(retry) = log(&app, &method, &source, line) {
         answer = limited(retry).into_response();
     }
     let (status, path) = (answer.status().as_u16(), path.as_deref().unwrap_or("other"));
-    house.metrics.request(named(&method), path, status, began.elapsed().as_secs_f64());
+    app.metrics.request(named(&method), path, status, began.elapsed().as_secs_f64());
     let headers = answer.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
@@ -86,33 +86,34 @@ pub(super) async fn door(State(house): State<House>, mut request: Request, next:
     answer
 }
 
-/// Logs an accepted change, or a refused request. Where a source without permission has too many of those: the time after which it may
-/// ask again.
-fn log(house: &House, method: &Method, source: &str, line: Line) -> Option<Duration> {
+/// Logs an accepted change, or a refused request. Where a source without permission has too many of those:
+/// the time after which it may ask again.
+fn log(app: &AppState, method: &Method, source: &str, line: Line) -> Option<Duration> {
     let is_change = !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     if is_change && line.status < 400 {
-        house.audit.accepted(line);
+        app.audit.accepted(line);
         return None;
     }
-    (is_change || line.is_denied()).then(|| house.audit.refused(source, line))?
+    (is_change || line.is_denied()).then(|| app.audit.refused(source, line))?
 }
 
-/// The source whose refused requests are counted together: a known user, a user of this machine, or a network.
-fn source(known: Option<&Who>, peer: Peer) -> String {
+/// The source whose refused requests are counted together: a known user, a user of this machine, or a
+/// network.
+fn source(known: Option<&Principal>, peer: Peer) -> String {
     match (known, peer) {
-        (Some(who), _) => format!("user {}", who.name),
+        (Some(principal), _) => format!("user {}", principal.name),
         (None, Peer::Unix(_)) => peer.to_string(),
         (None, Peer::Tcp { address, .. }) => network(address.ip()),
     }
 }
 
-fn limited(retry: Duration) -> Refused {
+fn limited(retry: Duration) -> ApiError {
     let message = format!(
         "found more than {LIMIT} refused requests from here within {} s, expected fewer",
         WINDOW.as_secs()
     );
     let retry_after = Some(retry.as_secs() + 1);
-    Refused { retry_after, ..Refused::new(StatusCode::TOO_MANY_REQUESTS, message) }
+    ApiError { retry_after, ..ApiError::new(StatusCode::TOO_MANY_REQUESTS, message) }
 }
 
 /// The name of a method, as long as it is one that somebody has heard of.
@@ -134,20 +135,20 @@ fn named(method: &Method) -> &'static str {
 ///
 /// # Errors
 /// A page of somebody else asks, or somebody with a token that is none.
-fn let_in(house: &House, peer: Peer, headers: &HeaderMap) -> Answered<Option<Who>> {
+fn let_in(app: &AppState, peer: Peer, headers: &HeaderMap) -> ApiResult<Option<Principal>> {
     if let Peer::Tcp { is_own, .. } = peer {
-        not_by_another_page(house, headers, is_own)?;
+        not_by_another_page(app, headers, is_own)?;
     }
     if let Some(said) = headers.get(header::AUTHORIZATION) {
-        return by_token(house, said).map(Some);
+        return by_token(app, said).map(Some);
     }
     Ok(match peer {
         Peer::Unix(Some(uid)) => {
             // Root may become this user anyway.
-            let role = if uid == house.own || uid == 0 { Some(Role::Operate) } else { house.others };
-            role.map(|role| Who::new(house.users.name(uid), role))
+            let role = if uid == app.own || uid == 0 { Some(Role::Operate) } else { app.others };
+            role.map(|role| Principal::new(app.users.name(uid), role))
         }
-        Peer::Tcp { is_own: true, .. } => house.loopback.map(|role| Who::new(LOOPBACK, role)),
+        Peer::Tcp { is_own: true, .. } => app.loopback.map(|role| Principal::new(LOOPBACK, role)),
         Peer::Unix(None) | Peer::Tcp { .. } => None,
     })
 }
@@ -156,23 +157,24 @@ fn let_in(house: &House, peer: Peer, headers: &HeaderMap) -> Answered<Option<Who
 ///
 /// # Errors
 /// The header has no token, the token is unknown, or the tokens cannot be read.
-fn by_token(house: &House, said: &HeaderValue) -> Answered<Who> {
-    let wrong = |message: &str| Refused::new(StatusCode::UNAUTHORIZED, message);
+fn by_token(app: &AppState, said: &HeaderValue) -> ApiResult<Principal> {
+    let wrong = |message: &str| ApiError::new(StatusCode::UNAUTHORIZED, message);
     let token =
         token_in(said).ok_or_else(|| wrong("authorization: found no token, expected Bearer TOKEN"))?;
-    match house.tokens.who(token) {
-        Ok(Some(who)) => Ok(who),
+    match app.tokens.principal(token) {
+        Ok(Some(principal)) => Ok(principal),
         Ok(None) => Err(wrong("authorization: found a token that is not known")),
         Err(error) => {
-            (house.say)(&error.to_string());
+            (app.say)(&error.to_string());
             Err(unavailable("the service cannot read its tokens"))
         }
     }
 }
 
-/// Whether a token that was known is not any more. Where tokens cannot be read now it is not said that it is gone.
-pub(super) fn is_unknown(house: &House, said: &HeaderValue) -> bool {
-    token_in(said).is_none_or(|token| matches!(house.tokens.who(token), Ok(None)))
+/// Whether a token that was known is not any more. Where tokens cannot be read now it is not said that it is
+/// gone.
+pub(super) fn is_unknown(app: &AppState, said: &HeaderValue) -> bool {
+    token_in(said).is_none_or(|token| matches!(app.tokens.principal(token), Ok(None)))
 }
 
 /// The token of a header `authorization`.
@@ -182,24 +184,25 @@ fn token_in(said: &HeaderValue) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Refuses what a browser asks for a page of somebody else: a page whose name was made to lead to this machine's own address, which
-/// the host that is asked for shows, and one from elsewhere, which its origin shows.
-fn not_by_another_page(house: &House, headers: &HeaderMap, is_own: bool) -> Answered<()> {
+/// Refuses what a browser asks for a page of somebody else: a page whose name was made to lead to this
+/// machine's own address, which the host that is asked for shows, and one from elsewhere, which its origin
+/// shows.
+fn not_by_another_page(app: &AppState, headers: &HeaderMap, is_own: bool) -> ApiResult<()> {
     let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let host = text(header::HOST).unwrap_or_default();
-    if is_own && !is_this_machine(host) && !is_listed(&house.hosts, host) {
+    if is_own && !is_this_machine(host) && !is_listed(&app.hosts, host) {
         let message = format!(
             "host: found {host:?}, expected localhost, an address of this machine alone, or a name of --host"
         );
-        return Err(Refused::new(StatusCode::FORBIDDEN, message));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, message));
     }
     let Some(origin) = text(header::ORIGIN) else { return Ok(()) };
     let of_origin = origin.split_once("://").map_or(origin, |(_, host)| host);
-    if of_origin.eq_ignore_ascii_case(host) || is_listed(&house.hosts, of_origin) {
+    if of_origin.eq_ignore_ascii_case(host) || is_listed(&app.hosts, of_origin) {
         return Ok(());
     }
     let message = format!("origin: found {origin:?}, expected a page of this service");
-    Err(Refused::new(StatusCode::FORBIDDEN, message))
+    Err(ApiError::new(StatusCode::FORBIDDEN, message))
 }
 
 /// A host without its port.
@@ -223,12 +226,12 @@ fn is_listed(hosts: &[String], host: &str) -> bool {
 
 /// Lets those through that have at least a role.
 pub(super) async fn require(State(least): State<Role>, request: Request, next: Next) -> Response {
-    let known = request.extensions().get::<Known>().and_then(|known| known.0.as_ref());
-    let Some(who) = known else { return unknown().into_response() };
-    if who.role < least {
-        let Who { name, role, .. } = who;
+    let known = request.extensions().get::<Authenticated>().and_then(|known| known.0.as_ref());
+    let Some(principal) = known else { return unknown().into_response() };
+    if principal.role < least {
+        let Principal { name, role, .. } = principal;
         let message = format!("{name} has the role {}, expected {}", role.name(), least.name());
-        return Refused::new(StatusCode::FORBIDDEN, message).into_response();
+        return ApiError::new(StatusCode::FORBIDDEN, message).into_response();
     }
     next.run(request).await
 }

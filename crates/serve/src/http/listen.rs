@@ -1,4 +1,4 @@
-//! Connections: taken in, held to limits and time-outs, and ended.
+//! Connections: accepted, limited, timed out and closed.
 
 use std::convert::Infallible;
 use std::fs::Permissions;
@@ -21,9 +21,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service;
 
-use super::patience::Patient;
-use super::{House, ListenError, Socket};
-use crate::tls::Tls;
+use super::{AppState, ListenError, Socket};
+use crate::http::stall_timeout::StallTimeout;
+use crate::http::tls::Tls;
 
 /// Bytes of the head of a request.
 const HEAD_MAX: usize = 16 << 10;
@@ -100,9 +100,9 @@ pub(super) fn bind(socket: &Socket) -> Result<UnixListener, ListenError> {
 }
 
 /// Takes in connections of the Unix socket.
-pub(super) async fn unix(bound: UnixListener, house: House, router: Router) {
-    let room = Arc::new(Semaphore::new(house.bounds.connections));
-    let mut stopped = house.stopped.clone();
+pub(super) async fn unix(bound: UnixListener, app: AppState, router: Router) {
+    let room = Arc::new(Semaphore::new(app.bounds.connections));
+    let mut stopped = app.stopped.clone();
     loop {
         let accepted = tokio::select! {
             accepted = bound.accept() => accepted,
@@ -111,19 +111,19 @@ pub(super) async fn unix(bound: UnixListener, house: House, router: Router) {
         match accepted {
             Ok((stream, _)) => {
                 let uid = stream.peer_cred().ok().map(|cred| cred.uid());
-                let stream = Patient::new(stream, house.bounds.stall);
-                take_in(stream, None, Peer::Unix(uid), &room, &house, &router);
+                let stream = StallTimeout::new(stream, app.bounds.stall);
+                take_in(stream, None, Peer::Unix(uid), &room, &app, &router);
             }
-            Err(error) => not_taken_in(&house, &error).await,
+            Err(error) => not_taken_in(&app, &error).await,
         }
     }
 }
 
 /// Takes in connections of an address.
-pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, house: House, router: Router) {
-    let room = Arc::new(Semaphore::new(house.bounds.connections));
+pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, app: AppState, router: Router) {
+    let room = Arc::new(Semaphore::new(app.bounds.connections));
     let is_own = bound.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let mut stopped = house.stopped.clone();
+    let mut stopped = app.stopped.clone();
     loop {
         let accepted = tokio::select! {
             accepted = bound.accept() => accepted,
@@ -133,30 +133,30 @@ pub(super) async fn tcp(bound: TcpListener, tls: Option<Arc<Tls>>, house: House,
             Ok((stream, address)) => {
                 // It is only slower without.
                 let _ = stream.set_nodelay(true);
-                let stream = Patient::new(stream, house.bounds.stall);
-                take_in(stream, tls.as_ref(), Peer::Tcp { address, is_own }, &room, &house, &router);
+                let stream = StallTimeout::new(stream, app.bounds.stall);
+                take_in(stream, tls.as_ref(), Peer::Tcp { address, is_own }, &room, &app, &router);
             }
-            Err(error) => not_taken_in(&house, &error).await,
+            Err(error) => not_taken_in(&app, &error).await,
         }
     }
 }
 
-async fn not_taken_in(house: &House, error: &std::io::Error) {
-    (house.say)(&format!("a connection could not be taken in: {error}"));
+async fn not_taken_in(app: &AppState, error: &std::io::Error) {
+    (app.say)(&format!("a connection could not be taken in: {error}"));
     tokio::time::sleep(PAUSE).await;
 }
 
 /// A connection there is, until it is dropped.
-struct Counted(House);
+struct OpenConnection(AppState);
 
-impl Counted {
-    fn new(house: &House) -> Self {
-        house.connections.fetch_add(1, Ordering::SeqCst);
-        Self(house.clone())
+impl OpenConnection {
+    fn new(app: &AppState) -> Self {
+        app.connections.fetch_add(1, Ordering::SeqCst);
+        Self(app.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::SeqCst);
     }
@@ -168,11 +168,11 @@ fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     tls: Option<&Arc<Tls>>,
     peer: Peer,
     room: &Arc<Semaphore>,
-    house: &House,
+    app: &AppState,
     router: &Router,
 ) {
     let Ok(permit) = room.clone().try_acquire_owned() else {
-        house.metrics.refused();
+        app.metrics.refused();
         if tls.is_none() {
             tokio::spawn(async move {
                 let length = FULL.len();
@@ -185,20 +185,20 @@ fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
         return;
     };
-    let (counted, house, router) = (Counted::new(house), house.clone(), router.clone());
+    let (counted, app, router) = (OpenConnection::new(app), app.clone(), router.clone());
     let Some(tls) = tls else {
-        tokio::spawn(serve(stream, peer, (permit, counted), house, router));
+        tokio::spawn(serve(stream, peer, permit, counted, app, router));
         return;
     };
     let (config, problem) = tls.config();
     if let Some(problem) = problem {
-        (house.say)(&problem);
+        (app.say)(&problem);
     }
     tokio::spawn(async move {
         let handshake = TlsAcceptor::from(config).accept(stream);
         // Whoever speaks something else, or nothing, is gone.
         if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
-            serve(stream, peer, (permit, counted), house, router).await;
+            serve(stream, peer, permit, counted, app, router).await;
         }
     });
 }
@@ -207,8 +207,9 @@ fn take_in<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     peer: Peer,
-    _held: (OwnedSemaphorePermit, Counted),
-    house: House,
+    _permit: OwnedSemaphorePermit,
+    _connection: OpenConnection,
+    app: AppState,
     router: Router,
 ) {
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
@@ -219,14 +220,14 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(house.bounds.head)
+        .header_read_timeout(app.bounds.head)
         .max_buf_size(HEAD_MAX)
         .max_headers(FIELDS_MAX)
         // Its writer panics where the clock of this machine is before 1970.
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
-    let mut stopped = house.stopped.clone();
+    let mut stopped = app.stopped.clone();
     // How a connection ends is the other side's affair.
     tokio::select! {
         _ = connection.as_mut() => return,

@@ -1,12 +1,12 @@
-//! What a browser is shown: files that are compiled in, one route each. They need no token, since they say nothing of the service;
-//! what they show they ask for, with a token.
+//! The files of the web page, one route each. They are compiled in and need no token, since they contain no
+//! data; the page requests its data with a token.
 
 use axum::Router;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::House;
+use super::AppState;
 
 /// What a page may do: show what comes from here, and ask here.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
@@ -35,7 +35,7 @@ const ASSETS: [Asset; 3] = [
 ];
 
 /// Routes with those of the files.
-pub(super) fn with_assets(router: Router<House>) -> Router<House> {
+pub(super) fn with_assets(router: Router<AppState>) -> Router<AppState> {
     ASSETS.iter().fold(router, |router, asset| router.route(asset.path, get(|| async { answer(asset) })))
 }
 

@@ -1,4 +1,4 @@
-//! What there is: routes, the role that each needs, and their description, from one list.
+//! The routes: the role that each needs, and the OpenAPI description, from one list.
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -11,9 +11,10 @@ use utoipa_axum::routes;
 
 use super::answer::{nothing_there, other_method};
 use super::guard::{door, require};
-use super::{House, events, page, recurrences, service, submissions, told};
-use crate::api::{Began, Problem};
-use crate::who::Role;
+use super::{AppState, events, page, recurrences, service, submissions};
+use crate::api::{Problem, StreamStart};
+use crate::http::explain;
+use crate::state::auth::Role;
 
 /// What the description says of the whole.
 const ABOUT: &str = "\
@@ -23,7 +24,7 @@ may what those before it may. A request that is refused whatever it asks for (a 
 by its status alone; everything else that goes wrong is a `Problem`.";
 
 /// All routes with their description.
-fn all() -> OpenApiRouter<House> {
+fn all() -> OpenApiRouter<AppState> {
     let open = OpenApiRouter::new()
         .routes(routes!(service::health))
         .routes(routes!(service::ready))
@@ -38,8 +39,8 @@ fn all() -> OpenApiRouter<House> {
         .routes(routes!(events::events))
         .routes(routes!(submissions::list))
         .routes(routes!(submissions::show))
-        .routes(routes!(told::explain))
-        .routes(routes!(told::logs))
+        .routes(routes!(explain::explain))
+        .routes(routes!(explain::logs))
         .routes(routes!(recurrences::list));
     let submit = OpenApiRouter::new()
         .routes(routes!(submissions::submit))
@@ -51,7 +52,7 @@ fn all() -> OpenApiRouter<House> {
         .routes(routes!(recurrences::pause))
         .routes(routes!(recurrences::unpause));
     let operate = OpenApiRouter::new().routes(routes!(service::drain)).routes(routes!(service::undrain));
-    let needs = |router: OpenApiRouter<House>, role: Role| {
+    let needs = |router: OpenApiRouter<AppState>, role: Role| {
         router.route_layer(middleware::from_fn_with_state(role, require))
     };
     OpenApiRouter::with_openapi(about())
@@ -71,7 +72,7 @@ fn about() -> OpenApi {
     components.security_schemes.insert("token".to_owned(), token.into());
     // Types that no route names as its body: of what goes wrong, and of the first event of a stream.
     components.schemas.insert(Problem::name().into_owned(), Problem::schema());
-    components.schemas.insert(Began::name().into_owned(), Began::schema());
+    components.schemas.insert(StreamStart::name().into_owned(), StreamStart::schema());
     about
 }
 
@@ -85,13 +86,13 @@ pub fn description() -> String {
 }
 
 /// Everything that is answered.
-pub(super) fn router(house: &House) -> Router {
+pub(super) fn router(app: &AppState) -> Router {
     let (router, _) = all().split_for_parts();
     page::with_assets(router)
         .fallback(nothing_there)
         .method_not_allowed_fallback(other_method)
-        .layer(middleware::from_fn_with_state(house.clone(), door))
-        .with_state(house.clone())
+        .layer(middleware::from_fn_with_state(app.clone(), door))
+        .with_state(app.clone())
 }
 
 /// A text as an answer.

@@ -1,16 +1,16 @@
-//! The service itself: how it fares, what it has done, and whether it goes on.
+//! Handlers: health, load, alerts and statistics of the service; draining it.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::House;
-use super::answer::{Answered, Problems, Query, Refused, document, done};
-use super::guard::Asking;
+use super::AppState;
+use super::answer::{ApiError, ApiResult, Problems, Query, document, done};
+use super::guard::Caller;
 use super::routes::{self, text};
-use crate::api::{self, Alerts, Done, Health, Load, Me, Timeline};
-use crate::desk::{Answer, Ask};
-use crate::who::{Role, Who};
+use crate::api::{self, Alerts, Done, Health, Identity, Load, Timeline};
+use crate::state::auth::{Principal, Role};
+use crate::state::{Answer, Command};
 use crate::{Moment, SECOND, moment};
 
 /// How long the service may take to say that it is there.
@@ -32,15 +32,16 @@ pub(super) async fn health() -> Response {
     ok()
 }
 
-/// Whether the service can take in submissions: it answers, nothing is wrong with it, and no thread that everything waits for is blocked.
+/// Whether the service can take in submissions: it answers, nothing is wrong with it, and no thread that
+/// everything waits for is blocked.
 #[utoipa::path(get, path = "/readyz", tag = "health", responses((status = 200, body = Health), Problems))]
-pub(super) async fn ready(State(house): State<House>) -> Answered {
-    let unavailable = |message: &str| Refused::new(StatusCode::SERVICE_UNAVAILABLE, message);
+pub(super) async fn ready(State(app): State<AppState>) -> ApiResult {
+    let unavailable = |message: &str| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, message);
     // What it is stands in the log of the service: paths are not for everybody.
-    if house.front.blocked.get().is_some() {
+    if app.handle.blocked.get().is_some() {
         return Err(unavailable("the service is blocked"));
     }
-    let asked = house.front.ask(Who::new("http", Role::Look), Ask::Service);
+    let asked = app.handle.execute(Principal::new("http", Role::Look), Command::Service);
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(Answer::Service(service))) => match &service.trouble {
             None => Ok(ok()),
@@ -61,14 +62,14 @@ pub(super) async fn description() -> Response {
 /// What Prometheus scrapes.
 #[utoipa::path(get, path = "/metrics", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = String, content_type = "text/plain"), Problems))]
-pub(super) async fn metrics(State(house): State<House>, Asking(who): Asking) -> Answered {
-    let service = asked(&house, who).await?;
-    Ok(text(PROMETHEUS, house.metrics.text(&service, &house.others_count())))
+pub(super) async fn metrics(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
+    let service = asked(&app, principal).await?;
+    Ok(text(PROMETHEUS, app.metrics.text(&service, &app.others_count())))
 }
 
 /// The service as it is now.
-async fn asked(house: &House, who: Who) -> Answered<api::Service> {
-    match house.front.ask(who, Ask::Service).await? {
+async fn asked(app: &AppState, principal: Principal) -> ApiResult<api::Service> {
+    match app.handle.execute(principal, Command::Service).await? {
         Answer::Service(service) => Ok(*service),
         other => unreachable!("invariant: the service was asked for, and not {other:?}"),
     }
@@ -76,41 +77,42 @@ async fn asked(house: &House, who: Who) -> Answered<api::Service> {
 
 /// Who asks, and what they may.
 #[utoipa::path(get, path = "/api/v1/me", tag = "service", security(("token" = ["look"])),
-    responses((status = 200, body = Me), Problems))]
-pub(super) async fn me(Asking(Who { name, role, .. }): Asking) -> Response {
-    document(StatusCode::OK, &Me { name, role })
+    responses((status = 200, body = Identity), Problems))]
+pub(super) async fn me(Caller(Principal { name, role, .. }): Caller) -> Response {
+    document(StatusCode::OK, &Identity { name, role })
 }
 
 /// The service as it is now.
 #[utoipa::path(get, path = "/api/v1/service", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = api::Service), Problems))]
-pub(super) async fn service(State(house): State<House>, Asking(who): Asking) -> Answered {
-    Ok(document(StatusCode::OK, &asked(&house, who).await?))
+pub(super) async fn service(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
+    Ok(document(StatusCode::OK, &asked(&app, principal).await?))
 }
 
 /// What was at work and waited, over the last day.
 #[utoipa::path(get, path = "/api/v1/load", tag = "service", security(("token" = ["look"])),
     params(("since" = Option<jiff::Timestamp>, Query, description = "The moments from then on; by default all that are known")),
     responses((status = 200, body = Load), Problems))]
-pub(super) async fn load(State(house): State<House>, Asking(who): Asking, query: Query) -> Answered {
-    match house.front.ask(who, Ask::Load(since(query)?)).await? {
+pub(super) async fn load(State(app): State<AppState>, Caller(principal): Caller, query: Query) -> ApiResult {
+    match app.handle.execute(principal, Command::Load(since(query)?)).await? {
         Answer::Load(load) => Ok(document(StatusCode::OK, &load)),
         other => unreachable!("invariant: the load was asked for, and not {other:?}"),
     }
 }
 
-/// The alerts that were told last: at most a thousand of those that are not too old, before the service was started again too.
+/// The alerts that were told last: at most a thousand of those that are not too old, before the service was
+/// started again too.
 #[utoipa::path(get, path = "/api/v1/alerts", tag = "service", security(("token" = ["look"])),
     responses((status = 200, body = Alerts), Problems))]
-pub(super) async fn alerts(State(house): State<House>, Asking(who): Asking) -> Answered {
-    match house.front.ask(who, Ask::Alerts).await? {
+pub(super) async fn alerts(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
+    match app.handle.execute(principal, Command::Alerts).await? {
         Answer::Alerts(alerts) => Ok(document(StatusCode::OK, &Alerts { alerts })),
         other => unreachable!("invariant: alerts were asked for, and not {other:?}"),
     }
 }
 
 /// The moment that is asked since, if one is.
-fn since(mut query: Query) -> Answered<Option<Moment>> {
+fn since(mut query: Query) -> ApiResult<Option<Moment>> {
     let since = query
         .read("since", "a time such as 2026-03-01T06:00:00Z", |text| text.parse::<jiff::Timestamp>().ok())?;
     query.end(&["since"])?;
@@ -121,28 +123,28 @@ fn since(mut query: Query) -> Answered<Option<Moment>> {
 #[utoipa::path(get, path = "/api/v1/timeline", tag = "service", security(("token" = ["look"])),
     params(("since" = Option<jiff::Timestamp>, Query, description = "Of those that have ended: those that ended then or later; by default within the last hour")),
     responses((status = 200, body = Timeline), Problems))]
-pub(super) async fn timeline(State(house): State<House>, query: Query) -> Answered {
-    let since = since(query)?.unwrap_or_else(|| house.front.now().saturating_sub(BACK));
-    Ok(document(StatusCode::OK, &house.front.timeline(since)))
+pub(super) async fn timeline(State(app): State<AppState>, query: Query) -> ApiResult {
+    let since = since(query)?.unwrap_or_else(|| app.handle.now().saturating_sub(BACK));
+    Ok(document(StatusCode::OK, &app.handle.timeline(since)))
 }
 
 /// Nothing new begins from now on: what is at work comes to its end, and what is submitted waits.
 #[utoipa::path(post, path = "/api/v1/drain", tag = "service", security(("token" = ["operate"])),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn drain(State(house): State<House>, Asking(who): Asking) -> Answered {
-    acted(&house, who, Ask::Drain(true)).await
+pub(super) async fn drain(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
+    acted(&app, principal, Command::Drain(true)).await
 }
 
 /// Submissions begin again.
 #[utoipa::path(post, path = "/api/v1/undrain", tag = "service", security(("token" = ["operate"])),
     responses((status = 200, body = Done), Problems))]
-pub(super) async fn undrain(State(house): State<House>, Asking(who): Asking) -> Answered {
-    acted(&house, who, Ask::Drain(false)).await
+pub(super) async fn undrain(State(app): State<AppState>, Caller(principal): Caller) -> ApiResult {
+    acted(&app, principal, Command::Drain(false)).await
 }
 
 /// Something is done, and that is answered in words.
-pub(super) async fn acted(house: &House, who: Who, ask: Ask) -> Answered {
-    match house.front.ask(who, ask).await? {
+pub(super) async fn acted(app: &AppState, principal: Principal, command: Command) -> ApiResult {
+    match app.handle.execute(principal, command).await? {
         Answer::Done(message) => Ok(done(message)),
         other => unreachable!("invariant: what is done is said in words, and not {other:?}"),
     }

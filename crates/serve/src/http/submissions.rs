@@ -1,18 +1,18 @@
-//! Submissions: taken in, listed, shown, changed, held and cancelled.
+//! Handlers: create, list, show, change, hold, resume and cancel submissions.
 
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 
-use super::House;
-use super::answer::{Answered, Number, Problems, Query, Refused, Said, Sent, document};
-use super::guard::Asking;
+use super::AppState;
+use super::answer::{ApiError, ApiResult, AuditNote, JsonBody, PathNumber, Problems, Query, document};
+use super::guard::Caller;
 use super::service::acted;
 use crate::api::{Accepted, Change, Done, Submission, Submissions, Submit};
-use crate::desk::{Answer, Ask};
-use crate::front::states;
-use crate::who::Who;
+use crate::service::handle::states;
+use crate::state::auth::Principal;
+use crate::state::{Answer, Command};
 
 /// Submissions of a page.
 const PAGE: usize = 100;
@@ -21,30 +21,31 @@ const PAGE_MAX: usize = 1_000;
 /// The longest that an answer is waited for, seconds.
 const WAIT_MAX: f64 = 300.0;
 
-/// Takes in a flow file, to be run now, when something is there, or again and again. What is answered is on disk.
+/// Takes in a flow file, to be run now, when something is there, or again and again. What is answered is on
+/// disk.
 #[utoipa::path(post, path = "/api/v1/submissions", tag = "submissions", security(("token" = ["submit"])),
     params(("wait" = Option<f64>, Query, minimum = 0, maximum = 300, description = "Seconds to wait for the prediction at most")),
     request_body = Submit,
     responses((status = 201, body = Accepted, description = "It is submitted, or recurs from now on"),
         (status = 200, body = Accepted, description = "It is left out, because another of its name is not over"), Problems))]
 pub(super) async fn submit(
-    State(house): State<House>,
-    Asking(who): Asking,
+    State(app): State<AppState>,
+    Caller(principal): Caller,
     mut query: Query,
-    Sent(submit): Sent<Submit>,
-) -> Answered {
+    JsonBody(submit): JsonBody<Submit>,
+) -> ApiResult {
     let wait = query.seconds("wait", WAIT_MAX)?;
     query.end(&["wait"])?;
-    let front = house.front.clone();
-    let read = tokio::task::spawn_blocking(move || front.submission(submit)).await;
-    let ended = || Refused::new(StatusCode::SERVICE_UNAVAILABLE, "the service is about to end");
-    let ask = read.map_err(|_| ended())??;
-    let Answer::Accepted(accepted) = house.front.ask(who.clone(), ask).await? else {
+    let handle = app.handle.clone();
+    let read = tokio::task::spawn_blocking(move || handle.submission(submit)).await;
+    let ended = || ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "the service is about to end");
+    let command = read.map_err(|_| ended())??;
+    let Answer::Accepted(accepted) = app.handle.execute(principal.clone(), command).await? else {
         unreachable!("invariant: what is submitted is accepted or refused")
     };
     let mut accepted: Accepted = *accepted;
     if let (Some(seconds), Some(number)) = (wait, accepted.number) {
-        accepted.prediction = house.front.prediction(&who, number, seconds).await;
+        accepted.prediction = app.handle.prediction(&principal, number, seconds).await;
     }
     let is_there = accepted.number.is_some() || accepted.next.is_some();
     let mut answer = document(if is_there { StatusCode::CREATED } else { StatusCode::OK }, &accepted);
@@ -52,7 +53,7 @@ pub(super) async fn submit(
         let there = HeaderValue::from_str(&format!("/api/v1/submissions/{number}"));
         answer.headers_mut().extend(there.ok().map(|there| (header::LOCATION, there)));
     }
-    answer.extensions_mut().insert(Said(accepted.message));
+    answer.extensions_mut().insert(AuditNote(accepted.message));
     Ok(answer)
 }
 
@@ -65,10 +66,14 @@ pub(super) async fn submit(
         ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "At most so many; 100 if nothing is said"),
         ("before" = Option<u64>, Query, minimum = 0, description = "Only those with smaller numbers: what `before` of an answer says")),
     responses((status = 200, body = Submissions), Problems))]
-pub(super) async fn list(State(house): State<House>, Asking(who): Asking, mut query: Query) -> Answered {
+pub(super) async fn list(
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    mut query: Query,
+) -> ApiResult {
     let (name, user) = (query.text("name")?, query.text("user")?);
     let wanted = query.text("state")?.map(|names| states(&names));
-    let wanted = wanted.transpose().map_err(|wrong| Refused::bad(format!("state: {wrong}")))?;
+    let wanted = wanted.transpose().map_err(|wrong| ApiError::bad(format!("state: {wrong}")))?;
     let most = query.read("limit", &format!("a whole number from 1 to {PAGE_MAX}"), |text| {
         text.parse().ok().filter(|most| (1..=PAGE_MAX).contains(most))
     })?;
@@ -76,8 +81,8 @@ pub(super) async fn list(State(house): State<House>, Asking(who): Asking, mut qu
     query.end(&["state", "name", "user", "limit", "before"])?;
     let most = most.unwrap_or(PAGE);
     // One more says whether there are more.
-    let ask = Ask::List { states: wanted.unwrap_or_default(), name, user, most: most + 1, before };
-    let Answer::Submissions(mut submissions) = house.front.ask(who, ask).await? else {
+    let command = Command::List { states: wanted.unwrap_or_default(), name, user, most: most + 1, before };
+    let Answer::Submissions(mut submissions) = app.handle.execute(principal, command).await? else {
         unreachable!("invariant: a list was asked for")
     };
     let has_more = submissions.len() > most;
@@ -92,24 +97,24 @@ pub(super) async fn list(State(house): State<House>, Asking(who): Asking, mut qu
         ("wait" = Option<f64>, Query, minimum = 0, maximum = 300, description = "Seconds to wait until it is over at most")),
     responses((status = 200, body = Submission), Problems))]
 pub(super) async fn show(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Number(number): Number,
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathNumber(number): PathNumber,
     mut query: Query,
-) -> Answered {
+) -> ApiResult {
     let wait = query.seconds("wait", WAIT_MAX)?;
     query.end(&["wait"])?;
     if let Some(seconds) = wait {
-        let over = house.front.over(&who, number);
+        let over = app.handle.over(&principal, number);
         if let Ok(over) = tokio::time::timeout(Duration::from_secs_f64(seconds), over).await {
             return Ok(document(StatusCode::OK, &over?));
         }
     }
-    Ok(document(StatusCode::OK, &house.front.show(who, number).await?))
+    Ok(document(StatusCode::OK, &app.handle.show(principal, number).await?))
 }
 
-async fn shown(house: &House, who: Who, number: u64) -> Answered<Submission> {
-    match house.front.ask(who, Ask::Show(number)).await? {
+async fn shown(app: &AppState, principal: Principal, number: u64) -> ApiResult<Submission> {
+    match app.handle.execute(principal, Command::Show(number)).await? {
         Answer::Submission(shown) => Ok(*shown),
         other => unreachable!("invariant: a submission was asked for, and not {other:?}"),
     }
@@ -120,18 +125,18 @@ async fn shown(house: &House, who: Who, number: u64) -> Answered<Submission> {
     params(("number" = u64, Path, description = "Its number")), request_body = Change,
     responses((status = 200, body = Done), Problems))]
 pub(super) async fn change(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Number(number): Number,
-    Sent(change): Sent<Change>,
-) -> Answered {
-    let of = shown(&house, who.clone(), number).await?;
-    let ask = house.front.change(number, change, &of)?;
-    acted(&house, who, ask).await
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathNumber(number): PathNumber,
+    JsonBody(change): JsonBody<Change>,
+) -> ApiResult {
+    let of = shown(&app, principal.clone(), number).await?;
+    let command = app.handle.change(number, change, &of)?;
+    acted(&app, principal, command).await
 }
 
 /// The flow that is named, if one is.
-fn flow(mut query: Query) -> Answered<Option<String>> {
+fn flow(mut query: Query) -> ApiResult<Option<String>> {
     let flow = query.text("flow")?;
     query.end(&["flow"])?;
     Ok(flow)
@@ -142,12 +147,12 @@ fn flow(mut query: Query) -> Answered<Option<String>> {
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
 pub(super) async fn cancel(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Number(number): Number,
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathNumber(number): PathNumber,
     query: Query,
-) -> Answered {
-    acted(&house, who, Ask::Cancel { number, flow: flow(query)? }).await
+) -> ApiResult {
+    acted(&app, principal, Command::Cancel { number, flow: flow(query)? }).await
 }
 
 /// Holds a submission, or a flow of it: nothing more of it starts.
@@ -155,12 +160,12 @@ pub(super) async fn cancel(
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
 pub(super) async fn hold(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Number(number): Number,
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathNumber(number): PathNumber,
     query: Query,
-) -> Answered {
-    acted(&house, who, Ask::Hold { number, flow: flow(query)?, held: true }).await
+) -> ApiResult {
+    acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: true }).await
 }
 
 /// Lets a submission go, or a flow of it.
@@ -168,10 +173,10 @@ pub(super) async fn hold(
     params(("number" = u64, Path, description = "Its number"), ("flow" = Option<String>, Query, description = "The flow; all of them if none is named")),
     responses((status = 200, body = Done), Problems))]
 pub(super) async fn unhold(
-    State(house): State<House>,
-    Asking(who): Asking,
-    Number(number): Number,
+    State(app): State<AppState>,
+    Caller(principal): Caller,
+    PathNumber(number): PathNumber,
     query: Query,
-) -> Answered {
-    acted(&house, who, Ask::Hold { number, flow: flow(query)?, held: false }).await
+) -> ApiResult {
+    acted(&app, principal, Command::Hold { number, flow: flow(query)?, held: false }).await
 }

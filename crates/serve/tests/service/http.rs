@@ -1,4 +1,5 @@
-//! The HTTP API from outside: who may what, what is refused and how, connections that misbehave, events, and TLS.
+//! The HTTP API from outside: who may what, what is refused and how, connections that misbehave, events, and
+//! TLS.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +13,14 @@ use std::time::Duration;
 use serde_json::Value;
 use slackline_serve::TlsFiles;
 use slackline_serve::api::{
-    Accepted, Alerts, Done, Load, Me, Service as Shown, Submission, Submissions, Submit,
+    Accepted, Alerts, Done, Identity, Load, Service as Shown, Submission, Submissions, Submit,
 };
-use slackline_serve::audit::Line;
-use slackline_serve::client::{Client, ClientError, Server as At};
-use slackline_serve::core::Service;
+use slackline_serve::http::audit::Line;
+use slackline_serve::http::client::{Client, ClientError, Server as At};
+use slackline_serve::http::tokens::Tokens;
 use slackline_serve::http::{Bounds, ListenError, Server, Setup, Socket, description};
-use slackline_serve::tokens::Tokens;
-use slackline_serve::who::Role;
+use slackline_serve::service::Service;
+use slackline_serve::state::auth::Role;
 
 use super::{flow, setup};
 
@@ -45,10 +46,10 @@ fn http(dir: &Path) -> Setup {
 impl World {
     fn new(dir: &Path, http: &Setup) -> Self {
         let service = Service::start(&setup(dir)).unwrap();
-        let tokens = Tokens::new(service.front().place().tokens());
+        let tokens = Tokens::new(service.handle().paths().tokens());
         let tokens =
             Role::ALL.map(|role| (role, tokens.add(role.name(), role, jiff::Timestamp::now()).unwrap()));
-        let server = Server::start(service.front().clone(), http).unwrap();
+        let server = Server::start(service.handle().clone(), http).unwrap();
         let world = Self { service, server, tokens: tokens.into() };
         let _: Done = world.client(Role::Operate).post("/api/v1/drain", None::<&()>).unwrap();
         world
@@ -101,8 +102,8 @@ impl World {
 /// Whatever a part of the description refers to stands in it.
 fn refers_to_what_it_has(part: &Value, described: &Value) {
     if let Some(reference) = part.get("$ref").and_then(Value::as_str) {
-        let place = reference.strip_prefix('#').unwrap();
-        assert!(described.pointer(place).is_some(), "{reference} is not described");
+        let paths = reference.strip_prefix('#').unwrap();
+        assert!(described.pointer(paths).is_some(), "{reference} is not described");
     }
     let parts: Vec<&Value> = match part {
         Value::Array(parts) => parts.iter().collect(),
@@ -114,7 +115,8 @@ fn refers_to_what_it_has(part: &Value, described: &Value) {
     }
 }
 
-/// Each operation of the description for everybody: it is done by those who have its role, and by nobody else.
+/// Each operation of the description for everybody: it is done by those who have its role, and by nobody
+/// else.
 pub(super) fn roles(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let described: Value = serde_json::from_str(&description()).unwrap();
@@ -149,7 +151,7 @@ pub(super) fn roles(dir: &Path) {
         }
     }
     assert!(operations >= 24, "{operations}");
-    let me: Me = world.client(Role::Submit).get("/api/v1/me").unwrap();
+    let me: Identity = world.client(Role::Submit).get("/api/v1/me").unwrap();
     assert_eq!((me.name.as_str(), me.role), ("submit", Role::Submit));
     // Everything that was done or refused is noted.
     let audit = fs::read_to_string(dir.join("state/audit.log")).unwrap();
@@ -166,7 +168,8 @@ fn logged(dir: &Path, name: &str) -> Vec<Line> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-/// Floods of refused requests of all kinds change nothing in the log of accepted ones, are all counted, and lock no user out.
+/// Floods of refused requests of all kinds change nothing in the log of accepted ones, are all counted, and
+/// lock no user out.
 pub(super) fn flood(dir: &Path) {
     let world = World::new(dir, &http(dir));
     let look = &world.tokens[&Role::Look];
@@ -338,7 +341,7 @@ pub(super) fn slow(dir: &Path) {
     }
     assert!(was_full, "the twenty connections were no bound");
     drop(idle);
-    let me: Me = world.client(Role::Look).get("/api/v1/me").unwrap();
+    let me: Identity = world.client(Role::Look).get("/api/v1/me").unwrap();
     assert_eq!(me.role, Role::Look);
     world.end();
 }
@@ -386,15 +389,15 @@ pub(super) fn events(dir: &Path) {
     assert_eq!(first, Some(1));
     // With its token, a stream ends.
     let mut shut_out = world.client(Role::Look);
-    let (hears, heard) = std::sync::mpsc::channel();
+    let (hears, event) = std::sync::mpsc::channel();
     let listening = std::thread::spawn(move || {
         shut_out.events(Some("1-5"), |_, _| {
             let _ = hears.send(());
             true
         })
     });
-    heard.recv().unwrap();
-    Tokens::new(world.service.front().place().tokens()).remove(Role::Look.name()).unwrap();
+    event.recv().unwrap();
+    Tokens::new(world.service.handle().paths().tokens()).remove(Role::Look.name()).unwrap();
     for _ in 0..3_000 {
         if listening.is_finished() {
             break;
@@ -415,7 +418,7 @@ pub(super) fn socket(dir: &Path) {
     assert_eq!(mode & 0o777, 0o600);
     let at = At::parse(&path.display().to_string()).unwrap();
     let mut client = Client::new(at).unwrap();
-    let me: Me = client.get("/api/v1/me").unwrap();
+    let me: Identity = client.get("/api/v1/me").unwrap();
     assert_eq!(me.role, Role::Operate);
     let shown: Shown = client.get("/api/v1/service").unwrap();
     assert!(shown.draining);
@@ -436,46 +439,47 @@ pub(super) fn socket(dir: &Path) {
     assert!(load.points.is_empty());
     world.end();
     assert!(!path.exists(), "the socket goes with the service");
-    let error = client.get::<Me>("/api/v1/me").unwrap_err();
+    let error = client.get::<Identity>("/api/v1/me").unwrap_err();
     assert!(matches!(error, ClientError::Unreachable(..)), "{error}");
 }
 
-/// Beyond this machine it is only listened with TLS and tokens; certificates are taken anew when their files change.
+/// Beyond this machine it is only listened with TLS and tokens; certificates are taken anew when their files
+/// change.
 pub(super) fn tls(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     let everywhere = Setup { listen: Some("0.0.0.0:0".parse().unwrap()), ..http(dir) };
-    let refused = |setup: &Setup| match Server::start(service.front().clone(), setup) {
+    let refused = |setup: &Setup| match Server::start(service.handle().clone(), setup) {
         Ok(_) => panic!("it listens"),
         Err(error) => error.to_string(),
     };
     assert!(refused(&everywhere).contains("expected TLS and tokens with it"));
-    let token = Tokens::new(service.front().place().tokens())
+    let token = Tokens::new(service.handle().paths().tokens())
         .add("anna", Role::Look, jiff::Timestamp::now())
         .unwrap();
     assert!(refused(&everywhere).contains("expected TLS with it"));
     let files = certificate(dir);
     let secret = Setup { tls: Some(files.clone()), ..everywhere };
-    let server = Server::start(service.front().clone(), &secret).unwrap();
+    let server = Server::start(service.handle().clone(), &secret).unwrap();
     let port = server.address().unwrap().port();
     let at = |trusted: Option<&Path>| {
         let at = At::parse(&format!("https://localhost:{port}")).unwrap();
         Client::new(at.with_token(Some(token.clone())).trusting(trusted.map(Path::to_owned)))
     };
-    let me: Me = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
+    let me: Identity = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
     assert_eq!(me.name, "anna");
     // Another certificate of the same name is not trusted, until it is the one that is shown.
     let old = dir.join("old.pem");
     fs::copy(&files.certificate, &old).unwrap();
     certificate(dir);
-    let renewed: Me = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
+    let renewed: Identity = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
     assert_eq!(renewed.name, "anna");
-    assert!(at(Some(&old)).unwrap().get::<Me>("/api/v1/me").is_err());
+    assert!(at(Some(&old)).unwrap().get::<Identity>("/api/v1/me").is_err());
     // A key that is none leaves it as it was.
     fs::write(&files.key, "nothing").unwrap();
-    let kept: Me = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
+    let kept: Identity = at(Some(&files.certificate)).unwrap().get("/api/v1/me").unwrap();
     assert_eq!(kept.name, "anna");
     server.stop();
-    let error = Server::start(service.front().clone(), &secret);
+    let error = Server::start(service.handle().clone(), &secret);
     assert!(matches!(error, Err(ListenError::Tls(_))));
     service.stop().unwrap();
 }

@@ -1,6 +1,8 @@
-//! The whole service without its network: flows really run, under one policy, and go on when it is started again.
+//! The whole service without its network: flows really run, under one policy, and go on when it is started
+//! again.
 //!
-//! Attempts are processes of this program, so it has a main of its own; beside that its tests are like any others.
+//! Attempts are processes of this program, so it has a main of its own; beside that its tests are like any
+//! others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 #![expect(clippy::print_stdout, reason = "it says what tests say")]
 
@@ -16,12 +18,12 @@ use slackline::Registry;
 use slackline::run::{Engines, HistoryStore};
 use slackline_model::Combine;
 use slackline_serve::api::{Change, FlowState, IfLate, Overlap, State, Submission, Submit};
-use slackline_serve::core::{Service, Setup};
-use slackline_serve::desk::{Answer, Ask, Limits, Refusal};
-use slackline_serve::hooks::Hooks;
-use slackline_serve::place::Place;
-use slackline_serve::told::LogQuery;
-use slackline_serve::who::{Role, Who};
+use slackline_serve::service::explain::LogQuery;
+use slackline_serve::service::hooks::Hooks;
+use slackline_serve::service::paths::ServicePaths;
+use slackline_serve::service::{Service, Setup};
+use slackline_serve::state::auth::{Principal, Role};
+use slackline_serve::state::{Answer, Command, Limits, Refusal};
 
 /// A test, in a directory of its own.
 type Test = fn(&Path);
@@ -67,7 +69,7 @@ fn main() -> ExitCode {
 fn setup(dir: &Path) -> Setup {
     let policy = Registry::standard().parse("edf").unwrap();
     Setup {
-        place: Place::new(dir.join("state")),
+        paths: ServicePaths::new(dir.join("state")),
         engine: Engines::default().parse("local:slots=2,split=1KiB").unwrap(),
         looks_with: policy.clone(),
         policy,
@@ -83,8 +85,8 @@ fn setup(dir: &Path) -> Setup {
     }
 }
 
-fn anna() -> Who {
-    Who::new("anna", Role::Operate)
+fn anna() -> Principal {
+    Principal::new("anna", Role::Operate)
 }
 
 /// A flow of so many tasks of a command, each with an input of its own, as a file.
@@ -115,18 +117,18 @@ fn made(dir: &Path, name: &str) -> Vec<String> {
     parts.map(|path| fs::read_to_string(path).unwrap().trim().to_owned()).collect()
 }
 
-fn ask(service: &Service, ask: Ask) -> Result<Answer, Refusal> {
-    service.front().ask_and_wait(anna(), ask)
+fn execute(service: &Service, command: Command) -> Result<Answer, Refusal> {
+    service.handle().execute_and_wait(anna(), command)
 }
 
 fn submit(service: &Service, submit: Submit) -> u64 {
-    let asked = service.front().submission(submit).unwrap();
-    let Answer::Accepted(accepted) = ask(service, asked).unwrap() else { panic!("it is not accepted") };
+    let asked = service.handle().submission(submit).unwrap();
+    let Answer::Accepted(accepted) = execute(service, asked).unwrap() else { panic!("it is not accepted") };
     accepted.number.unwrap()
 }
 
 fn show(service: &Service, number: u64) -> Submission {
-    let Answer::Submission(shown) = ask(service, Ask::Show(number)).unwrap() else {
+    let Answer::Submission(shown) = execute(service, Command::Show(number)).unwrap() else {
         panic!("it is not shown")
     };
     *shown
@@ -167,7 +169,7 @@ fn several(dir: &Path) {
         assert_eq!(made(dir, name), (0..4).map(|k| format!("{name} {k}")).collect::<Vec<_>>());
         judged(dir, name);
     }
-    let timeline = service.front().timeline(0);
+    let timeline = service.handle().timeline(0);
     assert_eq!(timeline.attempts.len(), 12);
     // Whose run it is, a slot has one attempt at a time.
     let mut free = std::collections::BTreeMap::new();
@@ -188,33 +190,33 @@ fn held(dir: &Path) {
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
     let a = submit(&service, flow(dir, "a", &waits, 4));
     until(&service, a, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
-    let at_work = service.front().timeline(0).attempts;
+    let at_work = service.handle().timeline(0).attempts;
     let mut slots: Vec<_> = at_work.iter().map(|open| (open.number, open.slot, open.end)).collect();
     slots.sort_unstable();
     assert_eq!(slots, [(a, Some(0), None), (a, Some(1), None)], "{at_work:#?}");
-    ask(&service, Ask::Hold { number: a, flow: None, held: true }).unwrap();
+    execute(&service, Command::Hold { number: a, flow: None, held: true }).unwrap();
     let b = submit(&service, flow(dir, "b", "cat", 2));
     fs::write(&go, "").unwrap();
     assert_eq!(over(&service, b).state, State::Done);
     let shown = until(&service, a, |shown| shown.flows[0].running == 0);
     assert_eq!((shown.flows[0].state, shown.flows[0].done), (FlowState::Held, 2));
     let change = Change { weight: Some(3.0), deadline: Some("1h".into()), ..Change::default() };
-    let change = service.front().change(a, change, &shown).unwrap();
-    ask(&service, change).unwrap();
-    ask(&service, Ask::Hold { number: a, flow: None, held: false }).unwrap();
+    let change = service.handle().change(a, change, &shown).unwrap();
+    execute(&service, change).unwrap();
+    execute(&service, Command::Hold { number: a, flow: None, held: false }).unwrap();
     let shown = over(&service, a);
     assert_eq!((shown.state, shown.flows[0].weight), (State::Done, 3.0));
     let deadline =
         shown.flows[0].deadline.unwrap().as_microsecond() - shown.flows[0].release.as_microsecond();
     assert_eq!(deadline, 3_600_000_000);
-    let told = service.front().explain(&anna(), a, None, None).unwrap();
+    let told = service.handle().explain(&anna(), a, None, None).unwrap();
     assert!(!told.text.contains("no deadline"), "it was given one since: {}", told.text);
-    assert_eq!(service.front().timeline(0).attempts.len(), 6, "nothing was done twice");
+    assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing was done twice");
     let c = submit(&service, flow(dir, "c", "sleep 300", 2));
     until(&service, c, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
-    ask(&service, Ask::Cancel { number: c, flow: None }).unwrap();
+    execute(&service, Command::Cancel { number: c, flow: None }).unwrap();
     assert_eq!(over(&service, c).state, State::Cancelled);
-    let ended = service.front().timeline(0).attempts;
+    let ended = service.handle().timeline(0).attempts;
     assert!(ended.iter().all(|attempt| attempt.end.is_some()), "nothing is at work: {ended:#?}");
     service.stop().unwrap();
 }
@@ -226,25 +228,25 @@ fn quota(dir: &Path) {
     let shown = until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
     let why = "anna's tasks hold 1 slot, as many as one user may (--slots-by-user)";
     assert_eq!(shown.flows[0].why.as_deref(), Some(why));
-    let told = service.front().explain(&anna(), number, None, None).unwrap();
+    let told = service.handle().explain(&anna(), number, None, None).unwrap();
     let text = in_one_line(&told.text);
     assert!(text.contains(&format!("why now: {why}")), "{}", told.text);
     assert!(text.contains(&format!("1 at work; 1 task wait: {why}")), "{}", told.text);
     assert!(!text.contains("for slots"), "{}", told.text);
     assert_eq!(told.document["why"], why);
-    ask(&service, Ask::Cancel { number, flow: None }).unwrap();
+    execute(&service, Command::Cancel { number, flow: None }).unwrap();
     over(&service, number);
     // What its attempts did is kept until another one of its name begins.
     let job = LogQuery { job: "j".into(), ..LogQuery::default() };
-    service.front().logs(&anna(), number, &job).unwrap();
+    service.handle().logs(&anna(), number, &job).unwrap();
     let again = submit(&service, flow(dir, "a", "true", 2));
     assert_eq!(over(&service, again).state, State::Done);
     let expected = format!(
         "of {number} it is not kept any more what its attempts did: {again}, which has the same name, has begun since"
     );
-    assert_eq!(service.front().explain(&anna(), number, None, None).unwrap_err().message, expected);
-    assert_eq!(service.front().logs(&anna(), number, &job).unwrap_err().message, expected);
-    service.front().explain(&anna(), again, None, None).unwrap();
+    assert_eq!(service.handle().explain(&anna(), number, None, None).unwrap_err().message, expected);
+    assert_eq!(service.handle().logs(&anna(), number, &job).unwrap_err().message, expected);
+    service.handle().explain(&anna(), again, None, None).unwrap();
     // Nothing of it is to be done a second time, in time for the deadline that it has now.
     let deadlines = [("a".to_owned(), "1h".to_owned())].into();
     let done = submit(&service, Submit { deadlines, ..flow(dir, "a", "true", 2) });
@@ -259,7 +261,8 @@ fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What keeps a flow is told as it is, whether that is another flow, somebody who holds it, or nothing any more.
+/// What keeps a flow is told as it is, whether that is another flow, somebody who holds it, or nothing any
+/// more.
 fn causes(dir: &Path) {
     let service = Service::start(&setup(dir)).unwrap();
     let mut both = flow(dir, "load", "sleep 300", 1);
@@ -269,7 +272,7 @@ fn causes(dir: &Path) {
     let number = submit(&service, both);
     until(&service, number, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
     let told = |what: &str| {
-        let told = service.front().explain(&anna(), number, Some("ship"), None).unwrap();
+        let told = service.handle().explain(&anna(), number, Some("ship"), None).unwrap();
         let text = in_one_line(&told.text);
         assert!(text.contains(&format!("why now: {what}")), "{}", told.text);
         assert!(!text.contains("for slots"), "{}", told.text);
@@ -279,12 +282,12 @@ fn causes(dir: &Path) {
     let why = "the output of load/j is not there yet";
     assert!(told(why).contains(&format!("k map waits: {why}")));
     let of_ship = || Some("ship".to_owned());
-    ask(&service, Ask::Hold { number, flow: of_ship(), held: true }).unwrap();
+    execute(&service, Command::Hold { number, flow: of_ship(), held: true }).unwrap();
     let why = format!("nothing of it starts until it is let go (slackline unhold {number})");
     assert!(told(&why).contains(&format!("k map waits: {why}")));
-    ask(&service, Ask::Cancel { number, flow: of_ship() }).unwrap();
+    execute(&service, Command::Cancel { number, flow: of_ship() }).unwrap();
     assert!(!told("it was cancelled").contains("not done yet"));
-    ask(&service, Ask::Cancel { number, flow: None }).unwrap();
+    execute(&service, Command::Cancel { number, flow: None }).unwrap();
     over(&service, number);
     service.stop().unwrap();
 }
@@ -301,12 +304,12 @@ fn taken_over(dir: &Path) {
     let again = [0, 1].map(|_| {
         let again = submit(&service, flow(dir, "a", "sleep 0.5; cat", 2));
         assert_eq!(over(&service, again).state, State::Done);
-        assert!(service.front().timeline(0).attempts.iter().all(|one| one.number != again));
+        assert!(service.handle().timeline(0).attempts.iter().all(|one| one.number != again));
         format!("{again}/a")
     });
     fs::write(&go, "").unwrap();
     assert_eq!(over(&service, b).state, State::Done);
-    let told = service.front().explain(&anna(), b, None, None).unwrap().text;
+    let told = service.handle().explain(&anna(), b, None, None).unwrap().text;
     assert!(told.contains(&format!("{a}/a")) && !again.iter().any(|again| told.contains(again)), "{told}");
     service.stop().unwrap();
 }
@@ -317,16 +320,16 @@ fn queued(dir: &Path) {
         Service::start(&Setup { limits: Limits { live: 1, ..Limits::default() }, ..setup(dir) }).unwrap();
     let first = submit(&service, flow(dir, "a", "sleep 300", 1));
     let second = submit(&service, flow(dir, "b", "cat", 1));
-    let told = |number| service.front().explain(&anna(), number, None, None).unwrap_err().message;
+    let told = |number| service.handle().explain(&anna(), number, None, None).unwrap_err().message;
     assert_eq!(told(second), "2 has not begun: 1 submission is live, as many as may be at a time (--live)");
-    ask(&service, Ask::Cancel { number: first, flow: None }).unwrap();
+    execute(&service, Command::Cancel { number: first, flow: None }).unwrap();
     assert_eq!(over(&service, second).state, State::Done);
     service.stop().unwrap();
 }
 
 fn stopped(dir: &Path) {
     let done = |service: &Service| {
-        let attempts = service.front().timeline(0).attempts;
+        let attempts = service.handle().timeline(0).attempts;
         attempts.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count()
     };
     let mut attempts = 0;
@@ -339,9 +342,9 @@ fn stopped(dir: &Path) {
         }
         let goal = 2 * (round + 1);
         until(&service, 1, |shown| shown.state.is_over() || shown.flows.iter().any(|flow| flow.done >= goal));
-        let front = service.front().clone();
+        let handle = service.handle().clone();
         service.stop().unwrap();
-        let ended = front.timeline(0).attempts;
+        let ended = handle.timeline(0).attempts;
         attempts += ended.iter().filter(|attempt| attempt.outcome.as_deref() == Some("done")).count();
     }
     let service = Service::start(&setup(dir)).unwrap();
@@ -414,7 +417,7 @@ fn late(dir: &Path) {
     let rejected = submit(&service, due("0.2"));
     let shown = over(&service, rejected);
     assert_eq!(shown.state, State::Rejected, "{shown:#?}");
-    assert_eq!(service.front().timeline(0).attempts.len(), 6, "nothing of it was begun");
+    assert_eq!(service.handle().timeline(0).attempts.len(), 6, "nothing of it was begun");
     let accepted = submit(&service, due("10m"));
     let shown = over(&service, accepted);
     assert_eq!((shown.state, shown.flows[0].late), (State::Done, Some(false)));
@@ -430,7 +433,7 @@ fn wrong(dir: &Path) {
     assert_eq!(shown.state, State::Failed);
     assert!(shown.why.as_deref().unwrap().contains("nowhere/*.txt"), "{shown:#?}");
     let broken = Submit { document: "slackline = 1\nflows = 3\n".into(), ..Submit::default() };
-    let refused = service.front().submission(broken).unwrap_err();
+    let refused = service.handle().submission(broken).unwrap_err();
     assert!(refused.message.contains("flow.toml:2"), "{}", refused.message);
     // Two services at one place are one too many.
     let error = Service::start(&setup(dir)).err().unwrap();
@@ -447,8 +450,8 @@ fn told(dir: &Path) {
     let second = submit(&service, flow(dir, "b", "cat", 2));
     over(&service, first);
     over(&service, second);
-    let front = service.front();
-    let why = front.explain(&anna(), second, None, None).unwrap();
+    let handle = service.handle();
+    let why = handle.explain(&anna(), second, None, None).unwrap();
     assert!(why.text.contains(&format!("{first}/a")), "the slots were held by the first:\n{}", why.text);
     assert_eq!(why.document["flow"], format!("{second}/b"), "{:#}", why.document);
     let waits = format!("while ! test -e {}; do sleep 0.05; done; cat", go.display());
@@ -456,12 +459,12 @@ fn told(dir: &Path) {
     until(&service, third, |shown| shown.flows.first().is_some_and(|flow| flow.running == 2));
     let fourth = submit(&service, flow(dir, "d", "cat", 2));
     until(&service, fourth, |shown| shown.state == State::Live);
-    let why = front.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
+    let why = handle.explain(&anna(), fourth, Some("d"), Some("j")).unwrap();
     assert!(why.text.contains(&format!("tasks at work now: 2 of {third}/c")), "{}", why.text);
     let query = LogQuery { job: "j".into(), ..LogQuery::default() };
-    let logs = front.logs(&anna(), first, &query).unwrap();
+    let logs = handle.logs(&anna(), first, &query).unwrap();
     assert_eq!(logs.matches("said").count(), 6, "{logs}");
-    let problem = |query: LogQuery| front.logs(&anna(), first, &query).unwrap_err().message;
+    let problem = |query: LogQuery| handle.logs(&anna(), first, &query).unwrap_err().message;
     assert!(problem(LogQuery { job: "k".into(), ..LogQuery::default() }).contains("found job \"k\""));
     assert!(problem(LogQuery { flow: Some("x".into()), ..query.clone() }).contains("found flow \"x\""));
     assert!(problem(LogQuery { task: Some("mop".into()), ..query }).contains("expected map-N"));

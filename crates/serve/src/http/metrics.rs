@@ -1,0 +1,321 @@
+//! Metrics in the text format of Prometheus: gauges of the current state, counters since the start of the
+//! process, and durations of requests.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use crate::api::{Calibration, Service, State};
+use crate::service::durations::{BUCKETS, Histogram, SharedHistogram};
+use crate::{SECOND, moment};
+
+/// A kind of request: method and path, as the description of the API has them.
+type Kind = (String, String);
+
+#[derive(Debug, Default)]
+struct Counters {
+    /// By kind and status.
+    requests: BTreeMap<(Kind, u16), u64>,
+    took: BTreeMap<Kind, Histogram>,
+    /// By kind of event.
+    events: BTreeMap<String, u64>,
+    /// Connections that were refused because there were too many.
+    refused: u64,
+}
+
+/// What is counted since this process started.
+#[derive(Debug, Default)]
+pub struct Metrics(Mutex<Counters>);
+
+#[derive(Clone, Debug, Default)]
+pub struct SchedulerMetrics {
+    pub connections: u64,
+    /// Streams of events there are.
+    pub streams: u64,
+    /// Lines of the audit log that could not be written.
+    pub audit_lost: u64,
+    /// Refused requests, and those of them that were beyond the limit of their source.
+    pub refused_and_limited: [u64; 2],
+    /// Attempts that ended, by how.
+    pub attempts: BTreeMap<String, u64>,
+    /// How long the decisions of an instant took.
+    pub decisions: SharedHistogram,
+    /// How long looks ahead took.
+    pub predictions: SharedHistogram,
+}
+
+impl Metrics {
+    fn counted(&self) -> std::sync::MutexGuard<'_, Counters> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request was answered.
+    pub fn request(&self, method: &str, path: &str, status: u16, seconds: f64) {
+        let kind = (method.to_owned(), path.to_owned());
+        let mut counted = self.counted();
+        *counted.requests.entry((kind.clone(), status)).or_default() += 1;
+        counted.took.entry(kind).or_default().add(seconds);
+    }
+
+    pub fn event(&self, kind: &str) {
+        *self.counted().events.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    /// A connection was refused.
+    pub fn refused(&self) {
+        self.counted().refused += 1;
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub fn text(&self, service: &Service, others: &SchedulerMetrics) -> String {
+        let mut page = Page::default();
+        page.service(service);
+        page.predictions(&service.calibration);
+        page.counted(&self.counted(), others);
+        page.process(service);
+        page.0
+    }
+}
+
+#[derive(Default)]
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn value(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+        self.head(name, kind, help);
+        self.value(name, &[], value);
+    }
+
+    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], took: &Histogram) {
+        let bucket = format!("{name}_bucket");
+        for (bound, n) in BUCKETS.iter().zip(took.buckets) {
+            self.value(&bucket, &[labels, &[("le", &bound.to_string())]].concat(), n as f64);
+        }
+        self.value(&bucket, &[labels, &[("le", "+Inf")]].concat(), took.count as f64);
+        self.value(&format!("{name}_sum"), labels, took.sum);
+        self.value(&format!("{name}_count"), labels, took.count as f64);
+    }
+
+    /// One value for each label.
+    fn each<'a>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'a str, u64)>,
+    ) {
+        self.head(name, kind, help);
+        for (word, value) in values {
+            self.value(name, &[(label, word)], value as f64);
+        }
+    }
+
+    fn service(&mut self, service: &Service) {
+        self.head("slackline_build_info", "gauge", "The program, its engine and its policy; always 1.");
+        let labels = [
+            ("version", service.version.as_str()),
+            ("engine", service.engine.as_str()),
+            ("policy", service.policy.as_str()),
+        ];
+        self.value("slackline_build_info", &labels, 1.0);
+        let flag = |is: bool| f64::from(u8::from(is));
+        self.one("slackline_slots", "gauge", "Slots there are.", service.slots as f64);
+        self.one("slackline_tasks_running", "gauge", "Tasks at work.", service.running as f64);
+        let help = "Tasks of live submissions that wait.";
+        self.one("slackline_tasks_waiting", "gauge", help, service.waiting as f64);
+        let in_state =
+            |state: State| (state.name(), service.submissions.get(state.name()).copied().unwrap_or(0));
+        let help = "Submissions by state; of those that are over, as many as are remembered.";
+        self.each("slackline_submissions", "gauge", help, "state", State::ALL.map(in_state));
+        self.one("slackline_draining", "gauge", "Whether nothing new begins.", flag(service.draining));
+        let help = "Whether something is wrong with the service itself, such as a full disk.";
+        self.one("slackline_trouble", "gauge", help, flag(service.trouble.is_some()));
+        let help = "When the service was begun, the first time, in seconds since 1970.";
+        self.one("slackline_begin_time_seconds", "gauge", help, moment(service.began) as f64 / SECOND as f64);
+    }
+
+    fn predictions(&mut self, calibration: &Calibration) {
+        let Calibration { flows, inside, error, bias, deadlines, guesses, guess_error } = *calibration;
+        let help = "Flows that are done and of which something was predicted; old ones count less.";
+        self.one("slackline_predicted_flows", "gauge", help, flows as f64);
+        let help = "Part of those flows that was done in the interval of eight in ten.";
+        self.one("slackline_prediction_inside_ratio", "gauge", help, inside);
+        let help =
+            "Mean of how far off completions were, as a part of the time from submission to completion.";
+        self.one("slackline_prediction_error_ratio", "gauge", help, error);
+        let help = "Mean of how much later than predicted completions were, as such a part.";
+        self.one("slackline_prediction_bias_ratio", "gauge", help, bias);
+        if let Some(deadlines) = deadlines {
+            let help = "Part of the flows with deadlines of which it was said rightly whether they hold.";
+            self.one("slackline_prediction_deadlines_right_ratio", "gauge", help, deadlines);
+        }
+        let help =
+            "Flows that are done and of which nothing was known to predict them from; old ones count less.";
+        self.one("slackline_guessed_flows", "gauge", help, guesses as f64);
+        let help = "Mean of how far off guesses were, as a part of the time from submission to completion.";
+        self.one("slackline_guess_error_ratio", "gauge", help, guess_error);
+    }
+
+    fn counted(&mut self, counted: &Counters, others: &SchedulerMetrics) {
+        let help = "What happened, by kind, as the stream of events has it.";
+        self.each(
+            "slackline_events_total",
+            "counter",
+            help,
+            "kind",
+            counted.events.iter().map(|(kind, n)| (kind.as_str(), *n)),
+        );
+        let help = "Attempts that ended, by how.";
+        self.each(
+            "slackline_attempts_total",
+            "counter",
+            help,
+            "outcome",
+            others.attempts.iter().map(|(how, n)| (how.as_str(), *n)),
+        );
+        let name = "slackline_http_requests_total";
+        self.head(name, "counter", "Requests that were answered.");
+        for (((method, path), status), n) in &counted.requests {
+            let labels = [("method", method.as_str()), ("path", path), ("code", &status.to_string())];
+            self.value(name, &labels, *n as f64);
+        }
+        let name = "slackline_http_request_duration_seconds";
+        self.head(name, "histogram", "Time from the head of a request to that of its answer.");
+        for ((method, path), took) in &counted.took {
+            self.histogram(name, &[("method", method.as_str()), ("path", path.as_str())], took);
+        }
+        let name = "slackline_decision_duration_seconds";
+        self.head(
+            name,
+            "histogram",
+            "Time that the policy took to decide what starts, of each instant at which something happened.",
+        );
+        self.histogram(name, &[], &others.decisions.now());
+        let name = "slackline_prediction_duration_seconds";
+        self.head(name, "histogram", "Time that a look ahead took, over all flows that are live.");
+        self.histogram(name, &[], &others.predictions.now());
+        self.one("slackline_http_connections", "gauge", "Connections there are.", others.connections as f64);
+        let help = "Streams of events there are.";
+        self.one("slackline_http_event_streams", "gauge", help, others.streams as f64);
+        let help = "Connections that were refused because there were too many.";
+        self.one("slackline_http_connections_refused_total", "counter", help, counted.refused as f64);
+        let [refused, limited] = others.refused_and_limited;
+        let help = "Requests that were refused: without permission, or a change that failed.";
+        self.one("slackline_http_requests_refused_total", "counter", help, refused as f64);
+        let help = "Refused requests beyond the limit of their source.";
+        self.one("slackline_http_requests_limited_total", "counter", help, limited as f64);
+        let help = "Lines of the audit log that could not be written.";
+        self.one("slackline_audit_lost_lines_total", "counter", help, others.audit_lost as f64);
+    }
+
+    fn process(&mut self, service: &Service) {
+        let help = "When this process started, in seconds since 1970.";
+        let started = moment(service.started) as f64 / SECOND as f64;
+        self.one("process_start_time_seconds", "gauge", help, started);
+        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
+        self.one("process_cpu_seconds_total", "counter", "Processor time of this process.", seconds);
+        if let Some(bytes) = resident() {
+            self.one("process_resident_memory_bytes", "gauge", "Memory of this process.", bytes as f64);
+        }
+        if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
+            self.one("process_open_fds", "gauge", "Files and sockets it has open.", open.count() as f64);
+        }
+    }
+}
+
+/// Memory of this process, where the system tells.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service() -> Service {
+        let at = crate::timestamp(90_500_000);
+        Service {
+            version: "0.1.0".into(),
+            began: at,
+            started: at,
+            now: at,
+            engine: "local".into(),
+            objective: String::new(),
+            policy: "say \"auto\"".into(),
+            slots: 4,
+            slots_by_user: None,
+            machines: Vec::new(),
+            running: 3,
+            waiting: 7,
+            submissions: [("live".to_owned(), 2)].into(),
+            draining: false,
+            calibration: Calibration::default(),
+            trouble: Some("disk".into()),
+        }
+    }
+
+    /// Each metric is declared once, before its samples, and every sample is a name, labels and a number.
+    #[test]
+    fn the_page_is_what_prometheus_reads() {
+        let metrics = Metrics::default();
+        metrics.request("GET", "/api/v1/submissions", 200, 0.003);
+        metrics.request("GET", "/api/v1/submissions", 200, 0.3);
+        metrics.request("GET", "/api/v1/submissions", 404, 20.0);
+        metrics.event("late");
+        metrics.event("late");
+        metrics.refused();
+        let others =
+            SchedulerMetrics { attempts: [("done".to_owned(), 5)].into(), ..SchedulerMetrics::default() };
+        let page = metrics.text(&service(), &others);
+        let mut declared = Vec::new();
+        for line in page.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let name = rest.split(' ').next().unwrap();
+                assert!(!declared.contains(&name), "{name} twice");
+                declared.push(name);
+            } else if !line.starts_with('#') {
+                let (head, value) = line.rsplit_once(' ').unwrap();
+                assert!(value.parse::<f64>().is_ok(), "{line}");
+                let name = head.split('{').next().unwrap();
+                let last = declared.last().unwrap();
+                assert!(
+                    name.strip_prefix(last)
+                        .is_some_and(|rest| ["", "_bucket", "_sum", "_count"].contains(&rest)),
+                    "{line}"
+                );
+            }
+        }
+        for line in [
+            "slackline_build_info{version=\"0.1.0\",engine=\"local\",policy=\"say \\\"auto\\\"\"} 1",
+            "slackline_submissions{state=\"live\"} 2",
+            "slackline_submissions{state=\"queued\"} 0",
+            "slackline_trouble 1",
+            "slackline_begin_time_seconds 90.5",
+            "slackline_events_total{kind=\"late\"} 2",
+            "slackline_attempts_total{outcome=\"done\"} 5",
+            "slackline_http_requests_total{method=\"GET\",path=\"/api/v1/submissions\",code=\"200\"} 2",
+            "slackline_http_request_duration_seconds_bucket{method=\"GET\",path=\"/api/v1/submissions\",le=\"0.005\"} 1",
+            "slackline_http_request_duration_seconds_bucket{method=\"GET\",path=\"/api/v1/submissions\",le=\"0.5\"} 2",
+            "slackline_http_request_duration_seconds_bucket{method=\"GET\",path=\"/api/v1/submissions\",le=\"+Inf\"} 3",
+            "slackline_http_connections_refused_total 1",
+        ] {
+            assert!(page.lines().any(|said| said == line), "{line}\n{page}");
+        }
+    }
+}

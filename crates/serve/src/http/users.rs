@@ -1,0 +1,200 @@
+//! The names of the users of this machine, by the user id at the other end of a Unix socket.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use slackline_local::clock::{self, Elapsed, Now};
+
+/// After a failed lookup the next one follows after this time, microseconds.
+const RETRY: u64 = 2 * crate::SECOND;
+
+/// How long a program may take to look up a user.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The names of users. Each is looked up once. A lookup by a program takes up to ten seconds, and no other
+/// lookup waits for it.
+#[derive(Debug, Default)]
+pub struct Users(Mutex<BTreeMap<u32, CachedLookup>>);
+
+/// When a lookup that failed may be repeated, and what was found.
+type CachedLookup = (Elapsed, Result<String, String>);
+
+impl Users {
+    /// The name of a user; `uid-NUMBER` for a user without a name, and while names cannot be looked up.
+    pub fn name(&self, uid: u32) -> String {
+        self.of(uid, || look_up(uid)).unwrap_or_else(|_| format!("uid-{uid}"))
+    }
+
+    fn of(&self, uid: u32, look_up: impl FnOnce() -> Result<String, String>) -> Result<String, String> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((again, found)) = known().get(&uid)
+            && (found.is_ok() || Now::read().elapsed < *again)
+        {
+            return found.clone();
+        }
+        let found = look_up();
+        known().insert(uid, (Now::read().elapsed + RETRY, found.clone()));
+        found
+    }
+}
+
+fn look_up(uid: u32) -> Result<String, String> {
+    let key = uid.to_string();
+    let is_line = |line: &&str| line.split(':').nth(2) == Some(&key);
+    let text = match std::fs::read_to_string("/etc/passwd") {
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        text => text.map_err(|error| format!("/etc/passwd: cannot be read: {error}"))?,
+    };
+    let mut line = text.lines().find(is_line).map(str::to_owned);
+    if line.is_none() {
+        line = match said("getent", &["passwd", "--", &key], PATIENCE)? {
+            LookupResult::Well(text) => text.lines().find(is_line).map(str::to_owned),
+            // By its manual: what was asked for is not there.
+            LookupResult::Ended(Some(2)) | LookupResult::NoProgram => None,
+            LookupResult::Ended(_) => {
+                return Err(format!("the users cannot be asked for {key} (getent passwd)"));
+            }
+        };
+    }
+    let name = line.and_then(|line| Some(line.split_once(':')?.0.to_owned()));
+    Ok(name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{uid}")))
+}
+
+/// What came of a program.
+#[derive(Debug, PartialEq, Eq)]
+enum LookupResult {
+    /// What it has said.
+    Well(String),
+    /// It ended otherwise, with that code.
+    Ended(Option<i32>),
+    /// There is no such program.
+    NoProgram,
+}
+
+/// What a program says within a time.
+fn said(program: &str, args: &[&str], patience: Duration) -> Result<LookupResult, String> {
+    let broken = |error: std::io::Error| format!("{program} cannot be asked: {error}");
+    let command = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = match command {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(LookupResult::NoProgram),
+        child => child.map_err(broken)?,
+    };
+    let end = |mut child: Child| {
+        let _ = child.kill();
+        let _ = child.wait();
+    };
+    let out = child.stdout.take();
+    let read = std::thread::Builder::new().name(program.to_owned()).spawn(move || {
+        let mut text = String::new();
+        let read = out.map_or(Ok(0), |out| out.take(LONGEST).read_to_string(&mut text));
+        read.map(|_| text)
+    });
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => {
+            end(child);
+            return Err(broken(error));
+        }
+    };
+    let mut waited = Duration::ZERO;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) if read.is_finished() => break status,
+            Err(error) => {
+                end(child);
+                return Err(broken(error));
+            }
+            _ if waited >= patience => {
+                // What it has started may still hold its output: nobody waits for that.
+                end(child);
+                let problem = format!("{program} has not answered within {} s", patience.as_secs());
+                return Err(problem);
+            }
+            _ => {
+                clock::pause(STEP);
+                waited += STEP;
+            }
+        }
+    };
+    if !status.success() {
+        return Ok(LookupResult::Ended(status.code()));
+    }
+    let text = read.join().unwrap_or_else(|_| Err(ErrorKind::Other.into())).map_err(broken)?;
+    Ok(LookupResult::Well(text))
+}
+
+/// Time between two looks whether a program has ended.
+const STEP: Duration = Duration::from_millis(2);
+
+/// What is read of what a program says, bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// The number of the user of this process.
+pub fn own() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The number of a group, by its name or as a number.
+///
+/// # Errors
+/// There is none of that name.
+pub fn group(name: &str) -> Result<u32, String> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let text = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let mut entries = text.lines().map(|line| line.split(':'));
+    let found = entries.find_map(|mut fields| {
+        let (known, id) = (fields.next()?, fields.nth(1)?);
+        (known == name).then(|| id.parse().ok())?
+    });
+    found.ok_or_else(|| format!("found no group {name:?} on this machine, expected one, or a number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_be_asked_is_not_taken_for_missing_and_nobody_waits_for_it_for_ever() {
+        let short = Duration::from_millis(300);
+        assert_eq!(said("sh", &["-c", "echo one"], PATIENCE), Ok(LookupResult::Well("one\n".into())));
+        assert_eq!(said("sh", &["-c", "exit 2"], PATIENCE), Ok(LookupResult::Ended(Some(2))));
+        assert_eq!(said("no such program", &[], PATIENCE), Ok(LookupResult::NoProgram));
+        let began = Now::read().elapsed;
+        for endless in ["sleep 60", "sleep 60 & echo", "yes"] {
+            let asked = said("sh", &["-c", endless], short);
+            assert!(!matches!(asked, Ok(LookupResult::Well(_))), "{endless}: {asked:?}");
+        }
+        assert!(Now::read().elapsed.since(began) < 30 * crate::SECOND);
+        let (users, failed) = (Users::default(), || Err("away".to_owned()));
+        let slow = |name: &str| Ok(name.to_owned());
+        assert_eq!(users.of(1, failed), failed());
+        // Others are looked up meanwhile.
+        let found = users.of(2, || {
+            assert_eq!(users.of(3, || slow("three")), slow("three"));
+            slow("two")
+        });
+        assert_eq!((found, users.of(2, || slow("other"))), (slow("two"), slow("two")));
+        assert_eq!(users.of(1, || slow("one")), failed(), "for a while");
+        users.0.lock().unwrap().get_mut(&1).unwrap().0 = Elapsed::default();
+        assert_eq!(users.of(1, || slow("one")), slow("one"));
+    }
+
+    #[test]
+    fn users_and_groups_are_found_by_number_and_name() {
+        let users = Users::default();
+        assert_eq!((users.name(0), users.name(0)), ("root".into(), "root".into()));
+        assert_eq!(users.name(4_000_000_000), "uid-4000000000");
+        assert_eq!((group("root"), group("17")), (Ok(0), Ok(17)));
+        assert!(group("no such group").unwrap_err().starts_with("found no group"));
+    }
+}

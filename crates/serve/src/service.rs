@@ -1,0 +1,687 @@
+//! The running service: the event loop owns the [`ServiceState`], and other threads write its records and
+//! carry out its effects.
+//!
+//! ```text
+//!  commands ─┐                 ┌─► launchers ────┐ opened runs
+//!  events   ─┼─► state ─► log ─┼─► scheduler ────┼─► finalizer ─┐
+//!            ┘    ▲            ├─► forecaster    │              │
+//!                 │            ├─► hooks, events │              │
+//!                 └────────────┴─────────────────┴──────────────┘
+//! ```
+//!
+//! The writer thread appends records with one flush, while the event loop takes the next messages. Answers
+//! and effects wait until their records are on disk; answers that change nothing do not wait. No thread of
+//! the picture waits for another. The watchdog names a thread that is blocked.
+
+pub mod durations;
+pub mod explain;
+pub(crate) mod finalizer;
+pub mod flow_file;
+pub mod forecaster;
+pub mod handle;
+pub mod hooks;
+pub mod launcher;
+pub mod paths;
+pub mod pending_view;
+pub mod run_observer;
+pub mod scheduler;
+pub mod store;
+pub(crate) mod watchdog;
+pub(crate) mod writer;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use slackline::PolicySpec;
+use slackline::report::headline;
+use slackline::resident::{Rules, Standing};
+use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
+use slackline_local::LogError;
+use slackline_local::activity::{self, Duty};
+use slackline_local::clock::{self, Now};
+use slackline_model::{Combine, Metric, Objective, Time};
+
+use crate::Moment;
+use crate::api::{Alert, Event};
+use crate::service::finalizer::Finalizer;
+use crate::service::forecaster::{ForecastRequest, Forecaster};
+use crate::service::handle::{CommandRequest, Events, ServiceHandle, Timings};
+use crate::service::hooks::Hooks;
+use crate::service::launcher::{Launcher, Machines, OpenedRuns, Past, WorkItem};
+use crate::service::paths::ServicePaths;
+use crate::service::run_observer::RecentAttempts;
+use crate::service::scheduler::{EngineCommand, Ports, Scheduler, Start};
+use crate::service::store::Store;
+use crate::service::watchdog::{Blockage, Watchdog};
+use crate::service::writer::{Write, WriteResult, Writer};
+use crate::state::record::Record;
+use crate::state::{
+    Answer, Effect, HealthProblem, Limits, Refusal, RefusalKind, ServiceFacts, ServiceState, StateEvent,
+    Transition,
+};
+
+/// Threads that open runs.
+const OPENERS: usize = 4;
+
+/// The most of them, when some are blocked.
+const OPENERS_MAX: usize = 64;
+
+/// What the watchdog calls them, with a number.
+pub(crate) const OPENER: &str = "opener";
+
+/// How long the end of the service waits for its last records, and then for its other threads.
+const LAST: Duration = Duration::from_millis(2_500);
+
+/// Time between two looks whether they have ended.
+const STEP: Duration = Duration::from_millis(10);
+
+/// As much is taken in at once at most, so that answers do not wait for ever for what comes after them.
+const AT_ONCE: usize = 1_000;
+
+/// The longest that the desk sleeps.
+const SLEEP: Duration = Duration::from_secs(1);
+
+/// Receives status lines for the operator.
+pub type StatusCallback = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a service is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where it keeps its files.
+    pub paths: ServicePaths,
+    pub engine: EngineSpec,
+    pub policy: PolicySpec,
+    /// The policy that is looked ahead with: the same, or one that is faster.
+    pub looks_with: PolicySpec,
+    /// What flows cost, instead of what their documents say.
+    pub metric: Option<Metric>,
+    /// How costs are put together.
+    pub combine: Combine,
+    /// The fraction of maps after which reduces may take slots.
+    pub slowstart: f64,
+    /// How often a task may fail whose job does not say.
+    pub attempts_max: u16,
+    /// How large things may get.
+    pub limits: Limits,
+    /// Whom alerts reach.
+    pub hooks: Hooks,
+    /// The time zone of schedules that name none.
+    pub zone: jiff::tz::TimeZone,
+    /// Is told what the engine waits for before the service is there.
+    pub says: StatusCallback,
+    /// Gets warnings for the operator: blocked threads.
+    pub warns: StatusCallback,
+}
+
+/// Why a service cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its state cannot be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The engine cannot be had.
+    #[error("{0}")]
+    Engine(String),
+    /// Its state begins with something else than it should.
+    #[error("{0}: found records that do not begin a service, expected the state of one")]
+    Foreign(String),
+}
+
+/// A service at work.
+pub struct Service {
+    handle: ServiceHandle,
+    is_over: Arc<AtomicBool>,
+    state: JoinHandle<Result<(), String>>,
+    others: ThreadHandles,
+}
+
+type ThreadHandles = Arc<Mutex<Vec<JoinHandle<()>>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the desk's thread hears.
+pub(crate) enum Message {
+    Command(CommandRequest),
+    Event(StateEvent),
+    /// Something is wrong with the service itself, or is not any more.
+    Problem(HealthProblem, Option<String>),
+    /// Something happened to the service: its kind, and what it was.
+    Happened(&'static str, String),
+    /// Records were written, or not.
+    Written(WriteResult),
+}
+
+impl Service {
+    /// Starts a service, or goes on with one: what was submitted and is not over goes on where it was. All
+    /// flows run as the user of this process.
+    ///
+    /// # Errors
+    /// State that cannot be used; an engine that cannot be had.
+    pub fn start(setup: &Setup) -> Result<Self, StartError> {
+        let now = Now::read();
+        let (mut store, records) = Store::open(setup.paths.root())?;
+        let facts = facts(setup);
+        let (state, out) = if records.is_empty() {
+            let (state, began) = ServiceState::new(facts, now);
+            store.append(&[began])?;
+            (state, Transition::default())
+        } else {
+            let foreign = || StartError::Foreign(setup.paths.root().display().to_string());
+            ServiceState::replayed(facts, now, records).ok_or_else(foreign)?
+        };
+        std::fs::create_dir_all(setup.paths.all_gone()).map_err(|problem| LogError::File {
+            name: format!("state of the service {}", setup.paths.root().display()),
+            problem,
+        })?;
+        // What was over long ago is not read again.
+        store.replace(&state.records())?;
+        Threads::start(setup, state, store, out, now)
+    }
+
+    /// The service as it is asked.
+    pub fn handle(&self) -> &ServiceHandle {
+        &self.handle
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.state.is_finished()
+    }
+
+    /// Stops everything, and waits until it has: what runs is stopped, and goes on when the service is
+    /// started again.
+    ///
+    /// # Errors
+    /// Why the service could not go on, if it could not.
+    pub fn stop(self) -> Result<(), String> {
+        self.is_over.store(true, Ordering::SeqCst);
+        // The desk looks once a second at least.
+        let ended =
+            self.state.join().unwrap_or_else(|_| Err("the desk ended in the middle of something".to_owned()));
+        // A thread that is blocked then has nothing that a restart does not find.
+        for _ in 0..LAST.as_millis() / STEP.as_millis() {
+            if lock(&self.others).iter().all(JoinHandle::is_finished) {
+                break;
+            }
+            clock::pause(STEP);
+        }
+        ended
+    }
+}
+
+impl Setup {
+    fn launcher(
+        &self,
+        backend: &Arc<dyn Backend>,
+        past: &Past,
+        machines: &Machines,
+        readies: &OpenedRuns,
+    ) -> Launcher {
+        Launcher {
+            paths: self.paths.clone(),
+            backend: backend.clone(),
+            policy: self.policy.clone(),
+            metric: self.metric,
+            slowstart: self.slowstart,
+            attempts_max: self.attempts_max,
+            past: past.clone(),
+            machines: machines.clone(),
+            readies: readies.clone(),
+        }
+    }
+
+    /// What is to be small.
+    fn objective(&self) -> Objective {
+        Objective::new(self.metric.unwrap_or(Metric::Response), self.combine)
+    }
+}
+
+fn alert_failed(alert: &Alert, problem: impl Display) -> Message {
+    let message = format!("{} of {} was not told: {problem}", alert.kind.name(), alert.number);
+    Message::Happened("alert_failed", message)
+}
+
+fn facts(setup: &Setup) -> ServiceFacts {
+    ServiceFacts {
+        engine: setup.engine.name().to_owned(),
+        policy: setup.policy.spec().to_owned(),
+        objective: headline::objective(setup.objective()),
+        zone: setup.zone.clone(),
+        limits: setup.limits.clone(),
+    }
+}
+
+/// The threads of a service.
+struct Threads;
+
+impl Threads {
+    fn start(
+        setup: &Setup,
+        state: ServiceState,
+        store: Store,
+        out: Transition,
+        now: Now,
+    ) -> Result<Service, StartError> {
+        let engine_error = |problem: String| StartError::Engine(problem);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (messages, received) = channel::<Message>();
+        let event = |messages: &Sender<Message>| {
+            let messages = messages.clone();
+            move |event: StateEvent| drop(messages.send(Message::Event(event)))
+        };
+        let history = HistoryStore::new(&setup.paths.history())?;
+        let past: Past = Arc::new(RwLock::new(Arc::new(history.latest()?)));
+        let (recent, readies, machines) =
+            (RecentAttempts::default(), OpenedRuns::default(), Machines::default());
+        let (errands, to_open) = channel();
+        let (looks, to_look) = channel();
+        let (closing, to_close) = channel();
+        let (alerts, to_alert) = channel();
+        let others = ThreadHandles::default();
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.map(|thread| lock(&others).push(thread)).map_err(|error| engine_error(error.to_string()))
+        };
+        let blocked = Blockage::default();
+
+        let backend: Arc<dyn Backend> =
+            Arc::from(setup.engine.make().map_err(|e| engine_error(e.to_string()))?);
+        let launcher = setup.launcher(&backend, &past, &machines, &readies);
+        let to_open = Arc::new(Mutex::new(to_open));
+        let (started, threads) = (AtomicUsize::new(0), others.clone());
+        let openers = LauncherPool { launcher, to_open, messages: messages.clone(), started, threads };
+        for _ in 0..OPENERS {
+            openers.start().map_err(engine_error)?;
+        }
+        let watchdog =
+            Watchdog { blocked: blocked.clone(), log: setup.warns.clone(), messages: messages.clone() };
+        let over = is_over.clone();
+        spawn("watchdog", Box::new(move || watchdog.work(&over, &openers)))?;
+        let (writes, to_write) = channel();
+        let writer = Writer { store, paths: setup.paths.clone() };
+        let written = messages.clone();
+        let tell = move |what| drop(written.send(Message::Written(what)));
+        spawn("writer", Box::new(move || writer.work(&to_write, &tell)))?;
+        let objective = setup.objective();
+        let outlook = Outlook::new(setup.policy.clone(), Vec::new(), objective, setup.slowstart);
+        let timings = Timings::default();
+        let forecaster =
+            Forecaster::new(outlook, setup.looks_with.clone(), state.began(), timings.predictions.clone());
+        let tell = event(&messages);
+        spawn("predictor", Box::new(move || forecaster.work(&to_look, &tell)))?;
+        let troubled = messages.clone();
+        let finalizer = Finalizer::new(history, past.clone(), move |message| drop(troubled.send(message)));
+        let tell = event(&messages);
+        spawn("closer", Box::new(move || finalizer.work(&to_close, &tell)))?;
+        let (hooks, over, failed) = (setup.hooks.clone(), is_over.clone(), messages.clone());
+        let failed = move |alert: &Alert, problem| drop(failed.send(alert_failed(alert, problem)));
+        spawn("hooks", Box::new(move || hooks.work(&to_alert, &over, &failed)))?;
+
+        let ports = Ports {
+            state: Arc::new(event(&messages)),
+            looks: looks.clone(),
+            readies: readies.clone(),
+            machines,
+            closing,
+            recent: recent.clone(),
+            decisions: timings.decisions.clone(),
+            is_over: is_over.clone(),
+        };
+        let rules = Rules { policy: setup.policy.clone(), objective, slowstart: setup.slowstart };
+        let seen = Time(now.wall.0.saturating_sub(state.began()));
+        let known = past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone());
+        let start =
+            Start { paths: &setup.paths, began: state.began(), seen, past: known, says: setup.says.clone() };
+        let scheduler = Scheduler::start(start, backend, rules, ports).map_err(engine_error)?;
+        let events = Events::default();
+        let handle = ServiceHandle {
+            questions: messages,
+            events: events.clone(),
+            recent,
+            timings,
+            paths: setup.paths.clone(),
+            blocked,
+        };
+        let held = EventLoop {
+            state,
+            writes,
+            in_flight: None,
+            next: Batch::default(),
+            scheduler,
+            errands,
+            looks,
+            readies,
+            alerts: (!setup.hooks.is_empty()).then_some(alerts),
+            events,
+            is_over: is_over.clone(),
+        };
+        let thread =
+            std::thread::Builder::new().name("desk".to_owned()).spawn(move || held.work(&received, out));
+        let state = thread.map_err(|error| engine_error(error.to_string()))?;
+        Ok(Service { handle, is_over, state, others })
+    }
+}
+
+/// Threads that open runs. Another one starts when one of them is blocked, so that a hung file system does
+/// not stop the others.
+pub(crate) struct LauncherPool {
+    launcher: Launcher,
+    to_open: Arc<Mutex<Receiver<WorkItem>>>,
+    messages: Sender<Message>,
+    started: AtomicUsize,
+    threads: ThreadHandles,
+}
+
+impl LauncherPool {
+    /// Starts another one, up to a limit.
+    pub(crate) fn start(&self) -> Result<(), String> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > OPENERS_MAX {
+            return Ok(());
+        }
+        let (launcher, to_open, messages) =
+            (self.launcher.clone(), self.to_open.clone(), self.messages.clone());
+        let tell = move |event| drop(messages.send(Message::Event(event)));
+        let name = format!("{OPENER} {number}");
+        let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
+            activity::announce(name, Duty::Helper);
+            launcher.work(&to_open, &tell);
+        });
+        thread.map(|thread| lock(&self.threads).push(thread)).map_err(|error| error.to_string())
+    }
+}
+
+/// The desk, and whom it has do things.
+struct EventLoop {
+    state: ServiceState,
+    writes: Sender<Write>,
+    /// What the writer has, if it has something.
+    in_flight: Option<InFlight>,
+    next: Batch,
+    scheduler: Scheduler,
+    errands: Sender<WorkItem>,
+    looks: Sender<ForecastRequest>,
+    readies: OpenedRuns,
+    alerts: Option<Sender<Alert>>,
+    events: Events,
+    is_over: Arc<AtomicBool>,
+}
+
+/// An answer that waits until its records are on disk.
+type Waiting = (tokio::sync::oneshot::Sender<Result<Answer, Refusal>>, Result<Answer, Refusal>);
+
+/// Records, and what waits until they are on disk.
+#[derive(Default)]
+struct Batch {
+    records: Vec<Record>,
+    effects: Vec<Effect>,
+    waiting: Vec<Waiting>,
+}
+
+impl Batch {
+    fn append(&mut self, mut later: Self) {
+        self.records.append(&mut later.records);
+        self.effects.append(&mut later.effects);
+        self.waiting.append(&mut later.waiting);
+    }
+}
+
+/// What the writer has.
+enum InFlight {
+    /// Records to append; it has them, and gives them back.
+    Append(Batch),
+    /// All that the desk knows, which the records of the batch are part of.
+    Replace(Batch),
+}
+
+impl EventLoop {
+    fn work(mut self, received: &Receiver<Message>, out: Transition) -> Result<(), String> {
+        activity::announce("the desk", Duty::Loop);
+        self.settle(out, Vec::new());
+        while !self.is_over.load(Ordering::SeqCst) && !self.scheduler.has_ended() {
+            let (mut out, mut waiting) = (Transition::default(), Vec::new());
+            match received.recv_timeout(self.patience()) {
+                Ok(message) => self.take(message, &mut out, &mut waiting),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            activity::turn();
+            for message in received.try_iter().take(AT_ONCE) {
+                self.take(message, &mut out, &mut waiting);
+            }
+            self.state.tick(Now::read(), &mut out);
+            self.settle(out, waiting);
+        }
+        self.is_over.store(true, Ordering::SeqCst);
+        self.scheduler.wake();
+        self.write_last(received);
+        self.scheduler.join()
+    }
+
+    /// Waits a moment until what was asked before the end is on disk. What has no answer then was not taken
+    /// in.
+    fn write_last(&mut self, received: &Receiver<Message>) {
+        while self.in_flight.is_some() {
+            match received.recv_timeout(LAST) {
+                Ok(Message::Written(written)) => self.written(written),
+                Ok(_) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_micros(self.state.due(Now::read())).min(SLEEP)
+    }
+
+    fn take(&mut self, message: Message, out: &mut Transition, waiting: &mut Vec<Waiting>) {
+        let now = Now::read();
+        match message {
+            Message::Command(CommandRequest { principal, command, answer }) => {
+                let answered = self.state.execute(now, &principal, command, out);
+                waiting.push((answer, answered));
+            }
+            Message::Event(event) => self.state.apply_event(now, event, out),
+            Message::Problem(of, problem) => self.state.set_trouble(of, problem),
+            Message::Happened(kind, message) => self.state.tell_of_service(now, kind, message, out),
+            Message::Written(written) => self.written(written),
+        }
+    }
+
+    /// Answers what needs no record. The rest is written down, and answered and done when it is on disk.
+    fn settle(&mut self, out: Transition, waiting: Vec<Waiting>) {
+        for (answer, answered) in waiting {
+            if is_look(&answered) {
+                // The client may be gone.
+                let _ = answer.send(answered);
+            } else {
+                self.next.waiting.push((answer, answered));
+            }
+        }
+        self.next.append(Batch { records: out.records, effects: out.effects, waiting: Vec::new() });
+        self.write();
+    }
+
+    /// Hands the writer what comes next, unless it has something already: what comes meanwhile is written
+    /// together.
+    fn write(&mut self) {
+        if self.in_flight.is_some() {
+            return;
+        }
+        if self.next.records.is_empty() {
+            self.next.records.extend(self.state.trial());
+        }
+        let mut batch = std::mem::take(&mut self.next);
+        let name = |effect: &Effect| match effect {
+            Effect::Forget { name, at } => Some((*at, name.clone())),
+            _ => None,
+        };
+        let forgotten: Vec<(Moment, String)> = batch.effects.iter().filter_map(name).collect();
+        if batch.records.is_empty() && forgotten.is_empty() {
+            return self.finish(batch);
+        }
+        let records = std::mem::take(&mut batch.records);
+        let needed = self.state.least_records();
+        self.in_flight = Some(InFlight::Append(batch));
+        // A writer that is gone has panicked; then nothing is answered any more.
+        let _ = self.writes.send(Write::Append { records, forgotten, needed });
+    }
+
+    /// The writer has written, or could not.
+    fn written(&mut self, WriteResult { records, outcome }: WriteResult) {
+        match (self.in_flight.take(), outcome) {
+            (Some(InFlight::Append(batch)), Ok(is_grown)) => {
+                self.state.set_trouble(HealthProblem::Log, None);
+                self.finish(batch);
+                if is_grown {
+                    let batch = std::mem::take(&mut self.next);
+                    self.in_flight = Some(InFlight::Replace(batch));
+                    let _ = self.writes.send(Write::Replace(self.state.records()));
+                }
+            }
+            (Some(InFlight::Append(batch)), Err(problem)) => {
+                let mut all = Batch { records, ..batch };
+                all.append(std::mem::take(&mut self.next));
+                self.not_written(&problem, all);
+            }
+            (Some(InFlight::Replace(batch)), Ok(_)) => {
+                self.state.set_trouble(HealthProblem::Compaction, None);
+                self.finish(batch);
+            }
+            (Some(InFlight::Replace(mut batch)), Err(problem)) => {
+                self.state.set_trouble(HealthProblem::Compaction, Some(problem));
+                batch.append(std::mem::take(&mut self.next));
+                self.next = batch;
+            }
+            (None, _) => {}
+        }
+        self.write();
+    }
+
+    /// Answers and does what is on disk.
+    fn finish(&mut self, batch: Batch) {
+        for (answer, answered) in batch.waiting {
+            // The client may be gone.
+            let _ = answer.send(answered);
+        }
+        self.carry_out(batch.effects);
+    }
+
+    /// Records could not be written: what was submitted is taken back, and nothing is acknowledged; the rest
+    /// is written with what comes next.
+    fn not_written(&mut self, problem: &str, mut batch: Batch) {
+        let is_submission = |record: &Record| match record {
+            Record::Submitted { number, wanted, .. } if wanted.recurrence.is_none() => Some(*number),
+            _ => None,
+        };
+        let revoked: Vec<u64> = batch.records.iter().filter_map(is_submission).collect();
+        batch.records.retain(|record| is_submission(record).is_none());
+        self.next.records = batch.records;
+        for &number in &revoked {
+            self.state.revoke(number);
+        }
+        self.state.set_trouble(HealthProblem::Log, Some(problem.to_owned()));
+        for (answer, _) in batch.waiting {
+            let message = problem.to_owned();
+            let _ = answer.send(Err(Refusal { kind: RefusalKind::Unavailable, message }));
+        }
+        let of_revoked = |effect: &Effect| matches!(effect, Effect::Open(number) if revoked.contains(number));
+        self.carry_out(batch.effects.into_iter().filter(|effect| !of_revoked(effect)).collect());
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Open(number) => {
+                    self.work_item(number, |number, wanted| WorkItem::Open { number, wanted });
+                }
+                Effect::Look(number) => {
+                    self.work_item(number, |number, wanted| WorkItem::Look { number, wanted });
+                }
+                Effect::Read(number) => {
+                    self.work_item(number, |number, wanted| WorkItem::Read { number, wanted });
+                }
+                Effect::Admit { number, standings } => self.admit(number, standings),
+                Effect::Stand { number, flow, standing } => {
+                    // At once, as the next look ahead counts on it.
+                    let _ = self.looks.send(ForecastRequest::Stand(number, flow.clone(), standing));
+                    self.scheduler.order(EngineCommand::Stand(number, flow, standing));
+                }
+                Effect::Cancel { number, flow } => {
+                    let _ = self.looks.send(ForecastRequest::Fail(number, flow.clone()));
+                    self.scheduler.order(EngineCommand::Cancel(number, flow));
+                }
+                // The writer has moved it aside.
+                Effect::Forget { .. } => {}
+                Effect::RemoveAside(before) => {
+                    let _ = self.errands.send(WorkItem::RemoveAside(before));
+                }
+                Effect::ClockJumped(by) => drop(self.looks.send(ForecastRequest::ClockJumped(by))),
+                Effect::Predict { number } => drop(self.looks.send(ForecastRequest::Ahead(number))),
+                Effect::Alert(alert) => {
+                    if let Some(alerts) = &self.alerts {
+                        let _ = alerts.send(alert);
+                    }
+                }
+                Effect::Event(event) => self.tell(event),
+            }
+        }
+    }
+
+    /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
+    fn admit(&self, number: u64, standings: BTreeMap<String, Standing>) {
+        let user = self.state.wanted(number).map(|wanted| wanted.user.clone());
+        let quota = user.zip(self.state.slots_by_user());
+        let mut readies = lock(&self.readies);
+        if let Some(ready) = readies.get_mut(&number)
+            && let Some(followed) = ready.followed.take()
+        {
+            let _ = self.looks.send(ForecastRequest::Track {
+                number,
+                name: self.state.wanted(number).map_or_else(String::new, |wanted| wanted.name.clone()),
+                started: ready.run.session().started(),
+                followed: Box::new(followed.with_quota(quota.clone())),
+                standings: standings.clone(),
+                deadlines: self.state.deadlines_of(number),
+            });
+        }
+        drop(readies);
+        self.scheduler.order(EngineCommand::Admit { number, standings, quota });
+    }
+
+    fn work_item(
+        &self,
+        number: u64,
+        make: impl FnOnce(u64, Box<crate::state::record::SubmissionSpec>) -> WorkItem,
+    ) {
+        if let Some(wanted) = self.state.wanted(number) {
+            let _ = self.errands.send(make(number, Box::new(wanted.clone())));
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        self.events.tell(event);
+    }
+}
+
+/// Whether an answer changes nothing, so that no record has to be on disk before it.
+fn is_look(answered: &Result<Answer, Refusal>) -> bool {
+    matches!(
+        answered,
+        Err(_)
+            | Ok(Answer::Submissions(_)
+                | Answer::Submission(_)
+                | Answer::Pending(_)
+                | Answer::Service(_)
+                | Answer::Load(_)
+                | Answer::Alerts(_)
+                | Answer::Recurrences(_))
+    )
+}

@@ -1,0 +1,420 @@
+//! Why a flow waits, and the logs of its attempts, read from the journals of the runs.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use slackline::explain::{Explainer, GoesOn, TaskNow};
+use slackline::names::unknown;
+use slackline::report::explain::{Open, OpenPhase, Told, json};
+use slackline::report::number::duration;
+use slackline::report::table::View;
+use slackline::run::logs::{Logs, LogsOf, TaskOf};
+use slackline::run::{Attempt, Look, SoFar, look, so_far_together};
+use slackline_model::{FlowId, Instance, JobId, PhaseKind};
+
+use crate::api::{self, Explanation, FlowState, State, Submission};
+use crate::service::handle::ServiceHandle;
+use crate::state::auth::Principal;
+use crate::state::{Answer, Command, Refusal, RefusalKind};
+use crate::{Moment, SECOND, timestamp};
+
+/// A run with the deadlines that count now, where its journal has those that it was opened with, and with
+/// flows that are released no sooner than they could start.
+fn as_now(mut look: Look, shown: &Submission) -> Look {
+    let started = look.head.started;
+    let could_start = could_start(&look, shown).map_or(0, |at| at.saturating_sub(started));
+    for flow in &mut look.head.workload.flows {
+        // Until then it was not slots that it waited for.
+        flow.release = flow.release.max(could_start as f64 / SECOND as f64);
+    }
+    for flow in look.head.workload.flows.iter_mut().filter(|flow| flow.repeat.is_none()) {
+        if let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow.id) {
+            let seconds = |at| crate::moment(at).saturating_sub(started) as f64 / SECOND as f64;
+            flow.deadline = seen.deadline.map(seconds);
+        }
+    }
+    look
+}
+
+/// Since when the flows of a submission could start, where that is known: what was begun by a service of
+/// before, and has done something, could earlier.
+fn could_start(look: &Look, shown: &Submission) -> Option<Moment> {
+    let began = shown.began.map(crate::moment)?;
+    let first = look.attempts.iter().map(|attempt| look.head.started.saturating_add(attempt.start)).min();
+    first.is_none_or(|first| began <= first).then_some(began)
+}
+
+/// As many submissions are looked at beside the one that is explained: those that began last.
+const BESIDE: usize = 200;
+
+/// How wide the text of an explanation is, columns.
+const WIDTH: usize = 100;
+
+/// What logs are asked for, by names.
+#[derive(Clone, Debug, Default)]
+pub struct LogQuery {
+    /// The flow; may be left out if there is only one.
+    pub flow: Option<String>,
+    pub job: String,
+    /// `map-3`, `reduce-0`, `map` or `reduce`; all if nothing is said.
+    pub task: Option<String>,
+    /// Only the so manieth attempt of each task, from 1.
+    pub attempt: Option<u32>,
+    /// Only attempts that failed.
+    pub failed: bool,
+}
+
+fn invalid(message: String) -> Refusal {
+    Refusal { kind: RefusalKind::Invalid, message }
+}
+
+impl ServiceHandle {
+    /// Why a flow of a submission, or a job of it, waits or waited: what held the slots meanwhile, of all
+    /// submissions that were there, and whether its user may hold no more now. Reads journals, which takes a
+    /// while.
+    ///
+    /// # Errors
+    /// A submission, flow or job that there is not; a submission of which nothing is known yet, or any more.
+    pub fn explain(
+        &self,
+        principal: &Principal,
+        number: u64,
+        flow: Option<&str>,
+        job: Option<&str>,
+    ) -> Result<Explanation, Refusal> {
+        let shown = self.shown(principal, number)?;
+        let flow = only(&shown, flow)?;
+        let looks = self.looks(principal, &shown)?;
+        let so_far = so_far_together(&looks).map_err(|error| invalid(error.to_string()))?;
+        let SoFar { instance, mut schedule, .. } = so_far;
+        let is_over = shown.state.is_over();
+        let name = format!("{number}/{flow}");
+        let Some((id, _)) = instance.flows().iter_enumerated().find(|(_, known)| known.id == name) else {
+            return Err(invalid(format!(
+                "nothing is known of {flow} of {number} any more: another run has its state directory"
+            )));
+        };
+        let seen = shown.flows.iter().find(|one| one.flow == flow);
+        // A flow may be over while others of its submission are not.
+        let is_flow_over = is_over || seen.is_some_and(|seen| seen.state.is_over());
+        // What is not done may still be, and what was cancelled has not failed.
+        let has_failed = seen.is_some_and(|seen| seen.state == FlowState::Failed);
+        schedule.flows.retain(|row| row.completion.is_some() || has_failed && row.flow == id);
+        let job = job.map(|job| job_of(&instance, id, job)).transpose()?;
+        let (began, now) = (began(&looks), self.now());
+        let seconds = |at: Moment| at.saturating_sub(began) as f64 / SECOND as f64;
+        let (at_work, now) = (now_at_work(&instance, &self.recent.open(), seconds), seconds(now));
+        // Of one that is held it is not slots that it waits for.
+        let is_held = seen.is_some_and(|seen| seen.state == FlowState::Held);
+        let open_flow = |flow| flow == id && !is_flow_over && !is_held;
+        let goes_on = GoesOn { at_work: &at_work, now, open: &open_flow };
+        let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
+        let explanation = explainer.explain(id, job);
+        let explanation = explanation.ok_or_else(|| invalid(format!("found no flow {flow} in {number}")))?;
+        let open = (!is_flow_over).then(|| open(&instance, id, &shown, &flow, now));
+        let told = Told {
+            instance: &instance,
+            policy: &schedule.policy,
+            plan: false,
+            explanation: &explanation,
+            flows: explainer.flow_times(),
+            open: open.as_ref(),
+            there: None,
+        };
+        let mut document: serde_json::Value =
+            serde_json::from_str(&json(&told)).map_err(|error| invalid(error.to_string()))?;
+        let mut text = told.text(&View { width: WIDTH, ..View::default() });
+        if !is_over {
+            text.push_str(&self.at_work(principal)?);
+        }
+        let could_start = looks.first().and_then(|(_, own)| could_start(own, &shown));
+        if let Some(waited) = could_start.and_then(|began| waited(&shown, began)) {
+            text.extend(["\n", &waited, "\n"]);
+            document["waited"] = waited.into();
+        }
+        if let Some(why) = seen.and_then(|seen| why(&shown, seen)) {
+            text.extend(["why now: ", &why, "\n"]);
+            document["why"] = why.into();
+        }
+        Ok(Explanation { text, document })
+    }
+
+    /// What the attempts of a job said.
+    ///
+    /// # Errors
+    /// A submission, flow, job or task that there is not.
+    pub fn logs(&self, principal: &Principal, number: u64, query: &LogQuery) -> Result<String, Refusal> {
+        let shown = self.shown(principal, number)?;
+        let flow = only(&shown, query.flow.as_deref())?;
+        let look = self.look(principal, &shown)?;
+        let task = query.task.as_deref().map(TaskOf::parse).transpose();
+        let task = task.map_err(|expected| {
+            invalid(format!("task: found {:?}, {expected}", query.task.as_deref().unwrap_or_default()))
+        })?;
+        let of = LogsOf { flow: &flow, job: &query.job, task, attempt: query.attempt, failed: query.failed };
+        let not_found = |message| Refusal { kind: RefusalKind::NotFound, message };
+        let logs = Logs::find(&look, of).map_err(not_found)?;
+        let mut out = LogBuffer(Vec::new());
+        // Whoever shows it sees to what it shows.
+        let said = logs.write(&mut out).map_err(|error| invalid(error.to_string()))?;
+        let mut text = String::from_utf8_lossy(&out.0).into_owned();
+        if let Some(said) = said {
+            text.push_str(&said);
+            text.push('\n');
+        }
+        Ok(text)
+    }
+
+    fn shown(&self, principal: &Principal, number: u64) -> Result<Submission, Refusal> {
+        match self.execute_and_wait(principal.clone(), Command::Show(number))? {
+            Answer::Submission(shown) => Ok(*shown),
+            _ => Err(invalid("found another answer, expected a submission".to_owned())),
+        }
+    }
+
+    /// The run of a submission, as it is now.
+    ///
+    /// # Errors
+    /// It has not begun; a later one of its name has, which has the state directory since.
+    fn look(&self, principal: &Principal, shown: &Submission) -> Result<Look, Refusal> {
+        let refused = |message| Refusal { kind: RefusalKind::Conflict, message };
+        let number = shown.number;
+        let found = if has_begun(shown) {
+            look(&self.paths.run(&shown.name)).map_err(|error| invalid(error.to_string()))?
+        } else {
+            None
+        };
+        let found = found
+            .ok_or_else(|| refused(format!("{number} has not begun, so that nothing is known of it")))?;
+        let name = Some(shown.name.clone());
+        let list = Command::List { states: Vec::new(), name, user: None, most: 4 * BESIDE, before: None };
+        let Answer::Submissions(all) = self.execute_and_wait(principal.clone(), list)? else {
+            return Ok(found);
+        };
+        match latest(&all).get(shown.name.as_str()) {
+            Some(&later) if later > number => Err(refused(format!(
+                "of {number} it is not kept any more what its attempts did: {later}, which has the same name, has begun since"
+            ))),
+            _ => Ok(found),
+        }
+    }
+
+    /// The runs that were there while a submission was, that one first.
+    fn looks(&self, principal: &Principal, shown: &Submission) -> Result<Vec<(String, Look)>, Refusal> {
+        let own = self.look(principal, shown)?;
+        let list =
+            Command::List { states: Vec::new(), name: None, user: None, most: 4 * BESIDE, before: None };
+        let Answer::Submissions(all) = self.execute_and_wait(principal.clone(), list)? else {
+            return Ok(Vec::new());
+        };
+        let (latest, until) = (latest(&all), shown.ended);
+        let was_there = |other: &&Submission| {
+            !other.flows.is_empty()
+                && other.ended.is_none_or(|ended| ended >= shown.submitted)
+                && until.is_none_or(|until| other.submitted <= until)
+        };
+        let mut looks = vec![(shown.number.to_string(), as_now(own, shown))];
+        for other in all.iter().filter(was_there).take(BESIDE) {
+            // Of submissions of one name the last has the directory.
+            if other.number != shown.number
+                && latest.get(other.name.as_str()) == Some(&other.number)
+                && let Ok(Some(look)) = look(&self.paths.run(&other.name))
+            {
+                looks.extend(told_apart(look, other, &all));
+            }
+        }
+        Ok(looks)
+    }
+
+    /// Who has tasks at work now.
+    fn at_work(&self, principal: &Principal) -> Result<String, Refusal> {
+        let list = Command::List {
+            states: vec![api::State::Live],
+            name: None,
+            user: None,
+            most: 10_000,
+            before: None,
+        };
+        let Answer::Submissions(live) = self.execute_and_wait(principal.clone(), list)? else {
+            return Ok(String::new());
+        };
+        let mut busy: Vec<(u64, String)> = Vec::new();
+        for one in &live {
+            for flow in one.flows.iter().filter(|flow| flow.running > 0) {
+                busy.push((flow.running, format!("{} of {}/{}", flow.running, one.number, flow.flow)));
+            }
+        }
+        busy.sort_by_key(|(tasks, _)| std::cmp::Reverse(*tasks));
+        if busy.is_empty() {
+            return Ok("\nno task is at work now\n".to_owned());
+        }
+        let more = busy.len().saturating_sub(10);
+        let named: Vec<String> = busy.into_iter().take(10).map(|(_, name)| name).collect();
+        let rest = if more > 0 { format!(", and {more} more flows") } else { String::new() };
+        Ok(format!("\ntasks at work now: {}{rest}\n", named.join(", ")))
+    }
+}
+
+/// The run of a submission, apart from what it has only taken over there: each attempt is with the submission
+/// of its name that was at work then. O(attempts · submissions of the name)
+fn told_apart(mut look: Look, of: &Submission, all: &[Submission]) -> Vec<(String, Look)> {
+    let is_of_name = |one: &&Submission| one.name == of.name && one.number <= of.number && has_begun(one);
+    let of_name: BTreeMap<u64, &Submission> =
+        all.iter().filter(is_of_name).map(|one| (one.number, one)).collect();
+    let mut attempts: BTreeMap<u64, Vec<Attempt>> = [(of.number, Vec::new())].into();
+    for attempt in std::mem::take(&mut look.attempts) {
+        let start = look.head.started.saturating_add(attempt.start);
+        // Of one name one is at work at a time.
+        let was_over = |one: &Submission| one.ended.is_some_and(|ended| crate::moment(ended) <= start);
+        let owner = of_name.values().find(|one| !was_over(one)).map_or(of.number, |one| one.number);
+        attempts.entry(owner).or_default().push(attempt);
+    }
+    let with = |(number, attempts): (u64, Vec<Attempt>)| {
+        let shown = of_name.get(&number).copied().unwrap_or(of);
+        let mut look = look.clone();
+        look.attempts = attempts;
+        (number.to_string(), as_now(look, shown))
+    };
+    attempts.into_iter().map(with).collect()
+}
+
+/// When the first of these runs began.
+fn began(looks: &[(String, Look)]) -> Moment {
+    looks.iter().map(|(_, look)| look.head.started).min().unwrap_or(0)
+}
+
+/// What is at work of the submissions that are looked at: their state directories do not say it, as the
+/// processes are the service's. O(flows + attempts · (log flows + jobs of the flow)).
+fn now_at_work(
+    instance: &Instance,
+    attempts: &[api::Attempt],
+    seconds: impl Fn(Moment) -> f64,
+) -> Vec<TaskNow> {
+    let flows: BTreeMap<&str, FlowId> =
+        instance.flows().iter_enumerated().map(|(id, flow)| (flow.id.as_str(), id)).collect();
+    let task = |attempt: &api::Attempt| {
+        let flow = *flows.get(format!("{}/{}", attempt.number, attempt.flow).as_str())?;
+        let mut jobs = instance.flow(flow).jobs().map(|job| instance.job(job));
+        let job = jobs.find(|job| job.id == attempt.job)?;
+        let is_map = attempt.phase == PhaseKind::Map.name();
+        let phase = if is_map { job.map } else { job.reduce };
+        Some(TaskNow { phase: phase?, since: seconds(crate::moment(attempt.start)) })
+    };
+    attempts.iter().filter_map(task).collect()
+}
+
+/// How far the phases of a flow are that is not over.
+fn open(instance: &Instance, id: FlowId, shown: &Submission, flow: &str, now: f64) -> Open {
+    let mut open = Open { now, is_at_work: true, ..Open::default() };
+    let Some(seen) = shown.flows.iter().find(|seen| seen.flow == flow) else { return open };
+    open.why.clone_from(&seen.why);
+    for job in instance.flow(id).jobs() {
+        let of = instance.job(job);
+        let Some(seen) = seen.jobs.iter().find(|seen| seen.job == of.id) else { continue };
+        for (phase, counts) in [(of.map, seen.maps), (of.reduce, seen.reduces)] {
+            let Some(phase) = phase else { continue };
+            let [done, at_work, total] = [counts.done, counts.running, counts.tasks].map(|n| n as usize);
+            open.phases.insert(phase, OpenPhase { done, at_work, total, failed: 0 });
+        }
+    }
+    open
+}
+
+/// Whether something of it could be at work: before its inputs are looked up no tasks are known.
+fn has_begun(one: &Submission) -> bool {
+    one.flows.iter().any(|flow| flow.tasks > 0)
+}
+
+/// The last one of each name that has begun: it has the state directory.
+fn latest(all: &[Submission]) -> BTreeMap<&str, u64> {
+    let mut latest = BTreeMap::new();
+    for one in all.iter().filter(|one| has_begun(one)) {
+        let number = latest.entry(one.name.as_str()).or_insert(one.number);
+        *number = one.number.max(*number);
+    }
+    latest
+}
+
+/// What is said of logs, which is no more than so many bytes, however many attempts there are.
+struct LogBuffer(Vec<u8>);
+
+/// The longest answer of [`LogBuffer`], bytes.
+const LOGS_MOST: usize = 64 << 20;
+
+impl io::Write for LogBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LOGS_MOST {
+            let most = LOGS_MOST >> 20;
+            return Err(io::Error::other(format!(
+                "found more than {most} MiB of logs, expected one task, or one attempt"
+            )));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How long a submission waited before its flows could start, if that is worth a word.
+fn waited(shown: &Submission, began: Moment) -> Option<String> {
+    let seconds = began.saturating_sub(crate::moment(shown.submitted)) as f64 / SECOND as f64;
+    (seconds >= 1.0).then(|| {
+        format!(
+            "its flows could start at {}, {} after it was submitted: until then it was held, waited for files, for another of its \
+             name or in the queue, and that is not counted as waiting for slots",
+            timestamp(began),
+            duration(seconds)
+        )
+    })
+}
+
+/// Why nothing more of a flow starts, or why it is over and not done.
+fn why(of: &Submission, flow: &api::Flow) -> Option<String> {
+    match flow.state {
+        FlowState::Cancelled if of.state == State::Rejected => {
+            let why = of.why.as_deref().unwrap_or("a deadline was not expected to hold");
+            Some(format!("it was rejected: {why}"))
+        }
+        FlowState::Cancelled => Some("it was cancelled".to_owned()),
+        FlowState::Failed => flow.cause.clone(),
+        _ => flow.why.clone(),
+    }
+}
+
+/// The flow that is meant.
+fn only(shown: &Submission, flow: Option<&str>) -> Result<String, Refusal> {
+    let names: Vec<&str> = shown.flows.iter().map(|flow| flow.flow.as_str()).collect();
+    match (flow, names.as_slice()) {
+        (_, []) => Err(Refusal {
+            kind: RefusalKind::Conflict,
+            message: match &shown.why {
+                Some(why) if shown.state.is_over() => {
+                    format!("{} is over and never began: {why}", shown.number)
+                }
+                Some(why) => format!("{} has not begun: {why}", shown.number),
+                None if shown.state == State::Opening => {
+                    format!("{} has not begun: its inputs are being looked up", shown.number)
+                }
+                None => format!("{} has not begun", shown.number),
+            },
+        }),
+        (None, [only]) => Ok((*only).to_owned()),
+        (None, _) => Err(invalid(format!("found no flow, expected one of {}", names.join(", ")))),
+        (Some(flow), _) if names.contains(&flow) => Ok(flow.to_owned()),
+        (Some(flow), _) => {
+            Err(Refusal { kind: RefusalKind::NotFound, message: unknown("flow", flow, &names) })
+        }
+    }
+}
+
+fn job_of(instance: &Instance, flow: FlowId, name: &str) -> Result<JobId, Refusal> {
+    let jobs = || instance.flow(flow).jobs();
+    if let Some(job) = jobs().find(|&job| instance.job(job).id == name) {
+        return Ok(job);
+    }
+    let names: Vec<&str> = jobs().map(|job| instance.job(job).id.as_str()).collect();
+    Err(Refusal { kind: RefusalKind::NotFound, message: unknown("job", name, &names) })
+}

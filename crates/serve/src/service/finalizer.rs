@@ -1,0 +1,211 @@
+//! The thread that finishes a run: it writes the documents, updates the history, and reports the end.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use slackline::resident::Returned;
+use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
+use slackline_local::activity::{self, Duty};
+use slackline_local::clock::{Elapsed, Now};
+
+use crate::service::Message;
+use crate::service::launcher::Past;
+use crate::state::{HealthProblem, StateEvent};
+
+/// Time between two attempts to write the history and documents that wait.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// How long the history's lock is waited for: meanwhile no run is closed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A history that is larger loses its earliest runs, bytes.
+const HISTORY_MAX: u64 = 16 << 20;
+
+/// What so many runs took is kept for a history that cannot be written, the latest: nothing grows without end
+/// while a disk is full.
+const UNTOLD_MAX: usize = 1_000;
+
+pub(crate) struct Finalizer {
+    store: HistoryStore,
+    past: Past,
+    /// Runs whose documents wait for space on the disk. The desk is not told of their end, so that a restart
+    /// brings them again.
+    unwritten: Vec<Returned>,
+    /// What the history was not told yet.
+    untold: Vec<PastRun>,
+    /// When the history and documents that wait are written.
+    due: Elapsed,
+    /// What goes wrong with the service itself is told to.
+    tell: Box<dyn Fn(Message) + Send>,
+}
+
+impl Finalizer {
+    /// One that tells a history.
+    pub(crate) fn new(store: HistoryStore, past: Past, tell: impl Fn(Message) + Send + 'static) -> Self {
+        let store = store.with_patience(PATIENCE);
+        Self {
+            store,
+            past,
+            unwritten: Vec::new(),
+            untold: Vec::new(),
+            due: Elapsed::default(),
+            tell: Box::new(tell),
+        }
+    }
+
+    /// Closes what comes back, until nothing does any more.
+    pub(crate) fn work(mut self, returned: &Receiver<Box<Returned>>, tell: &dyn Fn(StateEvent)) {
+        activity::announce("the closer of runs", Duty::Sole);
+        loop {
+            match returned.recv_timeout(self.left()) {
+                Ok(returned) => {
+                    self.note(&returned);
+                    self.close(*returned, tell);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.remember(),
+            }
+            if self.left().is_zero() {
+                self.catch_up(tell);
+            }
+        }
+    }
+
+    /// The time until something is due. Runs that end meanwhile do not put it off.
+    fn left(&self) -> Duration {
+        if self.untold.is_empty() && self.unwritten.is_empty() {
+            return EVERY;
+        }
+        Duration::from_micros(self.due.since(Now::read().elapsed))
+    }
+
+    /// Writes the history, and the documents that wait for space.
+    fn catch_up(&mut self, tell: &dyn Fn(StateEvent)) {
+        self.remember();
+        self.retry(tell);
+        self.due = Now::read().elapsed + EVERY.as_micros() as u64;
+    }
+
+    /// Keeps what jobs took for the history.
+    fn note(&mut self, returned: &Returned) {
+        let Some(run) = &returned.run else { return };
+        if self.untold.is_empty() && self.unwritten.is_empty() {
+            self.due = Now::read().elapsed + EVERY.as_micros() as u64;
+        }
+        self.untold.push(run.to_remember());
+        if self.untold.len() >= 100 {
+            self.remember();
+        }
+    }
+
+    /// Writes the documents of a run, and tells the desk of its end.
+    fn close(&mut self, returned: Returned, tell: &dyn Fn(StateEvent)) {
+        let number = returned.number;
+        let stopped = match &returned.end {
+            Ok(RunEnd::Interrupted) => Some("the service was stopped".to_owned()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        let written = match &returned.run {
+            Some(run) if stopped.is_none() => write_documents(run),
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            let message = format!("the documents of {number} are not written: {error}");
+            if is_full(&error) {
+                (self.tell)(Message::Problem(HealthProblem::Documents, Some(message)));
+                return self.unwritten.push(returned);
+            }
+            (self.tell)(Message::Happened("not_written", message));
+        }
+        tell(StateEvent::Returned { number, stopped });
+    }
+
+    /// Closes runs whose documents could not be written.
+    fn retry(&mut self, tell: &dyn Fn(StateEvent)) {
+        if self.unwritten.is_empty() {
+            return;
+        }
+        for run in std::mem::take(&mut self.unwritten) {
+            self.close(run, tell);
+        }
+        if self.unwritten.is_empty() {
+            (self.tell)(Message::Problem(HealthProblem::Documents, None));
+        }
+    }
+
+    /// Tells the history what it was not told.
+    fn remember(&mut self) {
+        if self.untold.is_empty() {
+            return;
+        }
+        let (store, untold) = (&self.store, &self.untold);
+        let told = activity::during("write to history", store.path().display(), || {
+            store.remember_all(untold)?;
+            store.forget(None, Some(HISTORY_MAX))?;
+            store.latest()
+        });
+        match told {
+            Ok(latest) => {
+                self.untold.clear();
+                (self.tell)(Message::Problem(HealthProblem::History, None));
+                if let Ok(mut past) = self.past.write() {
+                    *past = Arc::new(latest);
+                }
+            }
+            // It is told with what comes next.
+            Err(error) => {
+                let too_many = self.untold.len().saturating_sub(UNTOLD_MAX);
+                self.untold.drain(..too_many);
+                (self.tell)(Message::Problem(HealthProblem::History, Some(error.to_string())));
+            }
+        }
+    }
+}
+
+fn write_documents(run: &Run) -> Result<(), RunError> {
+    let state = &run.request().state;
+    activity::during("write documents to", state.display(), || run.outcome()).map(drop)
+}
+
+/// Whether there is no space on the disk.
+fn is_full(error: &RunError) -> bool {
+    let RunError::File { problem, .. } = error else { return false };
+    matches!(problem.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline::run::JobHistory;
+    use slackline_local::history::Note;
+
+    use super::*;
+
+    #[test]
+    fn what_a_history_is_not_told_has_an_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = HistoryStore::existing(&dir.path().join("none/past.history"));
+        let (told, troubles) = std::sync::mpsc::channel();
+        let mut finalizer = Finalizer::new(store, Past::default(), move |message| drop(told.send(message)));
+        let note = Note { workload: "w".into(), policy: "p".into() };
+        let run = |started| PastRun {
+            started,
+            note: note.clone(),
+            jobs: JobHistory::new(),
+            counts: slackline_local::history::CountsOfJobs::new(),
+        };
+        assert_eq!(finalizer.left(), EVERY, "nothing is to be told");
+        finalizer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();
+        assert!(finalizer.left().is_zero(), "what came long ago is not put off by what comes");
+        finalizer.catch_up(&|_| ());
+        assert!(!finalizer.left().is_zero(), "what cannot be told is tried later");
+        assert!(matches!(troubles.try_recv(), Ok(Message::Problem(HealthProblem::History, Some(_)))));
+        assert_eq!(
+            (finalizer.untold.len(), finalizer.untold[0].started),
+            (UNTOLD_MAX, 5),
+            "the latest are kept"
+        );
+    }
+}

@@ -1,0 +1,351 @@
+//! Submitted flow files: whether they are valid, their default names, their deadlines, and the files that
+//! they wait for.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use slackline::run::{When, set_deadlines};
+use slackline::trace::{
+    ImportOptions, Imported, Importers, Parameters, SourceMap, TraceError, read_workload,
+};
+use slackline_local::clock;
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
+use slackline_model::{Draft, Instance, shell};
+
+use crate::api::Submit;
+use crate::service::launcher::deadlines;
+use crate::state::FlowFileCheck;
+use crate::{Moment, after};
+
+/// What messages call a file of which nothing else is known.
+const UNNAMED: &str = "flow.toml";
+
+/// As many flows of a file are shown before it begins, which may say that one recurs a million times.
+const FLOWS: usize = 10_000;
+
+/// What messages call the file of a submission.
+pub fn file_of(submit: &Submit) -> &str {
+    submit.file.as_deref().unwrap_or(UNNAMED)
+}
+
+/// Values of the parameters of a submission.
+///
+/// # Errors
+/// A name that is none.
+pub fn parameters(submit: &Submit) -> Result<Parameters, String> {
+    let mut parameters = Parameters::default();
+    for (name, value) in &submit.parameters {
+        parameters.set(name, value).map_err(|problem| format!("parameters: {problem}"))?;
+    }
+    if let Some(each) = &submit.for_each {
+        let set = parameters.for_each(&each.parameter, &each.values);
+        set.map_err(|problem| format!("for_each: {problem}"))?;
+    }
+    Ok(parameters)
+}
+
+/// A flow file as it is read when it begins to count then, with the deadlines of its submission. Its inputs
+/// are not looked at.
+///
+/// # Errors
+/// What is wrong with it, with its lines.
+pub fn draft(submit: &Submit, since: Moment) -> Result<Draft, String> {
+    read(submit, since).map(|read| read.draft)
+}
+
+/// A flow file that was read.
+struct FlowFile {
+    draft: Draft,
+    /// Where its parts stand.
+    source: SourceMap,
+    /// What is said of deadlines of the submission that had passed then, which count as if they were then.
+    passed: Option<String>,
+}
+
+/// The same, with what else is known of it.
+fn read(submit: &Submit, since: Moment) -> Result<FlowFile, String> {
+    let start = clock::local(since);
+    let options =
+        ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
+    let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
+    let Imported { mut draft, source, .. } = read.map_err(|error| error.to_string())?;
+    draft.start.get_or_insert(start);
+    let deadlines = deadlines(submit.deadlines.iter())?;
+    let late = set_deadlines(&deadlines, &mut draft).map_err(|error| error.to_string())?;
+    let passed = late.first().map(|deadline| {
+        let (flow, when) = (&deadline.flow, &deadline.when);
+        format!("deadlines: {flow}: found {when}, which has passed, expected a time to come")
+    });
+    Ok(FlowFile { draft, source, passed })
+}
+
+/// The flows of a file, those that recur in it one by one.
+pub fn flows(draft: &Draft) -> impl Iterator<Item = FlowDraft> {
+    draft.flows.iter().flat_map(FlowDraft::recurrences).take(FLOWS)
+}
+
+/// The first deadline of the flows of a file, if it can be read and has any.
+pub fn first_deadline(submit: &Submit, since: Moment) -> Option<Moment> {
+    first(&draft(submit, since).ok()?, since)
+}
+
+fn first(draft: &Draft, since: Moment) -> Option<Moment> {
+    // Of a flow that recurs the first time has the first deadline.
+    let deadlines = draft.flows.iter().filter_map(|flow| flow.deadline);
+    deadlines.min_by(f64::total_cmp).map(|seconds| after(since, seconds))
+}
+
+/// Looks whether a flow file can be read, and what it says of itself. Its inputs are not looked at.
+///
+/// # Errors
+/// What is wrong with it, with its lines.
+pub fn check(submit: &Submit, now: Moment) -> Result<FlowFileCheck, String> {
+    let name = file_of(submit);
+    // Conversions of times are filled when it is submitted again; here they stand for themselves.
+    let FlowFile { draft, source, passed } = read(submit, now)?;
+    if draft.flows.is_empty() {
+        return Err(format!("{name}: found no flows, expected at least one"));
+    }
+    let jobs = draft.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job)));
+    if let Some((flow, job)) = jobs.clone().find(|(_, job)| job.run.is_none()) {
+        return Err(format!(
+            "{name}: flow {}, job {}: found no run section, expected one that says what it does",
+            flow.id, job.id
+        ));
+    }
+    unrunnable(&draft, &source)?;
+    if submit.schedule.is_some() {
+        recurs_in_time(submit)?;
+    }
+    if submit.directory.as_deref().is_some_and(|directory| !Path::new(directory).is_absolute()) {
+        let found = submit.directory.as_deref().unwrap_or_default();
+        return Err(format!("directory: found {found}, expected an absolute path"));
+    }
+    for pattern in &submit.when {
+        shell::check_path(pattern)
+            .map_err(|expected| format!("when: found {pattern:?}, expected {expected}"))?;
+    }
+    let waits_for_files = submit.when_inputs || !submit.when.is_empty();
+    Ok(FlowFileCheck { name: usual_name(submit), waits_for_files, due: first(&draft, now), passed })
+}
+
+/// What would be wrong with a flow file whatever its inputs turn out to be: jobs that wait for what there is
+/// not, or for one another.
+fn unrunnable(draft: &Draft, source: &SourceMap) -> Result<(), String> {
+    let mut stands_in = draft.clone();
+    // As many slots as there can be, and a task for each job: how many it has its inputs say.
+    stands_in.machines = vec![MachineDraft {
+        name: "any".to_owned(),
+        count: 1,
+        speed: 1.0,
+        slots: Slots::Universal(1 << 20),
+        rack: None,
+    }];
+    let mut problems = Vec::new();
+    for (f, flow) in stands_in.flows.iter_mut().enumerate() {
+        if let Some(repeat) = &mut flow.repeat {
+            repeat.times = repeat.times.min(2);
+        }
+        let ids: BTreeSet<String> = flow.jobs.iter().map(|job| job.id.clone()).collect();
+        for (j, job) in flow.jobs.iter_mut().enumerate() {
+            for input in job.run.iter().flat_map(RunDraft::own_inputs).filter(|&input| !ids.contains(input)) {
+                let found =
+                    format!("found @{input}, expected @JOB of the same flow, or @FLOW/JOB of another");
+                problems.push((format!("flows[{f}].jobs[{j}].run.inputs"), found));
+            }
+            if job.map.is_none() && job.reduce.is_none() {
+                job.map = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
+            }
+        }
+    }
+    if problems.is_empty() {
+        let Err(invalid) = Instance::new(&stands_in) else { return Ok(()) };
+        return Err(TraceError::from_invalid(&invalid, source).to_string());
+    }
+    Err(source.error(problems).to_string())
+}
+
+/// Refuses deadlines at one time for something that comes at many.
+fn recurs_in_time(submit: &Submit) -> Result<(), String> {
+    let is_once = |when: &str| matches!(When::parse_option(when), Ok(When::Moment(_) | When::Local(_)));
+    match submit.deadlines.iter().find(|(_, when)| is_once(when)) {
+        None => Ok(()),
+        Some((flow, when)) => Err(format!(
+            "deadlines: {flow}: found {when} for something that recurs, expected a duration such as 2h, or a time of day such as 06:00"
+        )),
+    }
+}
+
+/// What a submission is called where nothing is said: as its file, with the values of parameters that are
+/// set.
+fn usual_name(submit: &Submit) -> String {
+    let file = Path::new(file_of(submit)).file_stem().map_or("flow".into(), |stem| stem.to_string_lossy());
+    if submit.parameters.is_empty() || submit.schedule.is_some() {
+        return file.into_owned();
+    }
+    let values: Vec<&str> = submit.parameters.values().map(String::as_str).collect();
+    format!("{file}[{}]", values.join(","))
+}
+
+/// The patterns of files that a submission waits for, each of which has to match a file.
+///
+/// # Errors
+/// A file that cannot be read any more.
+pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
+    let directory = submit.directory.clone().unwrap_or_default();
+    let absolute = |pattern: &str| {
+        if pattern.starts_with('/') { pattern.to_owned() } else { format!("{directory}/{pattern}") }
+    };
+    let mut patterns: Vec<String> = submit.when.iter().map(|pattern| absolute(pattern)).collect();
+    if submit.when_inputs {
+        let draft = draft(submit, now)?;
+        let runs = draft.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
+        let inputs = runs.flat_map(|run| &run.inputs).filter(|input| !input.starts_with('@'));
+        patterns.extend(inputs.map(|input| absolute(input)));
+    }
+    Ok(patterns)
+}
+
+/// The first pattern that matches nothing.
+pub fn missing(patterns: &[String]) -> Option<&String> {
+    patterns.iter().find(|pattern| !slackline_local::task::is_input_there(pattern))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::SECOND;
+    use crate::api::{CatchUp, Schedule};
+
+    const FLOW: &str = r#"
+slackline = 1
+[parameters]
+night = "none"
+[[flows]]
+id = "f"
+jobs = [
+  { id = "a", run = { mapper = "cat", inputs = ["in/{night}/*.txt"], output = "out/a" } },
+  { id = "b", run = { mapper = "cat", inputs = ["@a"], output = "out/b" } },
+]
+"#;
+
+    fn submit() -> Submit {
+        Submit { document: FLOW.into(), file: Some("jobs/night.toml".into()), ..Submit::default() }
+    }
+
+    #[test]
+    fn a_file_is_called_by_its_name_and_the_values_that_are_set() {
+        assert_eq!(check(&submit(), 0).unwrap().name, "night");
+        let parameters = BTreeMap::from([("night".to_owned(), "2026-03-01".to_owned())]);
+        assert_eq!(check(&Submit { parameters, ..submit() }, 0).unwrap().name, "night[2026-03-01]");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let wrong = |submit: Submit| check(&submit, 0).unwrap_err();
+        let broken =
+            Submit { document: FLOW.replace("mapper = \"cat\", inputs = [\"@a\"]", "maper = 1"), ..submit() };
+        assert!(wrong(broken.clone()).contains("jobs/night.toml:9"), "{}", wrong(broken));
+        let simulated =
+            "slackline = 1\n[[flows]]\nid = 'f'\njobs = [{ id = 'j', map = { tasks = 1, seconds = 1.0 } }]\n";
+        let wrong_kind = wrong(Submit { document: simulated.into(), ..submit() });
+        assert!(wrong_kind.contains("flow f, job j: found no run section"), "{wrong_kind}");
+        let deadlines = BTreeMap::from([("g".to_owned(), "1h".to_owned())]);
+        assert!(wrong(Submit { deadlines, ..submit() }).contains("found flow \"g\", expected f"));
+        let deadlines = BTreeMap::from([("f".to_owned(), "soon".to_owned())]);
+        assert!(wrong(Submit { deadlines, ..submit() }).starts_with("deadlines: f: found"));
+        let deadlines = BTreeMap::from([("f".to_owned(), "1970-01-01T00:00:00Z".to_owned())]);
+        let late = Submit { deadlines, ..submit() };
+        assert_eq!(check(&late, 0).unwrap().passed, None);
+        let passed = check(&late, SECOND).unwrap().passed.unwrap();
+        assert!(passed.starts_with("deadlines: f: found 1970-01-01T00:00:00Z, which has passed"), "{passed}");
+        let relative = Submit { directory: Some("x".into()), ..submit() };
+        assert!(wrong(relative).contains("expected an absolute path"));
+        let expanded = Submit { when: vec!["in/*".into(), "~/ready".into()], ..submit() };
+        assert!(wrong(expanded).starts_with("when: found \"~/ready\", expected the path written out"));
+        let parameters = BTreeMap::from([("nigth".to_owned(), "1".to_owned())]);
+        assert!(wrong(Submit { parameters, ..submit() }).contains("nigth"));
+    }
+
+    #[test]
+    fn the_first_deadline_is_that_of_the_file_unless_the_submission_has_another() {
+        let document = FLOW.replace("id = \"f\"", "id = \"f\"\ndeadline = \"2h\"")
+            + "[[flows]]\nid = \"g\"\ndeadline = \"90m\"\njobs = [{ id = \"c\", run = { command = \"true\", output = \"c\" } }]\n";
+        let dated = Submit { document, ..submit() };
+        let minutes = |submit: &Submit| {
+            assert_eq!(check(submit, SECOND).unwrap().due, first_deadline(submit, SECOND));
+            first_deadline(submit, SECOND).map(|at| (at - SECOND) / SECOND / 60)
+        };
+        assert_eq!(minutes(&submit()), None);
+        assert_eq!(minutes(&dated), Some(90));
+        let deadlines = BTreeMap::from([("g".to_owned(), "150m".to_owned())]);
+        assert_eq!(minutes(&Submit { deadlines, ..dated }), Some(120));
+    }
+
+    #[test]
+    fn files_are_waited_for_by_patterns_and_by_inputs() {
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Some(dir.path().display().to_string());
+        let submit = Submit { directory, when: vec!["ready*".into()], when_inputs: true, ..submit() };
+        let patterns = awaited(&submit, 0).unwrap();
+        assert_eq!(patterns.len(), 2);
+        assert_eq!(missing(&patterns), Some(&patterns[0]));
+        std::fs::write(dir.path().join("ready.mark"), "").unwrap();
+        assert_eq!(missing(&patterns), Some(&patterns[1]));
+        std::fs::create_dir_all(dir.path().join("in/none")).unwrap();
+        std::fs::write(dir.path().join("in/none/x.txt"), "x").unwrap();
+        assert_eq!((missing(&patterns), missing(&[])), (None, None));
+    }
+
+    #[test]
+    fn what_cannot_be_run_whatever_its_inputs_are_is_refused_with_its_place() {
+        let of = |jobs: &str| {
+            let document = format!("slackline = 1\n[[flows]]\nid = 'f'\njobs = [\n{jobs}\n]\n");
+            let submit = Submit { document, file: Some("z.toml".into()), ..Submit::default() };
+            check(&submit, 0).map(drop)
+        };
+        let job = |id: &str, more: &str, inputs: &str| {
+            format!(
+                "{{ id = '{id}', {more} run = {{ mapper = 'cat', inputs = ['{inputs}'], output = 'o-{id}' }} }},\n"
+            )
+        };
+        assert_eq!(of(&(job("a", "", "in") + &job("b", "after = ['a'],", "@a"))), Ok(()));
+        let wrong = [
+            (
+                job("a", "after = ['x'],", "in"),
+                "z.toml:5:22: flows[0].jobs[0].after[0]: found \"x\", expected the id of a job of the same flow",
+            ),
+            (job("a", "after = ['a'],", "in"), "found a cycle: a comes after itself"),
+            (
+                job("a", "", "@first.w"),
+                "found @first.w, expected @JOB of the same flow, or @FLOW/JOB of another",
+            ),
+        ];
+        for (jobs, expected) in wrong {
+            let problem = of(&jobs).unwrap_err();
+            assert!(problem.starts_with("z.toml:5:") && problem.contains(expected), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_recurs_has_no_deadline_at_one_time() {
+        let schedule = Schedule { cron: "0 3 * * *".into(), zone: None, catch_up: CatchUp::Last };
+        let deadline = |when: &str| {
+            let deadlines = [("f".to_owned(), when.to_owned())].into();
+            let submit = Submit { deadlines, schedule: Some(schedule.clone()), ..submit() };
+            check(&submit, 0).map(drop)
+        };
+        for good in ["2h", "06:00", "300"] {
+            assert_eq!(deadline(good), Ok(()), "{good}");
+        }
+        for wrong in ["2026-11-25T19:00", "2026-11-25T19:00Z"] {
+            assert!(
+                deadline(wrong).unwrap_err().contains("for something that recurs, expected a duration"),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The thread that predicts: when flows will finish, which flows a submission delays, and which changes would
+//! meet its deadlines.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Receiver;
+
+use slackline::PolicySpec;
+use slackline::parallel;
+use slackline::resident::Standing;
+use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
+use slackline_local::clock::Now;
+use slackline_model::Time;
+use slackline_model::draft::MachineDraft;
+
+use crate::api::{DelayedFlow, Remedy};
+use crate::service::durations::SharedHistogram;
+use crate::service::run_observer::Happened;
+use crate::state::{FlowEstimate, ForecastResult, Impact, Seen, StateEvent};
+use crate::{Moment, SECOND, timestamp};
+
+/// A task is looked at that took so many times what was expected, or such a part of it, when so many are
+/// done.
+const OFF: f64 = 2.0;
+const OFF_TASKS: u64 = 5;
+
+/// Most slots that are tried, as times of those there are.
+const SLOTS_MOST: f64 = 8.0;
+
+/// Something for the predictor.
+pub enum ForecastRequest {
+    /// A run is there.
+    Track {
+        number: u64,
+        name: String,
+        /// When the run began.
+        started: Moment,
+        followed: Box<Followed>,
+        /// How its flows stand.
+        standings: BTreeMap<String, Standing>,
+        /// By flow: its deadline.
+        deadlines: BTreeMap<String, Moment>,
+    },
+    /// Something happened in a run, at that time of the run.
+    Happened(u64, Time, Happened),
+    /// A flow stands in another way.
+    Stand(u64, String, Standing),
+    /// A flow does not go on.
+    Fail(u64, String),
+    /// A run is gone.
+    Forget(u64),
+    /// The machines that are there.
+    Machines(Vec<MachineDraft>),
+    /// The jump of the wall clock, microseconds.
+    ClockJumped(i64),
+    /// Look ahead, and say what one submission means for the others.
+    Ahead(Option<u64>),
+}
+
+pub struct Forecaster {
+    outlook: Outlook,
+    /// When the time of the engine began.
+    began: Moment,
+    /// The policy that is looked ahead with.
+    runs: BTreeMap<u64, TrackedRun>,
+    by: PolicySpec,
+    took: SharedHistogram,
+}
+
+struct TrackedRun {
+    name: String,
+    started: Moment,
+    /// By flow.
+    deadlines: BTreeMap<String, Moment>,
+    /// By job of the run: its flow.
+    flows: Vec<String>,
+}
+
+impl Forecaster {
+    /// One that looks ahead with a policy, for an engine whose time began then; how long it takes is told to
+    /// `took`.
+    pub fn new(outlook: Outlook, by: PolicySpec, began: Moment, took: SharedHistogram) -> Self {
+        Self { outlook, began, runs: BTreeMap::new(), by, took }
+    }
+
+    /// Does what it is asked, until nobody asks any more.
+    pub fn work(mut self, looks: &Receiver<ForecastRequest>, tell: &dyn Fn(StateEvent)) {
+        while let Ok(look) = looks.recv() {
+            match look {
+                ForecastRequest::Ahead(number) => {
+                    let outlooked = self.look(Now::read().wall.0, number);
+                    self.took.add(outlooked.took as f64 / SECOND as f64);
+                    tell(StateEvent::Predicted(outlooked));
+                }
+                other => {
+                    if let Some((number, what)) = self.note(other) {
+                        tell(StateEvent::Seen { number, what });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in what happened; says if it is odd.
+    fn note(&mut self, look: ForecastRequest) -> Option<(u64, Seen)> {
+        match look {
+            ForecastRequest::Track { number, name, started, followed, standings, deadlines } => {
+                // One that began by a wrong clock begins now.
+                let started = started.min(Now::read().wall.0);
+                let later = started.saturating_sub(self.began) as f64 / SECOND as f64;
+                let flows = followed.flows().to_vec();
+                self.outlook.track(number, *followed, later, standings);
+                self.runs.insert(number, TrackedRun { name, started, deadlines, flows });
+            }
+            ForecastRequest::Happened(number, now, what) => {
+                what.told(|what| self.outlook.note(number, now, what));
+                if let Happened::Done(id, _) = what {
+                    return self.odd(number, id.job);
+                }
+            }
+            ForecastRequest::Stand(number, flow, standing) => {
+                if let Some(run) = self.runs.get_mut(&number)
+                    && let Some(deadline) = standing.deadline
+                {
+                    let at = run.started + (deadline.max(0.0) * SECOND as f64) as Moment;
+                    run.deadlines.insert(flow.clone(), at);
+                }
+                self.outlook.stand(number, &flow, standing);
+            }
+            ForecastRequest::Fail(number, flow) => self.outlook.fail(number, &flow),
+            ForecastRequest::Machines(machines) => self.outlook.stand_on(machines),
+            ForecastRequest::Forget(number) => {
+                self.outlook.forget(number);
+                self.runs.remove(&number);
+            }
+            ForecastRequest::ClockJumped(by) => self.outlook.clock_jumped(by as f64 / SECOND as f64),
+            ForecastRequest::Ahead(_) => {}
+        }
+        None
+    }
+
+    /// Whether tasks of the flow of a job take much longer, or much shorter, than was expected.
+    fn odd(&self, number: u64, job: u32) -> Option<(u64, Seen)> {
+        let flow = self.runs.get(&number)?.flows.get(job as usize)?;
+        let (ratio, tasks) = self.outlook.off(number, flow)?;
+        if tasks < OFF_TASKS || (1.0 / OFF..=OFF).contains(&ratio) {
+            return None;
+        }
+        let message = format!("{flow}: {tasks} tasks took {ratio:.1} times what was expected of them");
+        Some((number, Seen::Off { flow: flow.clone(), message }))
+    }
+
+    fn at(&self, seconds: f64) -> Moment {
+        self.began + (seconds.max(0.0) * SECOND as f64).round() as Moment
+    }
+
+    pub fn look(&self, now: Moment, number: Option<u64>) -> ForecastResult {
+        let begun = Now::read().elapsed;
+        let took = || Now::read().elapsed.since(begun);
+        let time = Time(now.saturating_sub(self.began));
+        let ahead = self.outlook.ahead(time, number).under(self.by.clone());
+        // A search for an order has one processor to itself; courses are drawn on another.
+        let (courses, resolved) = parallel::both(|| self.courses(time, number), || ahead.resolved());
+        let (with, kept) = match resolved {
+            Ok(resolved) => resolved,
+            Err(problem) => {
+                let of = number.map(|number| Impact { number, makes_late: Vec::new(), remedies: Vec::new() });
+                return ForecastResult { took: took(), flows: BTreeMap::new(), of, problem: Some(problem) };
+            }
+        };
+        // What is different from what is expected is so by itself, and not because a search went another way.
+        let ahead = ahead.keeping(&kept);
+        let mut flows = self.expected(&with);
+        let (of, spread) = parallel::both(
+            || number.map(|number| self.meaning(number, &ahead, &with)),
+            || courses.and_then(|courses| self.spread(&courses, &kept, &mut flows)),
+        );
+        let of = of.map(|meaning| meaning.with_room(&flows));
+        ForecastResult { took: took(), flows, of, problem: spread.err() }
+    }
+
+    /// What is expected of flows, without a spread.
+    fn expected(&self, with: &Completions) -> BTreeMap<(u64, String), FlowEstimate> {
+        let guesses = self.outlook.guesses();
+        let one = |(name, &at): (&String, &f64)| {
+            let (number, flow) = split(name)?;
+            let is_guess = guesses.contains(name);
+            let expected = FlowEstimate { completion: self.at(at), between: None, is_guess, chance: None };
+            Some(((number, flow.to_owned()), expected))
+        };
+        with.iter().filter_map(one).collect()
+    }
+
+    fn deadline(&self, number: u64, flow: &str) -> Option<Moment> {
+        self.runs.get(&number)?.deadlines.get(flow).copied()
+    }
+
+    /// The courses that things may take.
+    ///
+    /// # Errors
+    /// Why one cannot be simulated.
+    fn courses(&self, now: Time, freed: Option<u64>) -> Result<Vec<Checked>, String> {
+        let drawn = |k| self.outlook.course(now, freed, k).under(self.by.clone()).checked();
+        (0..Outlook::COURSES).map(drawn).collect()
+    }
+
+    /// Simulates courses, on all processors.
+    ///
+    /// # Errors
+    /// Why one cannot be simulated: then there is no spread.
+    fn spread(
+        &self,
+        courses: &[Checked],
+        kept: &Kept,
+        flows: &mut BTreeMap<(u64, String), FlowEstimate>,
+    ) -> Result<(), String> {
+        let simulated =
+            parallel::map(courses.len(), parallel::processors(), |k| courses[k].completions(kept))?;
+        let mut courses: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (name, &at) in simulated.iter().flatten() {
+            courses.entry(name).or_default().push(at);
+        }
+        for (name, mut ends) in courses {
+            let Some((number, flow)) = split(name) else { continue };
+            let deadline = self.deadline(number, flow);
+            let Some(expected) = flows.get_mut(&(number, flow.to_owned())) else { continue };
+            if expected.is_guess {
+                // What others show says nothing of it.
+                continue;
+            }
+            let [least, most] = Outlook::likely(&mut ends).map(|at| self.at(at));
+            // What is expected is never outside of what is likely.
+            expected.between = Some([least.min(expected.completion), most.max(expected.completion)]);
+            expected.chance = deadline.map(|deadline| {
+                let holds = ends.iter().filter(|&&at| self.at(at) <= deadline).count();
+                100.0 * holds as f64 / ends.len() as f64
+            });
+        }
+        Ok(())
+    }
+
+    /// What a submission means for the others, and what would make its deadlines hold.
+    fn meaning(&self, number: u64, ahead: &Ahead, with: &Completions) -> Impact {
+        let is_own = |name: &str| split(name).is_some_and(|(of, _)| of == number);
+        let without = ahead.without(is_own).completions().unwrap_or_default();
+        let late = |(name, &before): (&String, &f64)| {
+            let (of, flow) = split(name)?;
+            let deadline = self.deadline(of, flow)?;
+            let (before, after) = (self.at(before), self.at(*with.get(name)?));
+            (before <= deadline && after > deadline).then(|| DelayedFlow {
+                number: of,
+                name: self.runs.get(&of).map_or_else(String::new, |run| run.name.clone()),
+                flow: flow.to_owned(),
+                deadline: timestamp(deadline),
+                without: timestamp(before),
+                with: timestamp(after),
+                late_by: (after - deadline) as f64 / SECOND as f64,
+            })
+        };
+        let makes_late = without.iter().filter_map(late).collect();
+        let own = with.iter().filter_map(|(name, &at)| {
+            let (of, flow) = split(name).filter(|(of, _)| *of == number)?;
+            let deadline = self.deadline(of, flow)?;
+            (self.at(at) > deadline).then_some((name.as_str(), flow, at, deadline))
+        });
+        let remedies = own
+            .flat_map(|(name, flow, at, deadline)| self.remedies(number, ahead, name, flow, at, deadline))
+            .collect();
+        Impact { number, makes_late, remedies }
+    }
+
+    /// What would make the deadline of a flow hold.
+    fn remedies(
+        &self,
+        number: u64,
+        ahead: &Ahead,
+        name: &str,
+        flow: &str,
+        at: f64,
+        deadline: Moment,
+    ) -> Vec<Remedy> {
+        let holds = |ahead: &Ahead| {
+            let ends = ahead.completions().ok()?;
+            Some(self.at(*ends.get(name)?) <= deadline)
+        };
+        let flow = flow.to_owned();
+        let mut remedies = vec![Remedy::Deadline { flow: flow.clone(), deadline: timestamp(self.at(at)) }];
+        let alone = ahead.without(|other| split(other).is_none_or(|(of, _)| of != number));
+        let done_alone = alone.completions().ok().and_then(|ends| ends.get(name).copied());
+        if let Some(done_alone) = done_alone.filter(|&at| self.at(at) > deadline) {
+            remedies.push(Remedy::Nothing { flow: flow.clone(), alone: timestamp(self.at(done_alone)) });
+        } else if let Some(numbers) = self.held(number, ahead, &holds) {
+            remedies.push(Remedy::Hold { flow: flow.clone(), numbers });
+        }
+        if let Some(slots) = fewest_slots(ahead, &holds) {
+            remedies.push(Remedy::Slots { flow, slots });
+        }
+        remedies
+    }
+
+    /// The submissions without deadlines that would have to be held, the latest first; none if that does not
+    /// do.
+    fn held(&self, number: u64, ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option<Vec<u64>> {
+        let is_free = |(of, run): &(&u64, &TrackedRun)| **of != number && run.deadlines.is_empty();
+        let free: Vec<u64> = self.runs.iter().rev().filter(is_free).map(|(&of, _)| of).collect();
+        let without = |count: usize| {
+            ahead.without(|name| split(name).is_some_and(|(of, _)| free[..count].contains(&of)))
+        };
+        if free.is_empty() || holds(&without(free.len())) != Some(true) {
+            return None;
+        }
+        // By halves: more are no worse as a rule, and what is found is known to do.
+        let (mut too_few, mut enough) = (0, free.len());
+        while enough - too_few > 1 {
+            let middle = usize::midpoint(too_few, enough);
+            if holds(&without(middle)) == Some(true) { enough = middle } else { too_few = middle }
+        }
+        Some(free[..enough].to_vec())
+    }
+}
+
+/// The fewest slots that would do, as far as more are tried.
+fn fewest_slots(ahead: &Ahead, holds: &dyn Fn(&Ahead) -> Option<bool>) -> Option<u64> {
+    let (mut too_few, mut enough) = (1.0, SLOTS_MOST);
+    if holds(&ahead.with_slots(enough)) != Some(true) {
+        return None;
+    }
+    while ahead.with_slots(enough).slots() > ahead.with_slots(too_few).slots() + 1 && enough - too_few > 0.01
+    {
+        let middle = f64::midpoint(too_few, enough);
+        if holds(&ahead.with_slots(middle)) == Some(true) { enough = middle } else { too_few = middle }
+    }
+    Some(ahead.with_slots(enough).slots())
+}
+
+/// The submission and the flow of a name in an outlook.
+fn split(name: &str) -> Option<(u64, &str)> {
+    let (number, flow) = name.split_once('/')?;
+    Some((number.parse().ok()?, flow))
+}

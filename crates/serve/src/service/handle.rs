@@ -1,0 +1,250 @@
+//! The interface of a running service for the HTTP API, and for programs that embed a service.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use slackline_local::clock::Now;
+use tokio::sync::{broadcast, oneshot};
+
+use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};
+use crate::service::Message;
+use crate::service::durations::SharedHistogram;
+use crate::service::flow_file::check;
+use crate::service::paths::ServicePaths;
+use crate::service::run_observer::RecentAttempts;
+use crate::service::watchdog::Blockage;
+use crate::state::auth::Principal;
+use crate::state::{Answer, Command, Refusal, RefusalKind};
+use crate::{Moment, SECOND};
+
+/// Events that are remembered, for whoever was away for a moment.
+const EVENTS: usize = 10_000;
+
+/// Something that is asked of the desk.
+pub struct CommandRequest {
+    pub principal: Principal,
+    pub command: Command,
+    /// Where the answer goes, once what follows from it is on disk.
+    pub answer: oneshot::Sender<Result<Answer, Refusal>>,
+}
+
+/// Events as they happen, and the latest of them.
+#[derive(Clone)]
+pub struct Events {
+    live: broadcast::Sender<Arc<Event>>,
+    recent: Arc<Mutex<VecDeque<Arc<Event>>>>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { live: broadcast::Sender::new(4_096), recent: Arc::default() }
+    }
+}
+
+impl Events {
+    pub fn tell(&self, event: Event) {
+        let event = Arc::new(event);
+        let mut recent = self.recent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        recent.push_back(event.clone());
+        if recent.len() > EVENTS {
+            recent.pop_front();
+        }
+        // Nobody may listen.
+        let _ = self.live.send(event);
+    }
+
+    /// Those after a number that are remembered, and those to come; none is in both or in neither.
+    pub fn after(&self, id: Option<u64>) -> (Vec<Arc<Event>>, broadcast::Receiver<Arc<Event>>) {
+        let recent = self.recent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let missed =
+            id.map_or_else(Vec::new, |id| recent.iter().filter(|event| event.id > id).cloned().collect());
+        (missed, self.live.subscribe())
+    }
+}
+
+/// The service as it is asked from outside.
+#[derive(Clone)]
+pub struct ServiceHandle {
+    pub(crate) questions: Sender<Message>,
+    pub(crate) events: Events,
+    pub(crate) recent: RecentAttempts,
+    pub(crate) timings: Timings,
+    pub(crate) paths: ServicePaths,
+    pub(crate) blocked: Blockage,
+}
+
+/// How long things take.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timings {
+    /// The decisions of an instant.
+    pub(crate) decisions: SharedHistogram,
+    pub(crate) predictions: SharedHistogram,
+}
+
+/// What is said when the service does not answer any more.
+fn gone() -> Refusal {
+    Refusal { kind: RefusalKind::Unavailable, message: "the service is about to end".to_owned() }
+}
+
+impl ServiceHandle {
+    pub fn now(&self) -> Moment {
+        Now::read().wall.0
+    }
+
+    /// Where the service keeps its files.
+    pub fn paths(&self) -> &ServicePaths {
+        &self.paths
+    }
+
+    /// Asks the desk. What is answered is on disk.
+    ///
+    /// # Errors
+    /// Why it is not done.
+    pub async fn execute(&self, principal: Principal, command: Command) -> Result<Answer, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.questions
+            .send(Message::Command(CommandRequest { principal, command, answer }))
+            .map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    /// The same for somebody who has nothing else to do meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub fn execute_and_wait(&self, principal: Principal, command: Command) -> Result<Answer, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.questions
+            .send(Message::Command(CommandRequest { principal, command, answer }))
+            .map_err(|_| gone())?;
+        answered.blocking_recv().map_err(|_| gone())?
+    }
+
+    /// A submission, whole. Of one that has not begun the flow file is read, which takes a while for large
+    /// ones.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn show(&self, principal: Principal, number: u64) -> Result<Submission, Refusal> {
+        let Answer::Submission(mut shown) = self.execute(principal.clone(), Command::Show(number)).await?
+        else {
+            return Err(gone());
+        };
+        if shown.state.has_not_begun()
+            && let Answer::Pending(Some(pending)) = self.execute(principal, Command::Pending(number)).await?
+        {
+            let now = self.now();
+            let read = tokio::task::spawn_blocking(move || pending.flows(now)).await;
+            shown.flows = read.map_err(|_| gone())?;
+        }
+        Ok(*shown)
+    }
+
+    /// What is asked when something is submitted: its flow file is read, which takes a while for large ones.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its lines.
+    pub fn submission(&self, submit: Submit) -> Result<Command, Refusal> {
+        let checked = check(&submit, self.now());
+        let checked = checked.map_err(|message| Refusal { kind: RefusalKind::Invalid, message })?;
+        Ok(Command::Submit(Box::new(submit), checked))
+    }
+
+    /// What is asked when something is changed: a deadline is read as counted from when the flow was
+    /// released.
+    ///
+    /// # Errors
+    /// A deadline that is none, or has passed.
+    pub fn change(&self, number: u64, change: Change, of: &Submission) -> Result<Command, Refusal> {
+        let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
+        let release =
+            of.flows.iter().filter(|flow| change.flow.as_ref().is_none_or(|name| *name == flow.flow));
+        let release = release.map(|flow| flow.release).min().unwrap_or(of.submitted);
+        let deadline =
+            change.deadline.as_deref().map(|when| crate::state::times::deadline(when, release, self.now()));
+        let deadline = deadline.transpose().map_err(invalid)?;
+        Ok(Command::Change { number, change, deadline })
+    }
+
+    /// Waits for the prediction of a submission, at most so many seconds; none if there is none by then, or
+    /// it is over.
+    pub async fn prediction(&self, principal: &Principal, number: u64, seconds: f64) -> Option<Prediction> {
+        let (_, mut events) = self.events.after(None);
+        let until = Now::read().elapsed + (seconds.max(0.0) * SECOND as f64) as u64;
+        loop {
+            let Ok(Answer::Submission(shown)) = self.execute(principal.clone(), Command::Show(number)).await
+            else {
+                return None;
+            };
+            let Submission { prediction, state, .. } = *shown;
+            if prediction.is_some() || state.is_over() {
+                return prediction;
+            }
+            let left = until.since(Now::read().elapsed);
+            if left == 0 || !is_told(&mut events, number, left).await {
+                return None;
+            }
+        }
+    }
+
+    /// Events as they happen.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// How many attempts have ended since this process started, by how.
+    pub fn attempts(&self) -> BTreeMap<String, u64> {
+        self.recent.counts()
+    }
+
+    /// Attempts that ended at a moment or later, and those at work now.
+    pub fn timeline(&self, since: Moment) -> Timeline {
+        self.recent.since(since)
+    }
+
+    /// Waits until a submission is over, and gives it.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn over(&self, principal: &Principal, number: u64) -> Result<Submission, Refusal> {
+        let (_, mut events) = self.events.after(None);
+        loop {
+            let answer = self.execute(principal.clone(), Command::Show(number)).await?;
+            let Answer::Submission(shown) = answer else { return Err(gone()) };
+            if shown.state.is_over() {
+                return Ok(*shown);
+            }
+            is_told(&mut events, number, 60 * SECOND).await;
+        }
+    }
+}
+
+/// Waits until something is told of a submission; false if nothing is within so many microseconds.
+async fn is_told(events: &mut broadcast::Receiver<Arc<Event>>, number: u64, micros: u64) -> bool {
+    let told = async {
+        loop {
+            match events.recv().await {
+                Ok(event) if event.number != Some(number) => {}
+                // Something may have been missed: it is looked at.
+                _ => return,
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_micros(micros), told).await.is_ok()
+}
+
+/// States by their names.
+///
+/// # Errors
+/// A name of none.
+pub fn states(names: &str) -> Result<Vec<State>, String> {
+    let known = State::ALL.map(State::name);
+    names
+        .split(',')
+        .map(|name| {
+            let found = State::ALL.into_iter().find(|state| state.name() == name.trim());
+            found.ok_or_else(|| slackline::names::unknown("state", name, &known))
+        })
+        .collect()
+}

@@ -1,0 +1,329 @@
+//! Alerts that leave the service: a command, or a POST to a web address. A thread tries each a few times; an
+//! event reports that all tries failed.
+
+use std::fmt;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use slackline::run::variable;
+use slackline_local::clock;
+use ureq::http::Uri;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use crate::api::Alert;
+
+/// How often an alert is tried, and how long after the last time; twice as long each time.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a command or an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How alerts reach somebody.
+#[derive(Clone, Debug, Default)]
+pub struct Hooks {
+    /// A command for `sh -c`: it has SLACKLINE_ALERT (the kind), SLACKLINE_NUMBER, SLACKLINE_NAME,
+    /// SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE in its environment, and the alert as JSON on its
+    /// standard input.
+    pub command: Option<String>,
+    /// The address that the alert is sent to as JSON (POST).
+    pub address: Option<Address>,
+}
+
+/// An address that alerts are sent to, `http://…` or `https://…`. Its path, query or password may be a
+/// secret, so that it shows its scheme and host only.
+#[derive(Clone)]
+pub struct Address(Uri);
+
+impl FromStr for Address {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_one = |uri: &Uri| {
+            matches!(uri.scheme_str(), Some("http" | "https"))
+                && uri.host().is_some_and(|host| !host.is_empty())
+        };
+        let uri = text.parse().ok().filter(is_one);
+        uri.map(Self).ok_or("expected http://HOST/… or https://HOST/…")
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}/…", self.0.scheme_str().unwrap_or_default(), self.0.host().unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Hooks {
+    /// Whether there is nobody to tell.
+    pub fn is_empty(&self) -> bool {
+        self.command.is_none() && self.address.is_none()
+    }
+
+    /// Tells alerts as they come, until none do any more, or the service is over: what then takes more than
+    /// two seconds is given up. `failed` is told of those that could not be told.
+    pub fn work(&self, alerts: &Receiver<Alert>, is_over: &AtomicBool, failed: &dyn Fn(&Alert, String)) {
+        let mut patience = Deadline { is_over, left: GRACE };
+        while let Ok(alert) = alerts.recv() {
+            self.tell(&alert, &mut patience, &|problem| failed(&alert, problem));
+        }
+    }
+
+    fn tell(&self, alert: &Alert, patience: &mut Deadline<'_>, failed: &dyn Fn(String)) {
+        let text = serde_json::to_string(alert).expect("invariant: an alert can be written as JSON");
+        if let Some(command) = &self.command
+            && let Err(problem) = patience.tried(|patience| run(command, alert, &text, patience))
+        {
+            failed(format!("the command for alerts: {problem}"));
+        }
+        if let Some(address) = &self.address
+            && let Err(problem) = patience.tried(|patience| send(address, &text, patience))
+        {
+            failed(format!("{address}: {problem}"));
+        }
+    }
+}
+
+/// For how long something may still be waited for: as long as it takes, and for a moment in all once the
+/// service is over.
+struct Deadline<'a> {
+    is_over: &'a AtomicBool,
+    left: Duration,
+}
+
+impl Deadline<'_> {
+    /// Waits for a moment, if there is time left.
+    fn wait(&mut self, step: Duration) -> bool {
+        if self.is_over.load(Ordering::SeqCst) {
+            if self.left.is_zero() {
+                return false;
+            }
+            self.left = self.left.saturating_sub(step);
+        }
+        clock::pause(step);
+        true
+    }
+
+    /// Tries something until it works, a few times, or once where the service is over.
+    fn tried(&mut self, mut what: impl FnMut(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        let mut pause = PAUSE;
+        for _ in 1..TRIES {
+            let tried = what(self);
+            if tried.is_ok() || self.is_over.load(Ordering::SeqCst) {
+                return tried;
+            }
+            for _ in 0..pause.as_millis() / STEP.as_millis() {
+                if !self.wait(STEP) {
+                    return tried;
+                }
+            }
+            pause *= 2;
+        }
+        what(self)
+    }
+}
+
+/// Runs a command, and waits for it.
+fn run(command: &str, alert: &Alert, text: &str, patience: &mut Deadline<'_>) -> Result<(), String> {
+    let said = |error: std::io::Error| error.to_string();
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .env("SLACKLINE_ALERT", alert.kind.name())
+        .env("SLACKLINE_NUMBER", alert.number.to_string())
+        .env("SLACKLINE_NAME", variable(&alert.name))
+        .env("SLACKLINE_FLOW", variable(&alert.flow))
+        .env("SLACKLINE_USER", &alert.user)
+        // In one line, as the subject of a mail is.
+        .env("SLACKLINE_MESSAGE", variable(&alert.message).replace('\n', " "))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // What it starts ends with it.
+        .process_group(0)
+        .spawn()
+        .map_err(said)?;
+    if let Some(mut input) = child.stdin.take() {
+        // A command need not read it.
+        let _ = input.write_all(text.as_bytes());
+    }
+    for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
+        match child.try_wait().map_err(said)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(status.to_string()),
+            None if patience.wait(STEP) => {}
+            None => {
+                end(&mut child);
+                return Err("the service ended meanwhile".to_owned());
+            }
+        }
+    }
+    end(&mut child);
+    Err(format!("found no end after {} s", PATIENCE.as_secs()))
+}
+
+/// Ends a command and all that it has started. It may have ended just now.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+/// How long alerts may still take, all together, once the service is over.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether a command has ended.
+const STEP: Duration = Duration::from_millis(20);
+
+/// Sends a message, as long as there is patience for the answer.
+fn send(address: &Address, text: &str, patience: &mut Deadline<'_>) -> Result<(), String> {
+    let (tell, told) = channel();
+    let (address, text) = (address.clone(), text.to_owned());
+    let sender = std::thread::Builder::new().name("alert".to_owned());
+    sender.spawn(move || tell.send(posted(&address, &text))).map_err(|error| error.to_string())?;
+    loop {
+        match told.recv_timeout(STEP) {
+            Ok(sent) => return sent,
+            Err(RecvTimeoutError::Timeout) if patience.wait(STEP) => {}
+            Err(_) => return Err("the service ended meanwhile".to_owned()),
+        }
+    }
+}
+
+/// Sends a message, and waits for the answer.
+fn posted(address: &Address, text: &str) -> Result<(), String> {
+    let config = ureq::Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .http_status_as_error(true)
+        .tls_config(TlsConfig::builder().root_certs(trusted()).build());
+    let agent = ureq::Agent::new_with_config(config.build());
+    let sent = agent.post(&address.0).header("content-type", "application/json").send(text);
+    sent.map(drop).map_err(|error| match error {
+        // It quotes the whole address.
+        ureq::Error::BadUri(_) => "the address cannot be used".to_owned(),
+        error => error.to_string(),
+    })
+}
+
+/// The certificates that this machine trusts.
+fn trusted() -> RootCerts {
+    let all = rustls_native_certs::load_native_certs().certs;
+    RootCerts::from(all.iter().map(|one| Certificate::from_der(one).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::api::AlertKind;
+
+    fn alert() -> Alert {
+        Alert {
+            kind: AlertKind::Late,
+            at: crate::timestamp(7),
+            number: 3,
+            name: "night".into(),
+            flow: "f".into(),
+            user: "anna".into(),
+            message: "it is\n\"late\"".into(),
+        }
+    }
+
+    #[test]
+    fn a_command_hears_of_each_alert_and_is_tried_again_if_it_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, first) = (dir.path().join("heard"), dir.path().join("first"));
+        let command = format!(
+            "mkdir {} && exit 1; echo $SLACKLINE_ALERT $SLACKLINE_NUMBER $SLACKLINE_NAME/$SLACKLINE_FLOW $SLACKLINE_USER \
+             \"$SLACKLINE_MESSAGE\" >> {file}; cat >> {file}",
+            first.display(),
+            file = file.display()
+        );
+        let hooks = Hooks { command: Some(command), address: None };
+        let (sender, alerts) = channel();
+        sender.send(alert()).unwrap();
+        drop(sender);
+        hooks.work(&alerts, &AtomicBool::new(false), &|_, problem| panic!("{problem}"));
+        let event = std::fs::read_to_string(&file).unwrap();
+        let (line, json) = event.split_once('\n').unwrap();
+        assert_eq!(line, "late 3 night/f anna it is \"late\"");
+        assert_eq!(serde_json::from_str::<Alert>(json).unwrap(), alert());
+    }
+
+    #[test]
+    fn nobody_waits_for_alerts_once_the_service_is_over_and_nothing_of_a_command_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let hooks = Hooks {
+            command: Some(format!("sleep 1000 & echo $! >> {}; wait", file.display())),
+            address: None,
+        };
+        let (sender, alerts) = channel();
+        for _ in 0..20 {
+            sender.send(alert()).unwrap();
+        }
+        drop(sender);
+        let failed = std::cell::Cell::new(0);
+        hooks.work(&alerts, &AtomicBool::new(true), &|_, problem| {
+            assert_eq!(problem, "the command for alerts: the service ended meanwhile");
+            failed.set(failed.get() + 1);
+        });
+        assert_eq!(failed.get(), 20);
+        let pids = std::fs::read_to_string(&file).unwrap();
+        assert!(pids.lines().count() >= 1);
+        for pid in pids.lines() {
+            // It is gone or a zombie, as soon as the system has got to it.
+            let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let is_gone = |stat: String| stat.is_empty() || stat.contains(") Z ");
+            let waits = || slackline_local::clock::pause(Duration::from_millis(10));
+            assert!(
+                (0..1_000).any(|_| is_gone(stat()) || {
+                    waits();
+                    false
+                }),
+                "{}",
+                stat()
+            );
+        }
+    }
+
+    #[test]
+    fn addresses_are_of_the_web_and_show_no_secret() {
+        for good in ["http://a", "https://a.example:8443/hook?x=1", "http://[::1]:7/"] {
+            assert!(good.parse::<Address>().is_ok(), "{good}");
+        }
+        for wrong in
+            ["", "nourl", "a.example/hook", "ftp://a/", "http://", "https:///x", "mailto:a@b", "http://a b/"]
+        {
+            assert!(wrong.parse::<Address>().unwrap_err().starts_with("expected http://"), "{wrong}");
+        }
+        let secret: Address = "https://u:hunter2@a.example:1/hunter2?t=hunter2".parse().unwrap();
+        assert_eq!(
+            (format!("{secret}"), format!("{secret:?}")),
+            ("https://a.example/…".into(), "https://a.example/…".into())
+        );
+    }
+
+    #[test]
+    fn nobody_at_an_address_is_said() {
+        // A port that nobody listens at: it was had and given back.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let is_over = AtomicBool::new(false);
+        let mut patience = Deadline { is_over: &is_over, left: GRACE };
+        let address = format!("http://127.0.0.1:{port}/hunter2").parse().unwrap();
+        let problem = send(&address, "{}", &mut patience).unwrap_err();
+        assert!(!problem.is_empty() && !problem.contains("hunter2"), "{problem}");
+    }
+}

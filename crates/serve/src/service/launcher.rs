@@ -1,0 +1,297 @@
+//! The threads that open runs: they read flow files, look up inputs, and find the finished jobs of earlier
+//! runs.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, RwLock};
+
+use slackline::PolicySpec;
+use slackline::run::{
+    Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
+};
+use slackline_local::activity::during;
+use slackline_local::{LogError, files};
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::{History, Metric, PhaseKind};
+
+use crate::api::{Job, Phase};
+use crate::service::flow_file::{awaited, file_of, first_deadline, missing, parameters};
+use crate::service::paths::ServicePaths;
+use crate::state::record::SubmissionSpec;
+use crate::state::{FlowFacts, JobFacts, Opened, StateEvent};
+use crate::{Moment, after};
+
+/// What jobs took, as it is known now.
+pub type Past = Arc<RwLock<Arc<JobHistory>>>;
+
+/// The machines that runs share, as they are now.
+pub type Machines = Arc<RwLock<Vec<MachineDraft>>>;
+
+/// Something for an opener to do.
+pub enum WorkItem {
+    /// Open the run of a submission.
+    Open { number: u64, wanted: Box<SubmissionSpec> },
+    /// Remove the state directories that were moved aside before a moment of the age clock.
+    RemoveAside(Moment),
+    /// Look for the files that a submission waits for.
+    Look { number: u64, wanted: Box<SubmissionSpec> },
+    /// Read when a submission should be done.
+    Read { number: u64, wanted: Box<SubmissionSpec> },
+}
+
+/// A run that is open.
+pub struct Ready {
+    pub run: Run,
+    /// What is known of its phases.
+    pub known: History,
+    /// The run, to be watched; none once somebody does.
+    pub followed: Option<Followed>,
+}
+
+/// Runs that are open and nobody has taken yet, by number.
+pub type OpenedRuns = Arc<Mutex<BTreeMap<u64, Ready>>>;
+
+/// How runs are opened.
+#[derive(Clone)]
+pub struct Launcher {
+    /// Where the service keeps its files.
+    pub paths: ServicePaths,
+    pub backend: Arc<dyn Backend>,
+    pub policy: PolicySpec,
+    /// What flows cost, instead of what their documents say.
+    pub metric: Option<Metric>,
+    /// The fraction of maps after which reduces may take slots.
+    pub slowstart: f64,
+    /// How often a task may fail whose job does not say.
+    pub attempts_max: u16,
+    pub past: Past,
+    /// The machines of the engine.
+    pub machines: Machines,
+    /// Where open runs go.
+    pub readies: OpenedRuns,
+}
+
+impl Launcher {
+    /// Does errands as they come, until there are none to come; what comes of each is told.
+    pub fn work(&self, errands: &Mutex<Receiver<WorkItem>>, tell: &dyn Fn(StateEvent)) {
+        loop {
+            let work_item =
+                errands.lock().map_or_else(|poisoned| poisoned.into_inner().recv(), |held| held.recv());
+            let Ok(work_item) = work_item else { return };
+            match work_item {
+                WorkItem::Open { number, wanted } => {
+                    tell(during("open submission", number, || self.open(number, &wanted)));
+                }
+                WorkItem::Look { number, wanted } => {
+                    // What cannot be read is said when it is opened.
+                    let patterns = awaited(&wanted.submit, wanted.since).unwrap_or_default();
+                    let missing =
+                        during("look for the files of submission", number, || missing(&patterns).cloned());
+                    tell(StateEvent::Files { number, missing });
+                }
+                WorkItem::Read { number, wanted } => {
+                    tell(StateEvent::Read { number, due: first_deadline(&wanted.submit, wanted.since) });
+                }
+                WorkItem::RemoveAside(before) => self.remove_aside(before),
+            }
+        }
+    }
+
+    /// Removes what was moved aside before a moment. What cannot be removed is retried later.
+    fn remove_aside(&self, before: Moment) {
+        for gone in std::fs::read_dir(self.paths.all_gone()).into_iter().flatten().flatten() {
+            let name = gone.file_name();
+            let moved = name.to_string_lossy().split('-').next().and_then(|at| at.parse::<Moment>().ok());
+            if moved.is_none_or(|moved| moved < before) {
+                let _ = during("remove", gone.path().display(), || files::remove(&gone.path()));
+            }
+        }
+    }
+
+    fn open(&self, number: u64, wanted: &SubmissionSpec) -> StateEvent {
+        let mut unrunnable = UnrunnableFlows::default();
+        match self.opened(wanted, &mut unrunnable) {
+            Ok(ready) => {
+                let opened = facts(number, &ready.run, unrunnable.0);
+                self.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(number, ready);
+                StateEvent::Opened(opened)
+            }
+            Err(error) => {
+                let is_final = !is_passing(&error);
+                StateEvent::NotOpened { number, problem: error.to_string(), is_final }
+            }
+        }
+    }
+
+    fn opened(&self, wanted: &SubmissionSpec, sink: &mut dyn Sink) -> Result<Ready, RunError> {
+        let invalid = |problem: String| RunError::from(EngineError::other(problem));
+        let submit = &wanted.submit;
+        let state = self.paths.run(&wanted.name);
+        let document = submit.document.clone().into_bytes();
+        let mut request = Request::new(file_of(submit), document, self.policy.clone(), state);
+        request.parameters = parameters(submit).map_err(invalid)?;
+        request.metric = self.metric;
+        request.deadlines = deadlines(submit.deadlines.iter()).map_err(invalid)?;
+        request.slowstart = self.slowstart;
+        request.attempts_max = self.attempts_max;
+        request.directory = submit.directory.as_ref().map(PathBuf::from);
+        request.since = Some(wanted.since);
+        request.past =
+            Some(self.past.read().map_or_else(|held| held.into_inner().clone(), |past| past.clone()));
+        request.owner = Some(wanted.user.clone());
+        request.beside_others =
+            Some(self.machines.read().map_or_else(|held| held.into_inner().clone(), |all| all.clone()));
+        let run = Run::open(self.backend.as_ref(), request, sink)?;
+        let known = run.known()?;
+        let followed = Some(run.follow(&known));
+        Ok(Ready { run, known, followed })
+    }
+}
+
+/// Deadlines as they are sent.
+///
+/// # Errors
+/// A time that is none.
+pub fn deadlines<'a>(said: impl Iterator<Item = (&'a String, &'a String)>) -> Result<Vec<Deadline>, String> {
+    said.map(|(flow, when)| {
+        let when = When::parse_option(when)
+            .map_err(|expected| format!("deadlines: {flow}: found {when:?}, expected {expected}"))?;
+        if matches!(when, When::Seconds(seconds) if seconds < 0.0) {
+            return Err(format!("deadlines: {flow}: found {when}, expected a duration that is not negative"));
+        }
+        Ok(Deadline { flow: flow.clone(), when })
+    })
+    .collect()
+}
+
+/// Whether it may be different the next time, without anybody doing something about the flow file.
+fn is_passing(error: &RunError) -> bool {
+    match error {
+        // A service that is started with the engine that began the run resumes it.
+        RunError::Away(_) | RunError::File { .. } | RunError::Engine(EngineError::OtherEngine { .. }) => true,
+        // What its user may not do is for somebody to mend.
+        RunError::Engine(EngineError::File { problem, .. }) => {
+            !matches!(problem.kind(), ErrorKind::PermissionDenied | ErrorKind::NotADirectory)
+        }
+        RunError::Engine(EngineError::Log(error)) | RunError::History(error) => match error {
+            // What stands there is no file, or is larger than any that was written there.
+            LogError::File { problem, .. } => {
+                !matches!(problem.kind(), ErrorKind::InvalidInput | ErrorKind::FileTooLarge)
+            }
+            error => matches!(error, LogError::Busy { .. }),
+        },
+        _ => false,
+    }
+}
+
+/// Remembers the flows that cannot be run, and why.
+#[derive(Default)]
+struct UnrunnableFlows(Vec<(String, String)>);
+
+impl Sink for UnrunnableFlows {
+    fn note(&mut self, note: &Note<'_>) {
+        if let Note::Unrunnable { flow, job, problem } = note {
+            self.0.push(((*flow).to_owned(), format!("job {job}: {problem}")));
+        }
+    }
+}
+
+/// What the desk is told of a run.
+fn facts(number: u64, run: &Run, unrunnable: Vec<(String, String)>) -> Opened {
+    let session = run.session();
+    let started = session.started();
+    let (done, failed) = (done(session), failed(session));
+    let at = |seconds: f64| after(started, seconds);
+    let mut index = 0..;
+    let flows = session.workload().flows.iter().map(|flow| {
+        let jobs = flow
+            .jobs
+            .iter()
+            .zip(index.by_ref())
+            .map(|(job, index)| job_facts(index, failed.get(&index).copied().unwrap_or(0), job, &done));
+        FlowFacts {
+            flow: flow.id.clone(),
+            release: at(flow.release),
+            deadline: run.due(&flow.id),
+            weight: flow.weight,
+            jobs: jobs.collect(),
+            reads: reads(flow),
+        }
+    });
+    Opened { number, started, flows: flows.collect(), unrunnable }
+}
+
+/// The outputs of other flows that a flow reads, by flow and job.
+fn reads(flow: &FlowDraft) -> Vec<(String, String)> {
+    let mut reads: Vec<(String, String)> = Vec::new();
+    for (other, job) in flow.foreign_inputs().filter(|(other, _)| *other != flow.id) {
+        let read = (other.to_owned(), job.to_owned());
+        if !reads.contains(&read) {
+            reads.push(read);
+        }
+    }
+    reads
+}
+
+fn job_facts(
+    index: u32,
+    failed_attempts: u64,
+    job: &JobDraft,
+    done: &BTreeMap<(u32, bool), u64>,
+) -> JobFacts {
+    let phase = |phase: &Option<PhaseDraft>, is_map| {
+        let tasks = match phase.as_ref().map(|phase| &phase.tasks) {
+            Some(TasksDraft::Each(each)) => each.len() as u64,
+            _ => 0,
+        };
+        Phase { tasks, done: done.get(&(index, is_map)).copied().unwrap_or(0), running: 0 }
+    };
+    let job = Job {
+        job: job.id.clone(),
+        after: job.after.clone(),
+        maps: phase(&job.map, true),
+        reduces: phase(&job.reduce, false),
+        failed_attempts,
+    };
+    JobFacts { index, job }
+}
+
+/// How many attempts have failed, by job.
+fn failed(session: &dyn Session) -> BTreeMap<u32, u64> {
+    let mut failed: BTreeMap<u32, u64> = BTreeMap::new();
+    for attempt in session.attempts() {
+        if matches!(attempt.ended, slackline::run::Ended::Failed(_)) {
+            *failed.entry(attempt.id.job).or_default() += 1;
+        }
+    }
+    failed
+}
+
+/// How many tasks of each phase are done, by job and whether they are maps.
+fn done(session: &dyn Session) -> BTreeMap<(u32, bool), u64> {
+    let mut tasks: std::collections::BTreeSet<slackline::run::TaskId> = std::collections::BTreeSet::new();
+    let ended = |attempt: &&slackline::run::Attempt| matches!(attempt.ended, slackline::run::Ended::Done(_));
+    tasks.extend(session.attempts().iter().filter(ended).map(|attempt| attempt.id));
+    let mut done: BTreeMap<(u32, bool), u64> = BTreeMap::new();
+    for id in tasks {
+        *done.entry((id.job, id.phase == PhaseKind::Map)).or_default() += 1;
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_has_to_mend_is_not_tried_again() {
+        let file = |kind: ErrorKind| {
+            let (path, problem) = ("out".to_owned(), kind.into());
+            is_passing(&RunError::Engine(EngineError::File { path, problem }))
+        };
+        assert!(file(ErrorKind::StorageFull) && file(ErrorKind::Other));
+        assert!(!file(ErrorKind::PermissionDenied) && !file(ErrorKind::NotADirectory));
+    }
+}

@@ -1,0 +1,229 @@
+//! The files of a service.
+//!
+//! ```text
+//! service.log       records of submissions and their ends
+//! flows/NAME/       the state directory of the runs of a name, as `run` has it
+//! gone/             state directories that expired, kept for a day
+//! engine/           of the engine: its running workers
+//! past.history      durations of jobs
+//! tokens.json       access tokens, if the service listens on a network
+//! audit.log         accepted requests that change something
+//! refused.log       refused requests
+//! ```
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use slackline_local::regular_file;
+
+use crate::Moment;
+use crate::http::users::{Users, group, own};
+
+/// The state directory of a service.
+#[derive(Clone, Debug)]
+pub struct ServicePaths(PathBuf);
+
+impl ServicePaths {
+    /// That of a directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    /// What was submitted, and what became of it.
+    pub fn log(&self) -> PathBuf {
+        self.0.join("service.log")
+    }
+
+    /// Whether a service has been at work there.
+    pub fn has_served(&self) -> bool {
+        self.log().exists()
+    }
+
+    /// The state directory of the runs of a name.
+    pub fn run(&self, name: &str) -> PathBuf {
+        self.0.join("flows").join(name)
+    }
+
+    /// Where the state directory of a name is moved that is forgotten then, by the age clock of the service.
+    pub fn gone(&self, at: Moment, name: &str) -> PathBuf {
+        self.0.join("gone").join(format!("{at}-{name}"))
+    }
+
+    /// Where such directories are.
+    pub fn all_gone(&self) -> PathBuf {
+        self.0.join("gone")
+    }
+
+    /// The engine's own files.
+    pub fn engine(&self) -> PathBuf {
+        self.0.join("engine")
+    }
+
+    /// Makes the directory and the files that processes lock in it, all for this user alone. A directory that
+    /// is there keeps its mode. A user who can open a lock file can hold its lock.
+    ///
+    /// # Errors
+    /// A directory or file cannot be made, or is another user's.
+    pub fn prepare(&self) -> io::Result<()> {
+        let named = |path: &Path, error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        };
+        if let Some(parent) = self.0.parent() {
+            fs::create_dir_all(parent).map_err(|error| named(parent, error))?;
+        }
+        match DirBuilder::new().mode(0o700).create(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.0.is_dir() => {}
+            made => made.map_err(|error| named(&self.0, error))?,
+        }
+        for lock in ["tokens.lock", "past.history.lock"].map(|name| self.0.join(name)) {
+            regular_file::open_private(&lock).map_err(|error| named(&lock, error))?;
+        }
+        Ok(())
+    }
+
+    pub fn history(&self) -> PathBuf {
+        self.0.join("past.history")
+    }
+
+    /// The socket that those of this machine ask by.
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("socket")
+    }
+
+    pub fn tokens(&self) -> PathBuf {
+        self.0.join("tokens.json")
+    }
+
+    /// Accepted requests that change something.
+    pub fn audit(&self) -> PathBuf {
+        self.0.join("audit.log")
+    }
+
+    pub fn refused(&self) -> PathBuf {
+        self.0.join("refused.log")
+    }
+}
+
+/// Why other users could replace a state directory: the first directory on its path to which they may write.
+/// A group that only this user has, by its number or name, does not count.
+pub fn shared(directory: &Path) -> Option<String> {
+    let uid = own();
+    directory.ancestors().enumerate().find_map(|(k, above)| {
+        let found = fs::metadata(above).ok()?;
+        // In a directory such as /tmp files of others cannot be replaced.
+        let is_kept = k > 0 && found.mode() & 0o1000 != 0;
+        let by_others = || {
+            let mode = found.mode();
+            mode & 0o002 != 0 || mode & 0o020 != 0 && !is_own_group(found.gid(), uid)
+        };
+        let at = above.display();
+        let (principal, advice) = match found.uid() {
+            // Whoever it is of may write there again, whatever is forbidden now.
+            owner if owner != uid && owner != 0 => {
+                (format!("user {owner}"), "--state says another place".to_owned())
+            }
+            // That of root is not this user's to change.
+            owner if !is_kept && by_others() => {
+                let advice = if owner == uid || uid == 0 {
+                    format!("`chmod go-w {at}` forbids it, or --state says another place")
+                } else {
+                    "--state says another place".to_owned()
+                };
+                ("others".to_owned(), advice)
+            }
+            _ => return None,
+        };
+        let directory = directory.display();
+        Some(format!(
+            "{directory}: {principal} may write to {at}, and could so make the service run anything; {advice}"
+        ))
+    })
+}
+
+/// Whether a group is that of a user alone, as systems make one with each user: by its number, or by its
+/// name. A user's first group may be everybody's.
+fn is_own_group(gid: u32, uid: u32) -> bool {
+    gid == uid || group(&Users::default().name(uid)) == Ok(gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_state_directory_and_its_locks_are_for_one_user() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ServicePaths::new(dir.path().join("above/state"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let locks = ["tokens.lock", "past.history.lock"].map(|name| paths.root().join(name));
+        paths.prepare().unwrap();
+        assert_eq!(mode(paths.root()), 0o700);
+        // A directory of before keeps its mode. Its lock files do not.
+        for path in [paths.root(), &locks[0], &locks[1]] {
+            fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+        }
+        paths.prepare().unwrap();
+        assert_eq!((mode(paths.root()), locks.map(|lock| mode(&lock))), (0o755, [0o600; 2]));
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(ServicePaths::new(&file).prepare().unwrap_err().to_string().contains("file: "));
+    }
+
+    #[test]
+    fn directories_to_which_others_may_write_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        let (above, state) = (dir.join("above"), dir.join("above/state"));
+        fs::create_dir_all(&state).unwrap();
+        // What lies above is not this test's.
+        let shared =
+            |path: &Path| shared(path).filter(|told| told.contains(&format!("write to {}", dir.display())));
+        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        set(&above, 0o755);
+        set(&state, 0o755);
+        assert_eq!(shared(&state), None);
+        set(&above, 0o777);
+        let told = shared(&state).unwrap();
+        assert!(told.contains(&format!("others may write to {}, and", above.display())), "{told}");
+        assert!(told.contains(&format!("`chmod go-w {}`", above.display())), "{told}");
+        // Only its own files can somebody replace there.
+        set(&above, 0o1777);
+        assert_eq!(shared(&state), None);
+        set(&state, 0o1777);
+        assert!(shared(&state).unwrap().contains(&format!("write to {}, and", state.display())));
+    }
+
+    #[test]
+    fn a_group_is_a_users_own_by_its_number_or_name() {
+        assert!(is_own_group(54_321, 54_321));
+        assert!(is_own_group(0, 0));
+        // The first group of users may be everybody's.
+        assert!(!is_own_group(0, 54_321));
+        assert!(!is_own_group(100, 54_321));
+    }
+
+    #[test]
+    fn where_a_directory_is_of_somebody_else_another_place_is_the_advice() {
+        if own() != 0 {
+            eprintln!("SKIPPED: not root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(54_321), None).unwrap();
+        let told = shared(dir.path()).unwrap();
+        assert!(
+            told.contains("user 54321 may write") && told.ends_with("--state says another place"),
+            "{told}"
+        );
+        assert!(!told.contains("chmod"), "{told}");
+    }
+}

@@ -1,0 +1,245 @@
+//! Passes the events of a run on: to the state, to the forecaster, and to the timeline.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use slackline::run::{Ended, Happening, TaskId};
+use slackline_local::Observer;
+use slackline_local::clock::{Now, TimeBase};
+use slackline_model::{Draft, PhaseKind, Time, WallTime};
+
+use crate::api;
+use crate::state::Seen;
+use crate::{Moment, timestamp};
+
+/// Attempts that are remembered, to be drawn.
+const ATTEMPTS: usize = 20_000;
+
+/// Something that happened in a run, without what it is borrowed from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Happened {
+    /// See [`Happening::Started`].
+    Started(TaskId),
+    /// See [`Happening::Done`].
+    Done(TaskId, f64),
+    /// See [`Happening::Failed`].
+    Failed {
+        id: TaskId,
+        /// Whether another attempt goes on.
+        goes_on: bool,
+        /// Whether the flow has failed.
+        is_final: bool,
+    },
+    /// See [`Happening::Killed`].
+    Killed(TaskId),
+    /// See [`Happening::Lost`].
+    Lost(Vec<TaskId>),
+    /// See [`Happening::NeverComes`].
+    NeverComes(String),
+}
+
+impl Happened {
+    /// The same as it is told.
+    pub fn told<T>(&self, tell: impl FnOnce(Happening<'_>) -> T) -> T {
+        match self {
+            Self::Started(id) => tell(Happening::Started(*id)),
+            Self::Done(id, seconds) => tell(Happening::Done(*id, *seconds)),
+            Self::Failed { id, goes_on, is_final } => tell(Happening::Failed {
+                id: *id,
+                message: "",
+                log: None,
+                goes_on: *goes_on,
+                is_final: *is_final,
+            }),
+            Self::Killed(id) => tell(Happening::Killed(*id)),
+            Self::Lost(tasks) => tell(Happening::Lost { tasks, message: "" }),
+            Self::NeverComes(flow) => tell(Happening::NeverComes { flow, job: 0 }),
+        }
+    }
+}
+
+/// Attempts that ended lately, and those at work now.
+#[derive(Clone, Debug, Default)]
+pub struct RecentAttempts(Arc<Mutex<AttemptHistory>>);
+
+#[derive(Debug, Default)]
+struct AttemptHistory {
+    attempts: VecDeque<api::Attempt>,
+    /// Those at work, by submission and their number in its run.
+    open: BTreeMap<(u64, u64), api::Attempt>,
+    /// How many have ended, by how.
+    counts: BTreeMap<String, u64>,
+}
+
+impl RecentAttempts {
+    fn ran(&self) -> std::sync::MutexGuard<'_, AttemptHistory> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// One is at work from now on.
+    fn begin(&self, attempt: u64, open: api::Attempt) {
+        self.ran().open.insert((open.number, attempt), open);
+    }
+
+    /// One is not at work any more.
+    fn leave(&self, number: u64, attempt: u64) {
+        self.ran().open.remove(&(number, attempt));
+    }
+
+    /// Nothing of a submission is at work any more.
+    fn leave_all(&self, number: u64) {
+        self.ran().open.retain(|(of, _), _| *of != number);
+    }
+
+    fn add(&self, number: u64, attempt: api::Attempt) {
+        let mut ran = self.ran();
+        ran.open.remove(&(attempt.number, number));
+        *ran.counts.entry(attempt.outcome.clone().unwrap_or_default()).or_default() += 1;
+        ran.attempts.push_back(attempt);
+        if ran.attempts.len() > ATTEMPTS {
+            ran.attempts.pop_front();
+        }
+    }
+
+    /// How many have ended, by how.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        self.ran().counts.clone()
+    }
+
+    /// Those at work.
+    pub fn open(&self) -> Vec<api::Attempt> {
+        self.ran().open.values().cloned().collect()
+    }
+
+    /// Those that ended at a moment or later and those at work, the earliest first.
+    pub fn since(&self, at: Moment) -> api::Timeline {
+        let least = timestamp(at);
+        let ran = self.ran();
+        let mut attempts: Vec<api::Attempt> = ran
+            .attempts
+            .iter()
+            .filter(|attempt| attempt.end.is_none_or(|end| end >= least))
+            .chain(ran.open.values())
+            .cloned()
+            .collect();
+        attempts.sort_by(|a, b| a.start.cmp(&b.start).then(a.slot.cmp(&b.slot)));
+        api::Timeline { attempts }
+    }
+}
+
+/// Passes on what is seen of a run.
+pub struct Watch {
+    number: u64,
+    /// Where the time of the run begins on the wall clock.
+    base: TimeBase,
+    /// By job: its flow and its name.
+    jobs: Vec<(String, String)>,
+    recent: RecentAttempts,
+    tell: Box<dyn FnMut(Seen) + Send>,
+    follow: Box<dyn FnMut(Time, Happened) + Send>,
+}
+
+impl Watch {
+    /// Tells the desk, and whoever follows the run.
+    pub fn new(
+        number: u64,
+        started: Moment,
+        workload: &Draft,
+        recent: RecentAttempts,
+        tell: impl FnMut(Seen) + Send + 'static,
+        follow: impl FnMut(Time, Happened) + Send + 'static,
+    ) -> Self {
+        let jobs = workload
+            .flows
+            .iter()
+            .flat_map(|flow| flow.jobs.iter().map(|job| (flow.id.clone(), job.id.clone())));
+        let jobs = jobs.collect();
+        let base = TimeBase::measured(WallTime(started), Time::ZERO);
+        Self { number, base, jobs, recent, tell: Box::new(tell), follow: Box::new(follow) }
+    }
+
+    /// An attempt that has its slot since a time of the run.
+    fn open(&self, start: u64, id: TaskId, slot: u32) -> Option<api::Attempt> {
+        let (flow, job) = self.jobs.get(id.job as usize)?;
+        Some(api::Attempt {
+            number: self.number,
+            flow: flow.clone(),
+            job: job.clone(),
+            phase: id.phase.name().to_owned(),
+            task: id.task,
+            slot: Some(slot),
+            start: timestamp(self.base.wall(Time(start)).0),
+            end: None,
+            outcome: None,
+        })
+    }
+
+    fn ended(&self, attempt: &slackline::run::Attempt) {
+        let Some(open) = self.open(attempt.start, attempt.id, attempt.slot) else { return };
+        let outcome = match attempt.ended {
+            Ended::Done(_) => "done",
+            Ended::Failed(_) => "failed",
+            Ended::Killed => "killed",
+            Ended::Lost(_) => "lost",
+        };
+        let end = Some(timestamp(self.base.wall(Time(attempt.end)).0));
+        let outcome = Some(outcome.to_owned());
+        self.recent.add(attempt.number, api::Attempt { end, outcome, ..open });
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.recent.leave_all(self.number);
+    }
+}
+
+impl Observer for Watch {
+    fn happened(&mut self, now: Time, what: Happening<'_>) {
+        self.base = TimeBase::measured(Now::read().wall, now);
+        let is_map = |id: TaskId| id.phase == PhaseKind::Map;
+        let (seen, happened) = match what {
+            Happening::Recorded(attempt) => return self.ended(attempt),
+            Happening::Started(id) => {
+                (Seen::Started { job: id.job, is_map: is_map(id) }, Happened::Started(id))
+            }
+            Happening::Done(id, seconds) => {
+                (Seen::Done { job: id.job, is_map: is_map(id) }, Happened::Done(id, seconds))
+            }
+            Happening::Failed { id, message, goes_on, is_final, .. } => {
+                let message = format!("{} {}: {message}", id.phase.name(), id.task);
+                let seen = Seen::Failed { job: id.job, is_map: is_map(id), message, is_final };
+                (seen, Happened::Failed { id, goes_on, is_final })
+            }
+            Happening::Killed(id) => {
+                (Seen::Stopped { job: id.job, is_map: is_map(id) }, Happened::Killed(id))
+            }
+            Happening::Lost { tasks, .. } => {
+                let Some(&id) = tasks.first() else { return };
+                let seen = Seen::Lost { job: id.job, is_map: is_map(id), tasks: tasks.len() as u64 };
+                (seen, Happened::Lost(tasks.to_vec()))
+            }
+            Happening::NeverComes { flow, job } => {
+                let (other, job) = self.jobs.get(job as usize).cloned().unwrap_or_default();
+                let message = format!(
+                    "it reads the output of job {job} of flow {other}, which is never going to be there"
+                );
+                (Seen::Never { flow: flow.to_owned(), message }, Happened::NeverComes(flow.to_owned()))
+            }
+            // The end of a job, the passing of time, and what may be added say nothing of a task.
+            _ => return,
+        };
+        (self.tell)(seen);
+        (self.follow)(now, happened);
+    }
+
+    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+        if let Some(open) = self.open(since.0, id, slot) {
+            self.recent.begin(attempt, open);
+        }
+    }
+
+    fn lets_go(&mut self, attempt: u64) {
+        self.recent.leave(self.number, attempt);
+    }
+}

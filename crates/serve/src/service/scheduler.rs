@@ -1,0 +1,242 @@
+//! The thread that drives the engine: it carries out the orders of the state, and returns finished runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use slackline::resident::{
+    Admission, Host, Limits, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
+};
+use slackline::run::{self, Backend, JobHistory};
+use slackline_local::activity::{self, Duty};
+use slackline_model::Time;
+use slackline_model::cluster::Slots;
+
+use crate::Moment;
+use crate::api;
+use crate::service::StatusCallback;
+use crate::service::durations::SharedHistogram;
+use crate::service::forecaster::ForecastRequest;
+use crate::service::launcher::{Machines, OpenedRuns, Ready};
+use crate::service::paths::ServicePaths;
+use crate::service::run_observer::{RecentAttempts, Watch};
+use crate::state::{Seen, StateEvent};
+
+/// What the desk orders.
+pub enum EngineCommand {
+    /// A run that is open is to be driven.
+    Admit {
+        number: u64,
+        /// How its flows stand.
+        standings: BTreeMap<String, Standing>,
+        /// Whose it is, and how many slots they may hold.
+        quota: Option<(String, u32)>,
+    },
+    /// A flow stands in another way.
+    Stand(u64, String, Standing),
+    /// A flow is not to go on.
+    Cancel(u64, String),
+}
+
+/// Tells the desk what comes back.
+pub type Tell = Arc<dyn Fn(StateEvent) + Send + Sync>;
+
+/// Ends the waiting of the engine.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// Where and when an engine starts.
+pub struct Start<'a> {
+    /// Where the service keeps its files.
+    pub paths: &'a ServicePaths,
+    /// When the service was begun: the time of the engine starts there.
+    pub began: Moment,
+    /// To what that time has come at least.
+    pub seen: Time,
+    pub past: Arc<JobHistory>,
+    /// Is told what the engine waits for before it is there.
+    pub says: StatusCallback,
+}
+
+/// What the scheduler tells, and where to.
+#[derive(Clone)]
+pub struct Ports {
+    /// To the desk.
+    pub state: Tell,
+    /// To the predictor.
+    pub looks: Sender<ForecastRequest>,
+    /// Runs that are open.
+    pub readies: OpenedRuns,
+    /// The machines, for those who open runs.
+    pub machines: Machines,
+    /// Runs that come back, to be closed.
+    pub closing: Sender<Box<Returned>>,
+    /// Attempts that ended lately.
+    pub recent: RecentAttempts,
+    /// How long decisions take.
+    pub decisions: SharedHistogram,
+    pub is_over: Arc<AtomicBool>,
+}
+
+/// The scheduler, once its engine is there.
+pub struct Scheduler {
+    commands: Sender<EngineCommand>,
+    waker: Waker,
+    thread: std::thread::JoinHandle<Result<(), String>>,
+}
+
+impl Scheduler {
+    /// Starts the thread, and waits until the engine is there.
+    ///
+    /// # Errors
+    /// The engine cannot be had, and why.
+    pub fn start(
+        start: Start<'_>,
+        engine: Arc<dyn Backend>,
+        rules: Rules,
+        ports: Ports,
+    ) -> Result<Self, String> {
+        let (commands, received) = channel();
+        let (ready, is_ready) = channel();
+        let Start { paths, began: started, seen, past, says } = start;
+        let files = paths.engine();
+        let thread = std::thread::Builder::new().name("scheduler".to_owned()).spawn(move || {
+            let says = |what: &str| says(what);
+            let residence =
+                Residence { files: &files, started, seen, past: &past, says: run::Says::new(&says) };
+            let mut resident = match engine.resident(residence) {
+                Ok(resident) => resident,
+                Err(error) => {
+                    // Whoever waits for it ends.
+                    let _ = ready.send(Err(error.to_string()));
+                    return Ok(());
+                }
+            };
+            let mut host = ServiceHost { received, ports };
+            // Runs are opened for these as soon as somebody waits no more.
+            host.machines(&resident.machines());
+            let _ = ready.send(Ok(resident.waker()));
+            activity::announce("the scheduler", Duty::Loop);
+            // Where nothing within it has a name, it is the policy that decides.
+            activity::during("decide by policy", rules.policy.spec(), || {
+                drive(resident.as_mut(), &rules, &mut host)
+            })
+        });
+        let thread = thread.map_err(|error| error.to_string())?;
+        let waker = is_ready.recv().map_err(|_| "the engine could not be started".to_owned())??;
+        Ok(Self { commands, waker, thread })
+    }
+
+    pub fn order(&self, command: EngineCommand) {
+        // A scheduler that has ended is told of by how it ended.
+        let _ = self.commands.send(command);
+        (self.waker)();
+    }
+
+    /// Wakes it, to see that it is to end.
+    pub fn wake(&self) {
+        (self.waker)();
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// The policy could not go on, and why.
+    pub fn join(self) -> Result<(), String> {
+        self.thread
+            .join()
+            .unwrap_or_else(|_| Err("the scheduler ended in the middle of something".to_owned()))
+    }
+}
+
+/// The host of the engine: what it is asked comes from the desk.
+struct ServiceHost {
+    received: Receiver<EngineCommand>,
+    ports: Ports,
+}
+
+impl ServiceHost {
+    /// An order for the engine; none where the run is not there.
+    fn order(&self, command: EngineCommand) -> Option<Order> {
+        match command {
+            EngineCommand::Admit { number, standings, quota } => {
+                let mut readies =
+                    self.ports.readies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let Ready { run, known, .. } = readies.remove(&number)?;
+                drop(readies);
+                let started = run.session().started();
+                let (state, looks) = (self.ports.state.clone(), self.ports.looks.clone());
+                let workload = run.session().workload();
+                let tell = move |what: Seen| state(StateEvent::Seen { number, what });
+                let follow = move |now, what| drop(looks.send(ForecastRequest::Happened(number, now, what)));
+                let watch = Watch::new(number, started, workload, self.ports.recent.clone(), tell, follow);
+                let observer = Box::new(watch);
+                Some(Order::Admit(Box::new(Admission { number, run, known, standings, quota, observer })))
+            }
+            EngineCommand::Stand(number, flow, standing) => Some(Order::Stand { number, flow, standing }),
+            EngineCommand::Cancel(number, flow) => Some(Order::Cancel { number, flow }),
+        }
+    }
+}
+
+impl Host for ServiceHost {
+    fn orders(&mut self, _: Time) -> Vec<Order> {
+        let mut orders = Vec::new();
+        loop {
+            match self.received.try_recv() {
+                Ok(command) => orders.extend(self.order(command)),
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return orders,
+            }
+        }
+    }
+
+    fn wakes_at(&self) -> Option<Time> {
+        None
+    }
+
+    fn returned(&mut self, _: Time, returned: Returned) {
+        let _ = self.ports.looks.send(ForecastRequest::Forget(returned.number));
+        // Closed by somebody else: documents are written then.
+        let _ = self.ports.closing.send(Box::new(returned));
+    }
+
+    fn is_over(&self) -> bool {
+        self.ports.is_over.load(Ordering::SeqCst)
+    }
+
+    fn machines(&mut self, machines: &[SharedMachine]) {
+        let all = machines.iter().map(|machine| machine.draft.clone()).collect();
+        *self.ports.machines.write().unwrap_or_else(std::sync::PoisonError::into_inner) = all;
+        let up = machines.iter().filter(|machine| machine.is_up).map(|machine| machine.draft.clone());
+        let _ = self.ports.looks.send(ForecastRequest::Machines(up.collect()));
+        let shown = machines.iter().map(|SharedMachine { draft, is_up }| {
+            let slots = match draft.slots {
+                Slots::Universal(slots) => slots,
+                Slots::Typed { map, reduce } => map + reduce,
+            };
+            api::Machine {
+                machine: draft.name.clone(),
+                slots: u64::from(slots) * u64::from(draft.count),
+                up: *is_up,
+            }
+        });
+        (self.ports.state)(StateEvent::Machines(shown.collect()));
+    }
+
+    fn limits(&mut self, limits: &Limits) {
+        (self.ports.state)(StateEvent::Limits(limits.clone()));
+    }
+
+    fn said(&mut self, what: &str) {
+        (self.ports.state)(StateEvent::Machine(what.to_owned()));
+    }
+
+    fn decided(&mut self, nanos: u64) {
+        self.ports.decisions.add(nanos as f64 / 1e9);
+    }
+}

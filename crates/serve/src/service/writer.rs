@@ -1,0 +1,80 @@
+//! The thread that writes records to disk, so that the event loop never waits for the disk.
+
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use slackline_local::activity::{self, Duty};
+use slackline_local::clock;
+
+use crate::Moment;
+use crate::service::paths::ServicePaths;
+use crate::service::store::Store;
+use crate::state::record::Record;
+
+/// The time between a write that failed and the next one: a full disk is not tried all the time.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// What is to be written.
+pub(crate) enum Write {
+    /// Append records. Then the state directories of these names are moved aside.
+    Append {
+        records: Vec<Record>,
+        /// The names, and when they are forgotten by the age clock.
+        forgotten: Vec<(Moment, String)>,
+        /// How many records the desk needs at least.
+        needed: usize,
+    },
+    Replace(Vec<Record>),
+}
+
+/// What became of a [`Write`].
+pub(crate) struct WriteResult {
+    /// The records that were to be appended.
+    pub(crate) records: Vec<Record>,
+    /// Why nothing was written, or whether most of the log is no longer needed.
+    pub(crate) outcome: Result<bool, String>,
+}
+
+pub(crate) struct Writer {
+    pub(crate) store: Store,
+    pub(crate) paths: ServicePaths,
+}
+
+impl Writer {
+    /// Writes until all senders are gone.
+    pub(crate) fn work(mut self, writes: &Receiver<Write>, tell: &dyn Fn(WriteResult)) {
+        activity::announce("the writer of the service's log", Duty::Sole);
+        for write in writes {
+            let written = match write {
+                Write::Append { records, forgotten, needed } => {
+                    let appended = self.store.append(&records);
+                    if appended.is_ok() {
+                        for (at, name) in &forgotten {
+                            self.move_aside(*at, name);
+                        }
+                    }
+                    let outcome = appended.map(|()| self.store.is_grown(needed)).map_err(|e| e.to_string());
+                    WriteResult { records, outcome }
+                }
+                Write::Replace(records) => {
+                    let outcome = self.store.replace(&records).map(|()| false).map_err(|e| e.to_string());
+                    WriteResult { records: Vec::new(), outcome }
+                }
+            };
+            let has_failed = written.outcome.is_err();
+            tell(written);
+            if has_failed {
+                clock::pause(RETRY);
+            }
+        }
+    }
+
+    /// Moves the state directory of a name aside, so that the name can be used again at once. What cannot be
+    /// moved does no harm.
+    fn move_aside(&self, at: Moment, name: &str) {
+        let run = self.paths.run(name);
+        let _ = activity::during("move aside", run.display(), || {
+            std::fs::rename(&run, self.paths.gone(at, name))
+        });
+    }
+}

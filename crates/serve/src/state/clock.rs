@@ -1,0 +1,183 @@
+//! The clock of the service: jumps of the wall clock, and ages.
+//!
+//! Dates follow the wall clock at once: submissions start, and schedules continue at their next time. A jump
+//! deletes nothing. Ages follow an age clock, which advances with elapsed time and is recorded. Where the
+//! wall clock is ahead, the age clock catches up slowly: by the time that elapses once more, and by one day
+//! at a restart.
+
+use slackline::report::number::duration;
+use slackline_local::clock::{Elapsed, Now};
+
+use crate::api::{AlertKind, State};
+use crate::state::record::Record;
+use crate::state::recurring::LATE;
+use crate::state::{Effect, HealthProblem, ServiceEvent, ServiceState, Transition};
+use crate::{Moment, SECOND, timestamp};
+
+const HOUR: u64 = 3600 * SECOND;
+const DAY: u64 = 24 * HOUR;
+
+/// How long `readyz` reports a jump.
+const TROUBLE_FOR: u64 = 30 * SECOND;
+
+/// The clock of a service.
+#[derive(Debug)]
+pub(super) struct ServiceClock {
+    /// Both clocks, as they were read last.
+    now: Now,
+    /// What the age clock showed at `since`.
+    age: Moment,
+    since: Elapsed,
+    /// Until when a jump is a trouble.
+    trouble_until: Option<Elapsed>,
+    /// Whether that jump was one of a day or more, which may be taken back soon.
+    is_far: bool,
+}
+
+impl ServiceClock {
+    /// That of a service which began then.
+    pub(super) fn new(now: Now, began: Moment) -> Self {
+        Self { now, age: began, since: now.elapsed, trouble_until: None, is_far: false }
+    }
+
+    pub(super) fn elapsed(&self) -> Elapsed {
+        self.now.elapsed
+    }
+
+    /// What the age clock shows.
+    pub(super) fn age(&self) -> Moment {
+        self.age + self.now.elapsed.since(self.since)
+    }
+
+    /// The age clock showed this, as a record has it.
+    pub(super) fn recall(&mut self, age: Moment) {
+        self.age = age;
+    }
+
+    /// The age clock goes on from now, and gains so much on a wall clock that is ahead.
+    fn gain(&mut self, most: u64) {
+        let age = self.age();
+        self.age = age.max(self.now.wall.0.min(age + most));
+        self.since = self.now.elapsed;
+    }
+
+    /// Whether the wall clock has jumped so far just now that it may be wrong.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.is_far && self.trouble_until.is_some()
+    }
+
+    /// When something is due by the clock itself.
+    pub(super) fn due(&self) -> Elapsed {
+        self.trouble_until.unwrap_or(self.since + HOUR)
+    }
+}
+
+impl ServiceState {
+    /// Reads the clock before anything else is done, and gives the date.
+    pub(super) fn read_clock(&mut self, now: Now, out: &mut Transition) -> Moment {
+        let before = std::mem::replace(&mut self.clock.now, now);
+        if let Some(by) = now.jump_since(before) {
+            self.clock_jumped(by, out);
+        }
+        if self.clock.trouble_until.is_some_and(|until| until <= now.elapsed) {
+            (self.clock.trouble_until, self.clock.is_far) = (None, false);
+            self.set_trouble(HealthProblem::Clock, None);
+        }
+        if self.clock.since + HOUR <= now.elapsed {
+            self.age_by(HOUR, out);
+        }
+        now.wall.0
+    }
+
+    /// The age clock gains at most so much, and what was moved aside a day ago is removed.
+    fn age_by(&mut self, most: u64, out: &mut Transition) {
+        self.clock.gain(most);
+        out.records.push(Record::Aged(self.clock.age));
+        out.effects.push(Effect::RemoveAside(self.clock.age.saturating_sub(DAY)));
+    }
+
+    /// The service has read its records, and starts. It was down for a time that only the wall clock knows.
+    pub(super) fn start_clock(&mut self, out: &mut Transition) {
+        let (wall, last) = (self.clock.now.wall.0, self.clock.age);
+        self.age_by(DAY, out);
+        self.ended.none_later_than(self.clock.age);
+        if wall + LATE < last {
+            let message = format!(
+                "the clock shows {}, which is before {}, when this service ran before",
+                timestamp(wall),
+                timestamp(last)
+            );
+            self.tell_of_clock(false, message, out);
+        }
+        self.clamp_future(out);
+    }
+
+    fn clock_jumped(&mut self, by: i64, out: &mut Transition) {
+        let (wall, span) = (self.clock.now.wall.0, duration(by.unsigned_abs() as f64 / 1e6));
+        let direction = if by < 0 { "back" } else { "forward" };
+        let message = format!("the clock jumped {direction} by {span}, to {}", timestamp(wall));
+        self.tell_of_clock(by.unsigned_abs() >= DAY, message, out);
+        out.effects.push(Effect::ClockJumped(by));
+        self.clamp_future(out);
+        if by < 0 {
+            self.await_deadlines_again(wall);
+        }
+    }
+
+    fn tell_of_clock(&mut self, is_far: bool, message: String, out: &mut Transition) {
+        self.clock.trouble_until = Some(self.clock.now.elapsed + TROUBLE_FOR);
+        self.clock.is_far = is_far;
+        self.set_trouble(HealthProblem::Clock, Some(message.clone()));
+        self.tell(self.clock.now.wall.0, "clock", message, out);
+    }
+
+    /// Times of schedules and submissions that are in the future were noted while the clock was wrong: they
+    /// are now.
+    fn clamp_future(&mut self, out: &mut Transition) {
+        let (now, age) = (self.clock.now.wall.0, self.clock.age());
+        let mut names: Vec<String> = Vec::new();
+        for (name, again) in &mut self.recurring {
+            if again.clamp(now, age) {
+                out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
+                names.push(name.clone());
+            }
+        }
+        let is_future = |number: &&u64| self.entries[*number].wanted.since > now + LATE;
+        let future: Vec<u64> = self.entries.keys().filter(is_future).copied().collect();
+        for number in future {
+            self.dequeue(number);
+            let Some(entry) = self.entries.get_mut(&number) else { continue };
+            (entry.wanted.since, entry.submitted) = (now, entry.submitted.min(now));
+            names.push(number.to_string());
+            if entry.state == State::Queued {
+                // Its deadline may count from then.
+                entry.wanted.due = None;
+                self.unread.push(number);
+                self.enqueue(number);
+            }
+        }
+        if !names.is_empty() {
+            let message = format!(
+                "the clock was wrong when these were noted, and they continue from now on: {}",
+                slackline_model::names::listed(&names.iter().collect::<Vec<_>>())
+            );
+            self.tell_of_clock(self.clock.is_far, message, out);
+        }
+    }
+
+    /// Deadlines that have not passed by the right clock can still be missed.
+    fn await_deadlines_again(&mut self, now: Moment) {
+        for (&number, entry) in &mut self.entries {
+            let flows = entry.live.iter().flat_map(|live| &live.flows).filter(|here| !here.state.is_over());
+            for here in flows {
+                let Some(deadline) = here.deadline.filter(|&deadline| deadline > now) else { continue };
+                self.deadlines.insert((deadline, number, here.flow.clone()));
+                entry.alerted.remove(&(here.flow.clone(), AlertKind::Late));
+            }
+        }
+    }
+
+    pub(super) fn tell(&mut self, now: Moment, kind: &str, message: String, out: &mut Transition) {
+        self.event(out, now, ServiceEvent { kind, number: None, flow: None, message });
+    }
+}

@@ -1,0 +1,263 @@
+//! Cron expressions (five fields) in a time zone: every time exactly once.
+//!
+//! A time that daylight saving time skips is moved later by the length of the gap; of a time that comes
+//! twice, the first counts. So every date has all its times, and no time comes twice.
+
+use cronexpr::{Crontab, MakeTimestamp};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use crate::api::Schedule;
+use crate::{Moment, SECOND, moment, timestamp};
+
+/// No clock is put forward or back by more.
+const CHANGE_MOST: Moment = 3 * 3600 * SECOND;
+
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// Over times without a zone, which are taken to be of UTC.
+    crontab: Crontab,
+    zone: TimeZone,
+}
+
+impl Times {
+    /// Reads an expression and a zone; without a zone it is `here`.
+    ///
+    /// # Errors
+    /// What was found, and what was expected.
+    pub fn new(schedule: &Schedule, here: &TimeZone) -> Result<Self, String> {
+        let cron = schedule.cron.trim();
+        if cron.split_whitespace().count() != 5 {
+            return Err(format!(
+                "schedule: found {cron:?}, expected five fields such as 0 2 * * 1-5: minute, hour, day of month, month, day of week"
+            ));
+        }
+        let zone = match &schedule.zone {
+            None => here.clone(),
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                format!("schedule: found the time zone {name:?}, expected one such as Europe/Berlin")
+            })?,
+        };
+        let crontab = cronexpr::parse_crontab(&format!("{cron} UTC")).map_err(|error| {
+            let said = error.to_string();
+            let what = said.lines().last().unwrap_or_default().trim();
+            format!(
+                "schedule: found {cron:?}, expected minute, hour, day of month, month and day of week: {what}"
+            )
+        })?;
+        let times = Self { crontab, zone };
+        if times.after(0).is_none() {
+            return Err(format!("schedule: found {cron:?}, which never comes"));
+        }
+        Ok(times)
+    }
+
+    /// The first time after a moment; none if there is none.
+    pub fn after(&self, at: Moment) -> Option<Moment> {
+        #[cfg(test)]
+        SEARCHES.with(|searches| searches.set(searches.get() + 1));
+        let mut wall = self.wall(at);
+        let before = at.saturating_sub(CHANGE_MOST);
+        if self.zone.to_offset(timestamp(before)) != self.zone.to_offset(timestamp(at)) {
+            // A clock that was put back shows times again. Times that it left out come after it was put
+            // forward.
+            wall = wall.checked_sub(jiff::Span::new().hours(3)).unwrap_or(wall);
+        }
+        for _ in 0..1_000 {
+            wall = self.next_on_wall(wall)?;
+            let next = moment(self.instant(wall)?);
+            if next > at {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// The last time up to `until`, which is `first` or later. O(log of the time between), without listing
+    /// the times.
+    pub fn last(&self, first: Moment, until: Moment) -> Moment {
+        let next = |at: Moment| self.after(at).filter(|&next| next <= until);
+        let mut last = first;
+        // Looks back twice as far each time: of a schedule that comes often the last time is near.
+        let mut back = 60 * SECOND;
+        while back < until - first {
+            if let Some(found) = next(until - back) {
+                last = found;
+                break;
+            }
+            back *= 2;
+        }
+        while let Some(found) = next(last) {
+            last = next(Moment::midpoint(found, until)).unwrap_or(found);
+        }
+        last
+    }
+
+    /// What a clock on a wall shows.
+    fn wall(&self, at: Moment) -> DateTime {
+        self.zone.to_datetime(timestamp(at))
+    }
+
+    /// The first time after another, as a clock on a wall shows them.
+    fn next_on_wall(&self, wall: DateTime) -> Option<DateTime> {
+        let as_utc = TimeZone::UTC.to_timestamp(wall).ok()?;
+        self.crontab.find_next(MakeTimestamp(as_utc)).ok().map(|next| next.datetime())
+    }
+
+    fn instant(&self, wall: DateTime) -> Option<Timestamp> {
+        self.zone.to_ambiguous_zoned(wall).compatible().ok().map(|zoned| zoned.timestamp())
+    }
+
+    /// A text with strftime conversions of a moment, in the zone of the times.
+    ///
+    /// # Errors
+    /// What was found, and what was expected.
+    pub fn filled(&self, text: &str, at: Moment) -> Result<String, String> {
+        if !text.contains('%') {
+            return Ok(text.to_owned());
+        }
+        let zoned = timestamp(at).to_zoned(self.zone.clone());
+        jiff::fmt::strtime::format(text, &zoned)
+            .map_err(|error| format!("found {text:?}, expected conversions such as %Y-%m-%d: {error}"))
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a next time was looked for in this thread.
+    static SEARCHES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub(crate) fn searches() -> u64 {
+    SEARCHES.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::CatchUp;
+
+    #[test]
+    fn the_last_time_is_that_of_the_list() {
+        let from = at("2026-03-28T00:00:00Z");
+        for cron in ["* * * * *", "*/7 2,3 * * *", "30 2 * * *", "0 0 1 * *", "5 4 * * 1", "* 2 * * 6"] {
+            for zone in ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "Africa/Cairo"] {
+                let times = times(cron, zone);
+                let first = times.after(from).unwrap();
+                let mut listed = first;
+                for step in 0..300 {
+                    let until = first + step * step * 97 * SECOND;
+                    while let Some(next) = times.after(listed).filter(|&next| next <= until) {
+                        listed = next;
+                    }
+                    assert_eq!(times.last(first, until), listed, "{cron} {zone} {}", timestamp(until));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn times_are_those_of_a_search_that_begins_hours_before() {
+        let slow = |times: &Times, at: Moment| {
+            let mut wall = times.wall(at).checked_sub(jiff::Span::new().hours(3)).unwrap();
+            loop {
+                wall = times.next_on_wall(wall)?;
+                let next = moment(times.instant(wall)?);
+                if next > at {
+                    return Some(next);
+                }
+            }
+        };
+        for cron in ["* * * * *", "*/20 * * * *", "30 0,2,3 * * *", "0 0 29 2 *"] {
+            for zone in ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Africa/Casablanca"] {
+                let times = times(cron, zone);
+                for start in ["2026-03-28T20:00:00Z", "2026-10-24T20:00:00Z", "2026-04-04T10:00:00Z"] {
+                    for step in 0..200 {
+                        let at = at(start) + step * 7 * 61 * SECOND;
+                        assert_eq!(times.after(at), slow(&times, at), "{cron} {zone} {}", timestamp(at));
+                    }
+                }
+            }
+        }
+    }
+
+    fn times(cron: &str, zone: &str) -> Times {
+        let schedule = Schedule { cron: cron.into(), zone: Some(zone.into()), catch_up: CatchUp::default() };
+        Times::new(&schedule, &TimeZone::UTC).unwrap()
+    }
+
+    fn at(text: &str) -> Moment {
+        moment(text.parse::<Timestamp>().unwrap())
+    }
+
+    /// The times after a moment, as the clocks of UTC show them.
+    fn next(times: &Times, from: &str, n: usize) -> Vec<String> {
+        let mut now = at(from);
+        let mut found = Vec::new();
+        for _ in 0..n {
+            now = times.after(now).unwrap();
+            found.push(timestamp(now).to_string());
+        }
+        found
+    }
+
+    #[test]
+    fn a_night_is_every_night_also_when_clocks_are_put_forward_or_back() {
+        let two = times("30 2 * * *", "Europe/Berlin");
+        // 02:30 was left out on 29 March 2026: it is 03:30 then.
+        assert_eq!(
+            next(&two, "2026-03-27T12:00:00Z", 4),
+            ["2026-03-28T01:30:00Z", "2026-03-29T01:30:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z",]
+        );
+        // It came twice on 25 October: once is enough.
+        assert_eq!(
+            next(&two, "2026-10-24T12:00:00Z", 3),
+            ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z", "2026-10-27T01:30:00Z",]
+        );
+    }
+
+    #[test]
+    fn days_of_the_week_are_those_of_the_zone() {
+        let monday = times("0 1 * * 1", "Asia/Tokyo");
+        assert_eq!(
+            next(&monday, "2026-11-24T00:00:00Z", 2),
+            ["2026-11-29T16:00:00Z", "2026-12-06T16:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn every_quarter_of_an_hour_over_a_year_comes_once_on_each_clock() {
+        let quarters = times("*/15 * * * *", "Europe/Berlin");
+        let (mut now, mut count) = (at("2026-01-01T00:00:00Z"), 0);
+        while let Some(next) = quarters.after(now).filter(|&next| next <= at("2027-01-01T00:00:00Z")) {
+            assert!(next > now);
+            (now, count) = (next, count + 1);
+        }
+        // The hour that comes twice counts once, and the one that is left out falls together with the next.
+        assert_eq!(count, 365 * 96 - 4);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let wrong = |cron: &str, zone: Option<&str>| {
+            let zone = zone.map(str::to_owned);
+            let schedule = Schedule { cron: cron.into(), zone, catch_up: CatchUp::default() };
+            Times::new(&schedule, &TimeZone::UTC).err().unwrap()
+        };
+        assert!(wrong("0 2 * *", None).starts_with("schedule: found \"0 2 * *\", expected five fields"));
+        assert!(wrong("0 25 * * *", None).contains("found \"0 25 * * *\", expected minute, hour"));
+        assert!(wrong("0 2 * * *", Some("Mars/Base")).contains("time zone \"Mars/Base\""));
+        assert!(wrong("0 0 31 2 *", None).contains("never comes"), "{}", wrong("0 0 31 2 *", None));
+    }
+
+    #[test]
+    fn texts_are_filled_with_the_time_in_its_zone() {
+        let two = times("30 2 * * *", "Europe/Berlin");
+        let at = at("2026-03-01T23:30:00Z");
+        assert_eq!(two.filled("%Y-%m-%d", at).unwrap(), "2026-03-02");
+        assert_eq!(two.filled("plain", at).unwrap(), "plain");
+        assert!(two.filled("%Q%", at).is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! Finished submissions that are still remembered, with their jobs and predictions; the oldest lose their
+//! jobs first.
+
+use std::collections::VecDeque;
+
+use crate::Moment;
+use crate::api::{Flow, Submission};
+
+/// As many jobs, and flows of predictions, are remembered together: some tens of megabytes.
+const DETAILS: usize = 100_000;
+
+/// Submissions that are over, those that ended first at the front.
+#[derive(Debug, Default)]
+pub(super) struct FinishedSubmission {
+    all: VecDeque<Submission>,
+    /// When each of them ended, by the age clock of the service.
+    ages: VecDeque<Moment>,
+    /// As many at the front have lost their details.
+    bare: usize,
+    /// How many details the others have.
+    details: usize,
+}
+
+impl FinishedSubmission {
+    /// One more is over, which ended then by the age clock.
+    pub(super) fn push(&mut self, one: Submission, age: Moment) {
+        self.ages.push_back(age.max(self.ages.back().copied().unwrap_or(0)));
+        self.details += details(&one);
+        self.all.push_back(one);
+        while self.details > DETAILS && self.bare < self.all.len() {
+            let oldest = &mut self.all[self.bare];
+            self.details -= details(oldest);
+            for flow in &mut oldest.flows {
+                flow.jobs = Vec::new();
+            }
+            oldest.prediction = None;
+            self.bare += 1;
+        }
+    }
+
+    /// The one that ended first is forgotten.
+    pub(super) fn pop(&mut self) -> Option<Submission> {
+        let one = self.all.pop_front()?;
+        self.ages.pop_front();
+        self.details -= details(&one);
+        self.bare = self.bare.saturating_sub(1);
+        Some(one)
+    }
+
+    /// When the one that ended first did, by the age clock.
+    pub(super) fn first(&self) -> Option<Moment> {
+        self.ages.front().copied()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Numbers only grow, but what ends does so in any order. The latest are asked for most.
+    pub(super) fn find(&self, number: u64) -> Option<&Submission> {
+        self.all.iter().rev().find(|one| one.number == number)
+    }
+
+    /// None has ended later by the age clock.
+    pub(super) fn none_later_than(&mut self, age: Moment) {
+        self.ages.iter_mut().for_each(|ended| *ended = age.min(*ended));
+    }
+
+    /// All, with when they ended by the age clock.
+    pub(super) fn with_ages(&self) -> impl Iterator<Item = (&Submission, Moment)> {
+        self.all.iter().zip(self.ages.iter().copied())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Submission> {
+        self.all.iter()
+    }
+}
+
+/// How much there is of a submission beside itself and its flows.
+fn details(one: &Submission) -> usize {
+    let foretold = one.prediction.as_ref().map_or(0, |said| said.flows.len() + said.makes_late.len());
+    one.flows.iter().map(|flow| flow.jobs.len()).sum::<usize>() + foretold
+}
+
+/// A submission as lists have it: without jobs, and without what was said of it.
+pub(super) fn listed(one: &Submission) -> Submission {
+    let flow = |flow: &Flow| Flow {
+        flow: flow.flow.clone(),
+        cause: flow.cause.clone(),
+        why: None,
+        jobs: Vec::new(),
+        ..*flow
+    };
+    Submission {
+        name: one.name.clone(),
+        user: one.user.clone(),
+        why: one.why.clone(),
+        flows: one.flows.iter().map(flow).collect(),
+        occurrence: one.occurrence.clone(),
+        prediction: None,
+        unpredicted: None,
+        missing: None,
+        key: one.key.clone(),
+        ..*one
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Job, Phase, State};
+
+    fn one(number: u64, jobs: usize) -> Submission {
+        let job = |k: usize| Job {
+            job: format!("j{k}"),
+            after: Vec::new(),
+            maps: Phase::default(),
+            reduces: Phase::default(),
+            failed_attempts: 0,
+        };
+        let flow = Flow { flow: "f".into(), jobs: (0..jobs).map(job).collect(), done: 7, ..Flow::default() };
+        Submission {
+            number,
+            name: "n".into(),
+            user: "anna".into(),
+            submitted: jiff::Timestamp::UNIX_EPOCH,
+            state: State::Done,
+            why: Some("w".into()),
+            held: false,
+            priority: 0,
+            flows: vec![flow],
+            deadline: None,
+            occurrence: None,
+            began: None,
+            ended: None,
+            prediction: None,
+            unpredicted: None,
+            missing: None,
+            key: None,
+        }
+    }
+
+    #[test]
+    fn the_oldest_lose_their_jobs_where_there_are_too_many_together() {
+        let mut over = FinishedSubmission::default();
+        for number in 0..10 {
+            over.push(one(number, DETAILS / 4), 0);
+        }
+        let jobs =
+            |over: &FinishedSubmission| over.iter().map(|one| one.flows[0].jobs.len()).collect::<Vec<_>>();
+        assert_eq!(jobs(&over), [[0; 6].as_slice(), &[DETAILS / 4; 4]].concat());
+        for number in 0..8 {
+            assert_eq!(over.pop().map(|one| one.number), Some(number));
+        }
+        over.push(one(10, DETAILS / 2 + 1), 0);
+        assert_eq!(jobs(&over), [0, DETAILS / 4, DETAILS / 2 + 1]);
+        over.push(one(11, 2 * DETAILS), 0);
+        assert_eq!(jobs(&over), [0, 0, 0, 0]);
+        over.push(one(12, 1), 0);
+        assert_eq!((jobs(&over)[4], over.len()), (1, 5));
+    }
+
+    #[test]
+    fn lists_leave_jobs_out() {
+        let whole = one(3, 2);
+        let shown = listed(&whole);
+        assert!(shown.flows[0].jobs.is_empty());
+        assert_eq!((shown.flows[0].done, shown.flows[0].flow.as_str()), (7, "f"));
+        let bare = Flow { jobs: Vec::new(), ..whole.flows[0].clone() };
+        assert_eq!(shown, Submission { flows: vec![bare], ..whole });
+    }
+}

@@ -1,0 +1,371 @@
+//! Recurring submissions: each time of a schedule is submitted once, or skipped with a record.
+//!
+//! The record of a submission also marks its time as handled, so a crash cannot fall between the two.
+
+use crate::api::{self, Accepted, CatchUp, Overlap};
+use crate::state::auth::Principal;
+use crate::state::commands::{Answer, Refusal, RefusalKind};
+use crate::state::cron::Times;
+use crate::state::record::{Record, ScheduleRecord, SubmissionSpec};
+use crate::state::{HealthProblem, ServiceEvent, ServiceState, Transition};
+use crate::{Moment, timestamp};
+
+/// Something that recurs, and when.
+#[derive(Debug)]
+pub(super) struct RecurringSubmission {
+    pub(super) recurring: ScheduleRecord,
+    times: Times,
+    /// The first time that is not done with.
+    pub(super) next: Option<Moment>,
+}
+
+impl RecurringSubmission {
+    /// # Errors
+    /// A schedule that is none.
+    fn new(recurring: ScheduleRecord, zone: &jiff::tz::TimeZone) -> Result<Self, String> {
+        let schedule = recurring.submit.schedule.clone().ok_or("found no schedule")?;
+        let times = Times::new(&schedule, zone)?;
+        let next = times.after(recurring.handled);
+        Ok(Self { recurring, times, next })
+    }
+
+    /// Times up to this one are done with.
+    fn handle(&mut self, until: Moment) {
+        self.recurring.handled = self.recurring.handled.max(until);
+        self.next = self.times.after(self.recurring.handled);
+    }
+
+    /// The first time that is not done with and has come.
+    fn due(&self, now: Moment) -> Option<Moment> {
+        self.next.filter(|&at| at <= now)
+    }
+
+    /// The first time that is submitted, of those from `first` on.
+    fn first_wanted(&self, first: Moment, now: Moment) -> Option<Moment> {
+        match self.recurring.catch_up() {
+            // Each would replace the one before.
+            CatchUp::All if self.recurring.overlap() == Overlap::Replace => Some(self.times.last(first, now)),
+            CatchUp::All => Some(first),
+            CatchUp::Last => Some(self.times.last(first, now)),
+            // A time that is a little late was not missed.
+            CatchUp::None if first + LATE >= now => Some(first),
+            CatchUp::None => self.times.after((now - LATE).saturating_sub(1)).filter(|&at| at <= now),
+        }
+    }
+
+    /// Where times are done with that are still to come, as the clock was wrong then: they come. `age` is the
+    /// age clock of the service. True if something has changed.
+    pub(super) fn clamp(&mut self, now: Moment, age: Moment) -> bool {
+        let ScheduleRecord { handled, last, before, .. } = &mut self.recurring;
+        if *handled > now + LATE {
+            // The clock is wrong now, and was right then.
+            if *handled <= age + LATE {
+                *before = (*before).max(Some(*handled));
+            }
+            *handled = now;
+        } else if now + LATE >= age && before.is_some() {
+            *handled = (*handled).max(before.take().map_or(0, |before| before.min(now)));
+        } else {
+            return false;
+        }
+        *last = last.filter(|&at| at <= now + LATE);
+        self.next = self.times.after(*handled);
+        true
+    }
+
+    /// What is submitted at a time.
+    ///
+    /// # Errors
+    /// A value of a parameter that cannot be filled.
+    fn at(&self, at: Moment) -> Result<SubmissionSpec, String> {
+        let mut submit = self.recurring.submit.clone();
+        submit.schedule = None;
+        for (name, value) in &mut submit.parameters {
+            *value =
+                self.times.filled(value, at).map_err(|problem| format!("parameter {name}: {problem}"))?;
+        }
+        for pattern in &mut submit.when {
+            *pattern = self.times.filled(pattern, at).map_err(|problem| format!("when: {problem}"))?;
+        }
+        let ScheduleRecord { name, user, .. } = &self.recurring;
+        Ok(SubmissionSpec {
+            submit,
+            name: name.clone(),
+            user: user.clone(),
+            since: at,
+            recurrence: Some(name.clone()),
+            // Its file has not been read for this time.
+            due: None,
+        })
+    }
+}
+
+impl ServiceState {
+    /// Something recurs from now on, or in another way than before.
+    pub(super) fn recurs(
+        &mut self,
+        now: Moment,
+        principal: &Principal,
+        submit: api::Submit,
+        name: String,
+        out: &mut Transition,
+    ) -> Result<Answer, Refusal> {
+        if let Some(before) = self.recurring.get(&name)
+            && !principal.may_change(&before.recurring.user)
+        {
+            let owner = &before.recurring.user;
+            let message =
+                format!("name: found {name}, which recurs and is {owner}'s, expected a name of your own");
+            return Err(Refusal { kind: RefusalKind::Forbidden, message });
+        }
+        let is_own = |again: &&RecurringSubmission| {
+            again.recurring.user == principal.name && again.recurring.name != name
+        };
+        let (found, most) =
+            (self.recurring.values().filter(is_own).count(), self.facts.limits.queued_by_user);
+        if found >= most {
+            let message = format!(
+                "found {found} flows of {} that recur already, expected fewer than {most}",
+                principal.name
+            );
+            return Err(Refusal { kind: RefusalKind::Conflict, message });
+        }
+        let last = self.recurring.get(&name).and_then(|again| again.recurring.last);
+        let recurring = ScheduleRecord {
+            name: name.clone(),
+            // A user who replaces it owns it from then on.
+            user: principal.name.clone(),
+            submit,
+            handled: now,
+            last,
+            paused: false,
+            before: None,
+        };
+        let invalid = |message| Refusal { kind: RefusalKind::Invalid, message };
+        let again = RecurringSubmission::new(recurring, &self.facts.zone).map_err(invalid)?;
+        again.at(now).map_err(invalid)?;
+        out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
+        self.count_rate(&principal.name);
+        let next = again.next;
+        self.recurring.insert(name.clone(), again);
+        self.announce(&name, out);
+        let said = next.map_or_else(String::new, |at| format!(", the next time at {}", timestamp(at)));
+        let message = format!("{name} recurs{said}");
+        self.event(
+            out,
+            now,
+            ServiceEvent { kind: "recurrence", number: None, flow: None, message: message.clone() },
+        );
+        let next = next.map(timestamp);
+        Ok(Answer::Accepted(Box::new(Accepted { number: None, name, message, next, prediction: None })))
+    }
+
+    /// What recurs, as a record has it.
+    pub(super) fn recall_recurring(&mut self, recurring: ScheduleRecord) {
+        let name = recurring.name.clone();
+        match RecurringSubmission::new(recurring, &self.facts.zone) {
+            Ok(again) => drop(self.recurring.insert(name, again)),
+            // It was a schedule when it was written down; a zone may be gone from this machine since.
+            Err(problem) => {
+                self.set_trouble(
+                    HealthProblem::Zone,
+                    Some(format!("{name} does not recur any more: {problem}")),
+                );
+            }
+        }
+    }
+
+    /// Times of something that recurs are done with, as a record has it.
+    pub(super) fn handled(&mut self, name: &str, until: Moment, is_submitted: bool) {
+        if let Some(again) = self.recurring.get_mut(name) {
+            again.handle(until);
+            if is_submitted {
+                again.recurring.last = Some(until);
+            }
+        }
+    }
+
+    /// The next time of a schedule, if it is to be submitted then.
+    pub(super) fn recurs_by(&self, again: &RecurringSubmission) -> Option<Moment> {
+        let waits = self.clock.is_unsettled() && again.recurring.catch_up() == CatchUp::All;
+        again.next.filter(|_| !again.recurring.paused && !waits)
+    }
+
+    /// Submits what is due.
+    pub(super) fn recur(&mut self, now: Moment, out: &mut Transition) {
+        let is_due = |again: &RecurringSubmission| self.recurs_by(again).is_some_and(|at| at <= now);
+        let due: Vec<String> =
+            self.recurring.iter().filter(|(_, again)| is_due(again)).map(|(name, _)| name.clone()).collect();
+        for name in due {
+            self.recur_one(now, &name, out);
+        }
+    }
+
+    /// Submits what is due of a schedule: of many times the first, so that nothing else waits for them.
+    fn recur_one(&mut self, now: Moment, name: &str, out: &mut Transition) {
+        let Some((again, first)) = self.recurring.get(name).and_then(|again| Some((again, again.due(now)?)))
+        else {
+            return;
+        };
+        let wanted = again.first_wanted(first, now);
+        if wanted != Some(first) {
+            let until = again.times.last(first, wanted.map_or(now, |wanted| wanted - 1));
+            self.leave_out(now, name, first, until, "they were missed", out);
+        }
+        for _ in 0..AT_ONCE {
+            let Some(at) = self.recurring.get(name).and_then(|again| again.due(now)) else { return };
+            match self.wanted_at(name, at) {
+                Ok(wanted) => {
+                    let waits = wanted.submit.when_inputs || !wanted.submit.when.is_empty();
+                    let skips = wanted.submit.overlap == Overlap::Skip;
+                    let is_submitted = self.accept(now, wanted, waits, out).number.is_some();
+                    self.handled(name, at, is_submitted);
+                    let again = self.recurring.get(name).filter(|_| skips);
+                    if let Some((again, next)) = again.and_then(|again| Some((again, again.due(now)?))) {
+                        let until = again.times.last(next, now);
+                        self.leave_out(now, name, next, until, "the one before has not finished", out);
+                    }
+                }
+                // Too many wait, or it cannot be filled any more: so it is for all that have come.
+                Err(problem) => {
+                    let until = self.recurring[name].times.last(at, now);
+                    self.leave_out(now, name, at, until, &problem, out);
+                }
+            }
+        }
+    }
+
+    /// Times of a schedule are not submitted, and why.
+    fn leave_out(
+        &mut self,
+        now: Moment,
+        name: &str,
+        first: Moment,
+        until: Moment,
+        why: &str,
+        out: &mut Transition,
+    ) {
+        out.records.push(Record::LeftOut { recurrence: name.to_owned(), until });
+        let times = if first == until {
+            format!("its time {} is", timestamp(first))
+        } else {
+            format!("its times from {} to {} are", timestamp(first), timestamp(until))
+        };
+        let message = format!("{name}: {times} left out: {why}");
+        self.event(out, now, ServiceEvent { kind: "skipped", number: None, flow: None, message });
+        self.handled(name, until, false);
+    }
+
+    /// What is submitted at a time of what recurs.
+    ///
+    /// # Errors
+    /// Why it is not.
+    fn wanted_at(&self, name: &str, at: Moment) -> Result<SubmissionSpec, String> {
+        let again = self.recurring.get(name).ok_or("it recurs no more")?;
+        // What it replaces makes room.
+        let replaces =
+            again.recurring.submit.overlap == api::Overlap::Replace && self.series.contains_key(name);
+        if !replaces {
+            self.has_place(&again.recurring.user).map_err(|full| full.message)?;
+        }
+        again.at(at)
+    }
+
+    /// When what a submission is the last time of comes the next time, as far as that is known: not of what
+    /// is paused, and not of what is held whenever it comes. Of earlier times it came already.
+    pub(super) fn comes_again(&self, number: u64) -> Option<Moment> {
+        let wanted = self.wanted(number)?;
+        let again = self.recurring.get(wanted.recurrence.as_ref()?)?;
+        let is_last = self.series.get(&wanted.name).and_then(|series| series.back()) == Some(&number);
+        if !is_last {
+            return None;
+        }
+        again.next.filter(|_| !again.recurring.paused && !again.recurring.submit.held)
+    }
+
+    /// What recurs does so at other times than before: the engine is told of those of its flows that are
+    /// scheduled.
+    fn announce(&mut self, name: &str, out: &mut Transition) {
+        let numbers: Vec<u64> = self.series.get(name).into_iter().flatten().copied().collect();
+        let is_of_it = |number: &u64| self.wanted(*number).is_some_and(|of| of.recurrence.is_some());
+        for number in numbers.into_iter().filter(is_of_it).collect::<Vec<_>>() {
+            self.stand_all(number, out);
+        }
+    }
+
+    /// What recurs, if whoever asks may change it.
+    fn own_recurring(
+        &mut self,
+        principal: &Principal,
+        name: &str,
+    ) -> Result<&mut RecurringSubmission, Refusal> {
+        let names: Vec<String> = self.recurring.keys().cloned().collect();
+        let Some(again) = self.recurring.get_mut(name) else {
+            let message = slackline_model::names::unknown("recurrence", name, &names);
+            return Err(Refusal { kind: RefusalKind::NotFound, message });
+        };
+        if principal.may_change(&again.recurring.user) {
+            return Ok(again);
+        }
+        let message =
+            format!("{name} is {}'s, and {} may change their own only", again.recurring.user, principal.name);
+        Err(Refusal { kind: RefusalKind::Forbidden, message })
+    }
+
+    pub(super) fn remove(
+        &mut self,
+        principal: &Principal,
+        name: &str,
+        out: &mut Transition,
+    ) -> Result<Answer, Refusal> {
+        self.own_recurring(principal, name)?;
+        self.recurring.remove(name);
+        out.records.push(Record::RecursNoMore(name.to_owned()));
+        self.announce(name, out);
+        Ok(Answer::Done(format!("{name} recurs no more; what was submitted of it goes on")))
+    }
+
+    pub(super) fn pause(
+        &mut self,
+        now: Moment,
+        principal: &Principal,
+        name: &str,
+        paused: bool,
+        out: &mut Transition,
+    ) -> Result<Answer, Refusal> {
+        let again = self.own_recurring(principal, name)?;
+        let went_on = again.recurring.paused && !paused;
+        again.recurring.paused = paused;
+        if went_on {
+            // What would have come meanwhile was not missed, but not wanted.
+            again.handle(now);
+        }
+        out.records.push(Record::Recurs(Box::new(again.recurring.clone())));
+        let next = again.next.filter(|_| !paused).map(|at| format!(", the next time at {}", timestamp(at)));
+        let what = if paused { "is paused" } else { "goes on" };
+        self.announce(name, out);
+        Ok(Answer::Done(format!("{name} {what}{}", next.unwrap_or_default())))
+    }
+
+    pub(super) fn recurrences(&self) -> Vec<api::Recurrence> {
+        let of = |again: &RecurringSubmission| {
+            let recurring = &again.recurring;
+            Some(api::Recurrence {
+                name: recurring.name.clone(),
+                user: recurring.user.clone(),
+                schedule: recurring.submit.schedule.clone()?,
+                overlap: recurring.submit.overlap,
+                paused: recurring.paused,
+                last: recurring.last.map(timestamp),
+                next: again.next.filter(|_| !recurring.paused).map(timestamp),
+            })
+        };
+        self.recurring.values().filter_map(of).collect()
+    }
+}
+
+/// A time that is submitted within so long was not missed.
+pub(super) const LATE: u64 = 60 * crate::SECOND;
+
+/// As many times of a schedule are submitted together.
+const AT_ONCE: usize = 20;

@@ -1,0 +1,1070 @@
+//! Submissions whose flows are scheduled: their progress, their forecasts, and their ends.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use slackline::report::number::duration;
+use slackline::resident::Standing;
+use slackline_local::clock::Now;
+
+use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
+use crate::state::record::{FlowChange, Record, StoredPrediction, SubmissionEnd};
+use crate::state::recurring::LATE;
+use crate::state::{
+    Effect, Entry, OUTLOOK_EVERY, RETRY_FIRST, RETRY_LONGEST, ServiceEvent, ServiceState, Transition,
+};
+use crate::{Moment, SECOND, timestamp};
+
+/// As many submissions are predicted one by one; of more at a time it is said when they end, and nothing of
+/// what they mean for others.
+const ONE_BY_ONE: usize = 20;
+
+/// A look ahead is made again after so many times what it took.
+const SHARE: u64 = 20;
+
+/// What comes back of what was to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StateEvent {
+    /// A run was opened.
+    Opened(Opened),
+    /// A run could not be opened, and why.
+    NotOpened {
+        number: u64,
+        /// What was found, and what was expected.
+        problem: String,
+        /// Whether trying again is of no use.
+        is_final: bool,
+    },
+    /// Something was seen of a run.
+    Seen {
+        number: u64,
+        what: Seen,
+    },
+    /// A run is over, or cannot go on now and why: then it is tried again.
+    Returned {
+        number: u64,
+        /// Why it cannot go on, if it cannot.
+        stopped: Option<String>,
+    },
+    /// When a submission should be done that waits, by its file.
+    Read {
+        number: u64,
+        /// The first deadline of its flows.
+        due: Option<Moment>,
+    },
+    /// Whether the files are there that a submission waits for.
+    Files {
+        number: u64,
+        /// The first that is not.
+        missing: Option<String>,
+    },
+    Predicted(ForecastResult),
+    /// The machines there are.
+    Machines(Vec<api::Machine>),
+    /// The limits of the policy that keep flows from free slots.
+    Limits(slackline::resident::Limits),
+    /// Something of the machines that somebody should know.
+    Machine(String),
+}
+
+/// A run that was opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opened {
+    pub number: u64,
+    /// When the run began.
+    pub started: Moment,
+    pub flows: Vec<FlowFacts>,
+    /// Flows that cannot be run, and why.
+    pub unrunnable: Vec<(String, String)>,
+}
+
+/// A flow of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowFacts {
+    pub flow: String,
+    /// When it is released.
+    pub release: Moment,
+    /// When it should be done.
+    pub deadline: Option<Moment>,
+    pub weight: f64,
+    pub jobs: Vec<JobFacts>,
+    /// The outputs of other flows of the submission that it reads, by flow and job: nothing of it starts
+    /// before all are there.
+    pub reads: Vec<(String, String)>,
+}
+
+/// A job of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFacts {
+    /// The number that [`Seen`] calls it by.
+    pub index: u32,
+    /// What is known of it already.
+    pub job: api::Job,
+}
+
+/// Something that was seen of a run. Jobs are called by numbers; phases are maps or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Started {
+        job: u32,
+        /// Whether it is of a map.
+        is_map: bool,
+    },
+    /// An attempt was stopped.
+    Stopped {
+        job: u32,
+        /// Whether it is of a map.
+        is_map: bool,
+    },
+    /// A task is done.
+    Done {
+        job: u32,
+        /// Whether it is a map.
+        is_map: bool,
+    },
+    Failed {
+        job: u32,
+        /// Whether it is of a map.
+        is_map: bool,
+        message: String,
+        /// Whether its flow has failed with it.
+        is_final: bool,
+    },
+    /// Tasks that were done have to run again.
+    Lost {
+        job: u32,
+        /// Whether they are maps.
+        is_map: bool,
+        tasks: u64,
+    },
+    /// A flow can never begin, and why.
+    Never { flow: String, message: String },
+    /// Tasks take much longer, or much shorter, than was expected.
+    Off {
+        flow: String,
+        /// How, for a person.
+        message: String,
+    },
+}
+
+/// What is expected of all flows that are live.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForecastResult {
+    /// How long it took to find out, microseconds.
+    pub took: u64,
+    /// The flows, by submission and name.
+    pub flows: BTreeMap<(u64, String), FlowEstimate>,
+    /// What one submission means for the others, if that was asked.
+    pub of: Option<Impact>,
+    /// Why something of that is not known, if it should be.
+    pub problem: Option<String>,
+}
+
+/// Why a look ahead could not be simulated, and whether nothing of it could, or only what it might be
+/// besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ForecastError {
+    problem: String,
+    is_all: bool,
+}
+
+/// What is expected of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowEstimate {
+    /// When it is going to be done.
+    pub completion: Moment,
+    /// Between which moments eight of ten courses end it; none of a guess.
+    pub between: Option<[Moment; 2]>,
+    /// Whether that is a guess, as it is not known how long its tasks take.
+    pub is_guess: bool,
+    /// In how many courses of a hundred its deadline holds, if it has one and this is no guess.
+    pub chance: Option<f64>,
+}
+
+/// What a submission means for the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Impact {
+    pub number: u64,
+    /// Flows that are late because of it.
+    pub makes_late: Vec<api::DelayedFlow>,
+    /// What would make its deadlines hold.
+    pub remedies: Vec<api::Remedy>,
+}
+
+impl Impact {
+    /// Whether a flow would not be late without the submission.
+    fn is_why_late(&self, number: u64, flow: &str) -> bool {
+        has(&self.makes_late, number, flow)
+    }
+
+    /// The same with deadlines that leave room for what usually comes between, in whole seconds: what is
+    /// expected to the moment is as likely later as earlier.
+    pub(crate) fn with_room(mut self, flows: &BTreeMap<(u64, String), FlowEstimate>) -> Self {
+        for remedy in &mut self.remedies {
+            if let api::Remedy::Deadline { flow, deadline } = remedy {
+                let between = flows.get(&(self.number, flow.clone())).and_then(|expected| expected.between);
+                let at = crate::moment(*deadline).max(between.map_or(0, |[_, most]| most));
+                *deadline = timestamp(at.div_ceil(SECOND) * SECOND);
+            }
+        }
+        self
+    }
+}
+
+/// Whether a flow is among those that are made late.
+fn has(late: &[api::DelayedFlow], number: u64, flow: &str) -> bool {
+    late.iter().any(|late| late.number == number && late.flow == flow)
+}
+
+/// A submission whose flows are scheduled.
+#[derive(Debug)]
+pub(super) struct RunningSubmission {
+    /// When its run began.
+    pub(super) started: Moment,
+    /// Since when its flows could start: it was open, and nobody held it.
+    pub(super) could_start: Moment,
+    /// Whether all of it was held ever since it was open.
+    pub(super) is_held_so_far: bool,
+    pub(super) flows: Vec<FlowProgress>,
+    /// By the number of a job: its flow, and its place there.
+    jobs: BTreeMap<u32, (usize, usize)>,
+}
+
+#[derive(Debug)]
+pub(super) struct FlowProgress {
+    pub(super) flow: String,
+    pub(super) state: FlowState,
+    pub(super) release: Moment,
+    pub(super) deadline: Option<Moment>,
+    pub(super) weight: f64,
+    pub(super) jobs: Vec<api::Job>,
+    /// The outputs of other flows that it reads, by flow and job.
+    pub(super) reads: Vec<(String, String)>,
+    pub(super) failed_attempts: u64,
+    pub(super) completion: Option<Moment>,
+    pub(super) expected: Option<FlowEstimate>,
+    pub(super) cause: Option<String>,
+    /// Whether something of it has started.
+    has_begun: bool,
+    /// Whether its deadline was not expected to hold when that was looked at last.
+    pub(super) is_likely_late: bool,
+}
+
+impl FlowProgress {
+    /// What of it is not done, and when that is expected, as the rest of a sentence.
+    fn left(&self, now: Moment) -> String {
+        let counts = self.counts();
+        let tasks = match counts.tasks.saturating_sub(counts.done) {
+            1 => "1 task is not done".to_owned(),
+            open => format!("{open} tasks are not done"),
+        };
+        let then = self.expected.map(|expected| expected.completion).filter(|&completion| completion > now);
+        let then = then
+            .map_or_else(String::new, |then| format!("; all is expected to be done at {}", timestamp(then)));
+        format!(", {tasks}{then}")
+    }
+
+    fn of(facts: FlowFacts) -> Self {
+        let FlowFacts { flow, release, deadline, weight, jobs, reads } = facts;
+        let failed_attempts = jobs.iter().map(|job| job.job.failed_attempts).sum();
+        Self {
+            flow,
+            state: FlowState::Waiting,
+            release,
+            deadline,
+            weight,
+            jobs: jobs.into_iter().map(|job| job.job).collect(),
+            reads,
+            failed_attempts,
+            completion: None,
+            expected: None,
+            cause: None,
+            has_begun: false,
+            is_likely_late: false,
+        }
+    }
+
+    fn phases(&self) -> impl Iterator<Item = api::Phase> + '_ {
+        self.jobs.iter().flat_map(|job| [job.maps, job.reduces])
+    }
+
+    /// Tasks, and how many of them are done and at work.
+    pub(super) fn counts(&self) -> api::Phase {
+        self.phases().fold(api::Phase::default(), |all, phase| api::Phase {
+            tasks: all.tasks + phase.tasks,
+            done: all.done + phase.done,
+            running: all.running + phase.running,
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        self.phases().all(|phase| phase.done >= phase.tasks)
+    }
+
+    /// Whether it was late, or is expected to be.
+    pub(super) fn is_late(&self, now: Moment) -> Option<bool> {
+        let deadline = self.deadline?;
+        match (self.completion, self.expected) {
+            (Some(at), _) => Some(at > deadline),
+            _ if now > deadline && !self.state.is_over() => Some(true),
+            _ if self.state == FlowState::Held => None,
+            (None, Some(expected)) if !self.state.is_over() => Some(expected.completion > deadline),
+            _ => None,
+        }
+    }
+}
+
+impl RunningSubmission {
+    /// It is not held any more, or not all of it.
+    pub(super) fn let_go(&mut self, now: Moment) {
+        if std::mem::take(&mut self.is_held_so_far) {
+            self.could_start = now;
+        }
+    }
+
+    /// Whether nothing of it can start, or could.
+    fn is_held(&self) -> bool {
+        let mut open = self.flows.iter().filter(|here| !here.state.is_over());
+        open.all(|here| here.state == FlowState::Held && !here.has_begun)
+    }
+
+    /// How many of its tasks wait.
+    pub(super) fn waiting(&self) -> u64 {
+        let open = self.flows.iter().filter(|flow| !flow.state.is_over());
+        open.map(FlowProgress::counts)
+            .map(|phase| phase.tasks - phase.done.min(phase.tasks) - phase.running)
+            .sum()
+    }
+
+    pub(super) fn running(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.counts().running).sum()
+    }
+
+    pub(super) fn flow(&mut self, name: &str) -> Option<&mut FlowProgress> {
+        self.flows.iter_mut().find(|flow| flow.flow == name)
+    }
+}
+
+impl Entry {
+    /// Its priority in the queue.
+    pub(super) fn priority(&self) -> u32 {
+        let changed = self.changes.get(&None).and_then(|changed| changed.priority);
+        changed.unwrap_or(self.wanted.submit.priority)
+    }
+
+    /// When the first of its flows should be done, as long as it has not begun.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.changes.get(&None).and_then(|changed| changed.deadline).or(self.wanted.due)
+    }
+
+    /// What was changed of a flow.
+    pub(super) fn changed(&self, flow: &str) -> FlowChange {
+        FlowChange::of(&self.changes, flow)
+    }
+
+    pub(super) fn is_cancelled(&self, flow: &str) -> bool {
+        self.cancelled.contains_key(&None) || self.cancelled.contains_key(&Some(flow.to_owned()))
+    }
+
+    /// Whether nothing of a flow is to start.
+    pub(super) fn is_held(&self, flow: &str) -> bool {
+        self.is_held_by_hand(flow) || self.is_on_trial()
+    }
+
+    /// Whether somebody holds a flow.
+    pub(super) fn is_held_by_hand(&self, flow: &str) -> bool {
+        self.held || self.held_flows.contains(flow)
+    }
+
+    /// Whether it may begin only if its deadlines are expected to hold, and that is not known yet.
+    fn is_on_trial(&self) -> bool {
+        self.wanted.submit.if_late == IfLate::Reject && !self.is_let_in
+    }
+
+    /// What was said of its flows when it was submitted, and what it meant for others.
+    fn said_first(&self) -> Option<Prediction> {
+        let flow = |(flow, said): (&String, &StoredPrediction)| api::FlowPrediction {
+            flow: flow.clone(),
+            completion: timestamp(said.completion),
+            between: said.between.map(|between| between.map(timestamp)),
+            guess: said.is_guess(),
+            deadline: said.deadline.map(timestamp),
+            holds: said.deadline.map(|deadline| said.completion <= deadline),
+            chance: said.chance,
+        };
+        let made = self.said.values().filter_map(|said| said.made).min().unwrap_or(self.submitted);
+        let (makes_late, remedies) = self
+            .prediction
+            .as_ref()
+            .map(|last| (last.makes_late.clone(), last.remedies.clone()))
+            .unwrap_or_default();
+        (!self.said.is_empty()).then(|| Prediction {
+            made: timestamp(made),
+            flows: self.said.iter().map(flow).collect(),
+            makes_late,
+            remedies,
+        })
+    }
+
+    /// How a flow stands for the engine, if its submission comes again then: the flow does so as much later
+    /// as it is released after it began.
+    pub(super) fn standing(&self, here: &FlowProgress, started: Moment, next: Option<Moment>) -> Standing {
+        let flow = &here.flow;
+        let FlowChange { deadline, weight, priority } = self.changed(flow);
+        let held = self.is_held(flow) || self.is_cancelled(flow);
+        let next = next.map(|at| at + here.release.saturating_sub(started));
+        let [deadline, next] =
+            [deadline, next].map(|at| at.map(|at| at.saturating_sub(started) as f64 / SECOND as f64));
+        Standing { held, deadline, weight, priority, next }
+    }
+}
+
+impl ServiceState {
+    /// Takes in what comes back.
+    pub fn apply_event(&mut self, now: Now, event: StateEvent, out: &mut Transition) {
+        let now = self.read_clock(now, out);
+        match event {
+            StateEvent::Opened(opened) => self.opened(now, opened, out),
+            StateEvent::NotOpened { number, problem, is_final } => {
+                self.not_opened(now, number, problem, is_final, out);
+            }
+            StateEvent::Seen { number, what } => self.seen(now, number, what, out),
+            StateEvent::Returned { number, stopped } => self.returned(now, number, stopped, out),
+            StateEvent::Files { number, missing } => self.looked(now, number, missing, out),
+            StateEvent::Read { number, due } => self.is_due(number, due),
+            StateEvent::Predicted(outlook) => self.predicted(now, outlook, out),
+            StateEvent::Machines(machines) => self.machines = machines,
+            StateEvent::Limits(limits) => self.policy_limits = limits,
+            StateEvent::Machine(message) => self.tell(now, "machine", message, out),
+        }
+        self.next_prediction(out);
+        self.begin_next(out);
+    }
+
+    /// Files are there that a submission waits for, or one of them is missing: which one is told once.
+    fn looked(&mut self, now: Moment, number: u64, missing: Option<String>, out: &mut Transition) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let is_news = entry.missing.is_none() && missing.is_some();
+        entry.has_files |= missing.is_none();
+        entry.missing = missing;
+        self.sort_in(number);
+        let why = self.entries.get(&number).filter(|_| is_news).and_then(|entry| entry.why.clone());
+        if let Some(why) = why {
+            self.event(
+                out,
+                now,
+                ServiceEvent { kind: "waits", number: Some(number), flow: None, message: why },
+            );
+        }
+    }
+
+    /// When a submission should be done is known now.
+    fn is_due(&mut self, number: u64, due: Option<Moment>) {
+        let waits = self.entries.get(&number).is_some_and(|entry| entry.state == State::Queued);
+        if !waits {
+            return;
+        }
+        self.dequeue(number);
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.wanted.due = due;
+        }
+        self.enqueue(number);
+    }
+
+    fn opened(&mut self, now: Moment, opened: Opened, out: &mut Transition) {
+        let Opened { number, started, flows, unrunnable } = opened;
+        self.queue.opened(number);
+        let next = self.comes_again(number);
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let jobs = flows
+            .iter()
+            .enumerate()
+            .flat_map(|(f, flow)| flow.jobs.iter().enumerate().map(move |(j, job)| (job.index, (f, j))));
+        let jobs = jobs.collect();
+        let flows = flows.into_iter().map(FlowProgress::of).collect();
+        let mut live = RunningSubmission { started, could_start: now, is_held_so_far: true, flows, jobs };
+        let mut standings = BTreeMap::new();
+        for flow in &mut live.flows {
+            let changed = entry.changed(&flow.flow);
+            flow.deadline = changed.deadline.or(flow.deadline);
+            flow.weight = changed.weight.unwrap_or(flow.weight);
+            if let Some((_, problem)) = unrunnable.iter().find(|(name, _)| *name == flow.flow) {
+                (flow.state, flow.cause) = (FlowState::Failed, Some(problem.clone()));
+            } else if flow.is_done() {
+                (flow.state, flow.completion) = (FlowState::Done, Some(now));
+            } else if entry.is_cancelled(&flow.flow) {
+                flow.state = FlowState::Cancelled;
+            } else if entry.is_held(&flow.flow) {
+                flow.state = FlowState::Held;
+            }
+            standings.insert(flow.flow.clone(), entry.standing(flow, started, next));
+        }
+        entry.state = State::Live;
+        let (cancelled, open): (Vec<&FlowProgress>, Vec<&FlowProgress>) = live
+            .flows
+            .iter()
+            .filter(|flow| !flow.state.is_over() || flow.state == FlowState::Cancelled)
+            .partition(|flow| flow.state == FlowState::Cancelled);
+        let deadlines = open.iter().filter_map(|flow| Some((flow.deadline?, number, flow.flow.clone())));
+        self.deadlines.extend(deadlines);
+        let has_open = !open.is_empty();
+        // What it was late by before it began, which is the first deadline of its flows, nobody is told
+        // again.
+        let first = live.flows.iter().filter_map(|flow| flow.deadline).min();
+        let missed = open.iter().filter(|flow| flow.deadline.is_some() && flow.deadline == first);
+        if entry.alerted.contains(&(String::new(), AlertKind::Late)) {
+            entry.alerted.extend(missed.map(|flow| (flow.flow.clone(), AlertKind::Late)));
+        }
+        live.is_held_so_far = live.is_held();
+        out.effects.push(Effect::Admit { number, standings });
+        out.effects.extend(cancelled.iter().map(|flow| Effect::Cancel { number, flow: flow.flow.clone() }));
+        entry.live = Some(live);
+        let message = format!("{}: its flows are scheduled", entry.wanted.name);
+        self.event(out, now, ServiceEvent { kind: "opened", number: Some(number), flow: None, message });
+        for (flow, problem) in unrunnable {
+            let message = format!("{flow} cannot be run: {problem}");
+            self.alert(out, now, number, &flow, AlertKind::Failed, message);
+        }
+        if has_open {
+            self.wanting.push_back(number);
+        }
+    }
+
+    fn not_opened(
+        &mut self,
+        now: Moment,
+        number: u64,
+        problem: String,
+        is_final: bool,
+        out: &mut Transition,
+    ) {
+        if is_final {
+            let message = format!("it cannot be run: {problem}");
+            self.alert(out, now, number, "", AlertKind::Failed, message);
+            return self.end(now, number, State::Failed, Some(problem), out);
+        }
+        self.try_later(now, number, &problem, out);
+    }
+
+    /// A submission that cannot begin or go on now is tried again later.
+    fn try_later(&mut self, now: Moment, number: u64, problem: &str, out: &mut Transition) {
+        if let Some(why) = self.entries.get(&number).and_then(|entry| entry.cancelled.get(&None)).cloned() {
+            return self.end(now, number, State::Cancelled, why, out);
+        }
+        self.end_begun(number);
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let wait = RETRY_FIRST.saturating_mul(1 << entry.tries.min(10)).min(RETRY_LONGEST);
+        entry.tries += 1;
+        entry.not_before = Some(self.clock.elapsed() + wait);
+        entry.live = None;
+        let message = format!("tried again in {} s: {problem}", wait / SECOND);
+        entry.why = Some(message.clone());
+        self.deadlines.retain(|(_, of, _)| *of != number);
+        self.enqueue(number);
+        self.event(out, now, ServiceEvent { kind: "waits", number: Some(number), flow: None, message });
+    }
+
+    fn seen(&mut self, now: Moment, number: u64, what: Seen, out: &mut Transition) {
+        match what {
+            Seen::Started { job, is_map } => {
+                self.count(number, job, is_map, |phase| phase.running += 1);
+            }
+            Seen::Stopped { job, is_map } => {
+                self.count(number, job, is_map, |phase| {
+                    phase.running = phase.running.saturating_sub(1);
+                });
+            }
+            Seen::Done { job, is_map } => {
+                self.count(number, job, is_map, |phase| {
+                    phase.running = phase.running.saturating_sub(1);
+                    phase.done += 1;
+                });
+                self.flow_done(now, number, job, out);
+            }
+            Seen::Failed { job, is_map, message, is_final } => {
+                self.count(number, job, is_map, |phase| {
+                    phase.running = phase.running.saturating_sub(1);
+                });
+                let Some((flow, paths)) = self.job_of(number, job) else { return };
+                flow.failed_attempts += 1;
+                let job = &mut flow.jobs[paths];
+                job.failed_attempts += 1;
+                let name = job.job.clone();
+                if is_final && !flow.state.is_over() {
+                    let message = format!("job {name}: {message}");
+                    (flow.state, flow.cause) = (FlowState::Failed, Some(message.clone()));
+                    let flow = flow.flow.clone();
+                    self.flow_over(number, &flow);
+                    self.alert(out, now, number, &flow, AlertKind::Failed, message);
+                }
+            }
+            Seen::Lost { job, is_map, tasks } => {
+                self.count(number, job, is_map, |phase| phase.done -= tasks.min(phase.done));
+            }
+            Seen::Never { flow, message } => {
+                if let Some(here) = self.here(number, &flow) {
+                    (here.state, here.cause) = (FlowState::Failed, Some(message.clone()));
+                }
+                self.flow_over(number, &flow);
+                self.alert(out, now, number, &flow, AlertKind::Failed, message);
+            }
+            Seen::Off { flow, message } => {
+                self.alert(out, now, number, &flow, AlertKind::EstimatesOff, message);
+            }
+        }
+    }
+
+    /// The flow of a job, and the place of the job in it.
+    fn job_of(&mut self, number: u64, job: u32) -> Option<(&mut FlowProgress, usize)> {
+        let live = self.entries.get_mut(&number)?.live.as_mut()?;
+        let &(flow, paths) = live.jobs.get(&job)?;
+        Some((&mut live.flows[flow], paths))
+    }
+
+    pub(super) fn here(&mut self, number: u64, flow: &str) -> Option<&mut FlowProgress> {
+        self.entries.get_mut(&number)?.live.as_mut()?.flow(flow)
+    }
+
+    /// Counts tasks of a phase.
+    fn count(&mut self, number: u64, job: u32, is_map: bool, how: impl FnOnce(&mut api::Phase)) {
+        let Some(live) = self.entries.get_mut(&number).and_then(|entry| entry.live.as_mut()) else { return };
+        let Some(&(flow, paths)) = live.jobs.get(&job) else { return };
+        let flow = &mut live.flows[flow];
+        let job = &mut flow.jobs[paths];
+        let phase = if is_map { &mut job.maps } else { &mut job.reduces };
+        let before = phase.running;
+        how(phase);
+        let more = phase.running.cast_signed() - before.cast_signed();
+        if more > 0 {
+            flow.has_begun = true;
+        }
+        if flow.state == FlowState::Waiting && flow.has_begun {
+            flow.state = FlowState::Running;
+        }
+        self.work(more);
+        self.hold_slots(number, more);
+    }
+
+    /// A task of a job is done; perhaps its flow is.
+    fn flow_done(&mut self, now: Moment, number: u64, job: u32, out: &mut Transition) {
+        let Some((flow, _)) = self.job_of(number, job) else { return };
+        if !flow.is_done() || flow.state.is_over() {
+            return;
+        }
+        (flow.state, flow.completion) = (FlowState::Done, Some(now));
+        let (name, deadline, release) = (flow.flow.clone(), flow.deadline, flow.release);
+        self.flow_over(number, &name);
+        let Some(entry) = self.entries.get(&number) else { return };
+        if let Some(&said) = entry.said.get(&name) {
+            self.scores.add(said, entry.submitted.max(release), deadline, now);
+        }
+        let message = match deadline {
+            Some(deadline) if now > deadline => {
+                format!("{name} is done, {:.0} s after its deadline", (now - deadline) as f64 / 1e6)
+            }
+            Some(_) => format!("{name} is done by its deadline"),
+            None => format!("{name} is done"),
+        };
+        self.event(out, now, ServiceEvent { kind: "done", number: Some(number), flow: Some(&name), message });
+    }
+
+    /// Nothing is expected of a flow any more.
+    fn flow_over(&mut self, number: u64, flow: &str) {
+        self.deadlines.retain(|(_, of, name)| (*of, name.as_str()) != (number, flow));
+    }
+
+    fn returned(&mut self, now: Moment, number: u64, stopped: Option<String>, out: &mut Transition) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if let Some(live) = &entry.live {
+            let running = live.running();
+            self.work(-running.cast_signed());
+            self.hold_slots(number, -running.cast_signed());
+        }
+        if let Some(problem) = stopped {
+            return self.try_later(now, number, &problem, out);
+        }
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(live) = &mut entry.live else { return };
+        for flow in live.flows.iter_mut().filter(|flow| !flow.state.is_over()) {
+            (flow.state, flow.cause) = (FlowState::Failed, Some("it did not come to its end".to_owned()));
+        }
+        let is = |state| live.flows.iter().any(|flow| flow.state == state);
+        let why = live.flows.iter().find_map(|flow| {
+            let cause = flow.cause.as_ref().filter(|_| flow.state == FlowState::Failed)?;
+            Some(format!("{}: {cause}", flow.flow))
+        });
+        let reason = entry.cancelled.values().flatten().next().cloned();
+        let (state, why) = match (is(FlowState::Failed), is(FlowState::Cancelled)) {
+            (true, _) => (State::Failed, why),
+            (false, true) if reason.as_deref().is_some_and(is_rejection) => (State::Rejected, reason),
+            (false, true) => (State::Cancelled, reason),
+            _ => (State::Done, None),
+        };
+        self.end(now, number, state, why, out);
+    }
+
+    /// A submission is over.
+    pub(super) fn end(
+        &mut self,
+        now: Moment,
+        number: u64,
+        state: State,
+        why: Option<String>,
+        out: &mut Transition,
+    ) {
+        let kind = state.name();
+        self.dequeue(number);
+        self.end_begun(number);
+        self.leave_series(number);
+        self.deadlines.retain(|(_, of, _)| *of != number);
+        let Some(mut entry) = self.entries.remove(&number) else { return };
+        (entry.state, entry.why) = (state, why.clone());
+        let mut ended = Self::shown(number, &entry, now, true);
+        (ended.ended, ended.prediction) = (Some(timestamp(now)), entry.said_first());
+        out.records.push(Record::Ended(Box::new(SubmissionEnd {
+            number,
+            at: now,
+            state,
+            why: why.clone(),
+            flows: ended.flows.clone(),
+            prediction: ended.prediction.clone(),
+            began: ended.began,
+            age: Some(self.clock.age()).filter(|age| age.abs_diff(now) > LATE),
+        })));
+        let name = entry.wanted.name;
+        self.ended.push(ended, self.clock.age());
+        self.next_purge = self.next_purge.min(self.clock.elapsed() + super::PURGE_EVERY);
+        let message = why.map_or_else(|| format!("{name}: {kind}"), |why| format!("{name}: {kind}: {why}"));
+        self.event(out, now, ServiceEvent { kind: "ended", number: Some(number), flow: None, message });
+    }
+
+    /// Deadlines that have passed are missed.
+    pub(super) fn miss_deadlines(&mut self, now: Moment, out: &mut Transition) {
+        while self.deadlines.first().is_some_and(|(at, ..)| *at < now) {
+            let Some((at, number, flow)) = self.deadlines.pop_first() else { return };
+            let left = self.here(number, &flow).map_or_else(String::new, |here| here.left(now));
+            let message = format!("{flow}: its deadline {} has passed{left}", timestamp(at));
+            self.alert(out, now, number, &flow, AlertKind::Late, message);
+        }
+        while let Some((at, number)) = self.queue.overdue(now) {
+            let Some(entry) = self.entries.get(&number) else { continue };
+            // What is known of one that had begun before was told then.
+            if entry.alerted.iter().any(|(_, kind)| *kind == AlertKind::Late) {
+                continue;
+            }
+            let name = &entry.wanted.name;
+            let why = self.why(entry).unwrap_or_else(|| "it waits in the queue".to_owned());
+            let message = format!(
+                "{name}: its first deadline {} has passed, and it has not begun: {why}",
+                timestamp(at)
+            );
+            self.alert(out, now, number, "", AlertKind::Late, message);
+        }
+    }
+
+    /// A submission wants to know what is to be expected.
+    pub(super) fn want_prediction(&mut self, number: u64, out: &mut Transition) {
+        if self.is_predicting {
+            self.wanting.push_back(number);
+        } else {
+            self.predict(Some(number), out);
+        }
+    }
+
+    fn predicted(&mut self, now: Moment, outlook: ForecastResult, out: &mut Transition) {
+        let ForecastResult { took, flows, of, problem } = outlook;
+        let forecast_error = problem.map(|problem| ForecastError { problem, is_all: flows.is_empty() });
+        self.report_forecast_errors(now, forecast_error, out);
+        self.is_predicting = false;
+        self.next_outlook = self.clock.elapsed() + OUTLOOK_EVERY.max(took.saturating_mul(SHARE));
+        let about = of.as_ref().map(|of| of.number);
+        let on_trial = about.filter(|number| self.entries.get(number).is_some_and(Entry::is_on_trial));
+        if on_trial.is_some() {
+            // Whether it is let in is decided now: what it means for the others is so only then.
+            self.next_outlook = self.clock.elapsed() + SECOND;
+        }
+        let is_meant = |number: u64| on_trial.is_none_or(|on_trial| on_trial == number);
+        for ((number, flow), expected) in flows {
+            if is_meant(number) {
+                let cause = of.as_ref().filter(|of| of.is_why_late(number, &flow)).map(|of| of.number);
+                self.expect(now, number, &flow, expected, cause, out);
+            }
+        }
+        let live: Vec<u64> = self.live_numbers().filter(|&number| is_meant(number)).collect();
+        if let Some(problem) = self.forecast_error() {
+            let why = format!("{UNFORESEEN}{problem}");
+            for number in live {
+                self.decide_unforeseen(now, number, &why, out);
+            }
+            return;
+        }
+        for number in live {
+            let meaning = of.clone().filter(|of| of.number == number);
+            // Those that wait for a look of their own are told what they mean for the others with it.
+            let is_new = self.entries[&number].prediction.is_none() && !self.wanting.contains(&number);
+            if about == Some(number) || is_new && self.is_foreseen(number) {
+                self.say(now, number, meaning, out);
+            } else {
+                self.say_again(now, number);
+            }
+        }
+    }
+
+    /// The last submission of which it was said that it makes a flow late: what is let in after a look of its
+    /// own does so only with the next one.
+    fn blamed(&self, number: u64, flow: &str) -> Option<u64> {
+        let blames = |of: &u64| {
+            let entry = &self.entries[of];
+            // What was rejected is live until it has stopped.
+            let said = entry.prediction.as_ref().filter(|_| !entry.is_on_trial());
+            said.is_some_and(|said| has(&said.makes_late, number, flow))
+        };
+        self.live_numbers().filter(blames).last()
+    }
+
+    /// Whether a look ahead had a submission: it may have begun while that was under way.
+    fn is_foreseen(&self, number: u64) -> bool {
+        let live = self.entries.get(&number).and_then(|entry| entry.live.as_ref());
+        live.is_some_and(|live| live.flows.iter().any(|here| here.expected.is_some()))
+    }
+
+    /// What could not be simulated in the last look is told, once.
+    fn report_forecast_errors(
+        &mut self,
+        now: Moment,
+        forecast_error: Option<ForecastError>,
+        out: &mut Transition,
+    ) {
+        if let Some(ForecastError { problem, .. }) =
+            forecast_error.as_ref().filter(|it| self.forecast_error.as_ref() != Some(it))
+        {
+            let message = format!("what is to come cannot be simulated: {problem}");
+            self.tell(now, "unpredicted", message, out);
+        }
+        self.forecast_error = forecast_error;
+    }
+
+    /// Why the last look ahead said nothing at all, if that is so.
+    pub(super) fn forecast_error(&self) -> Option<&str> {
+        self.forecast_error.as_ref().filter(|it| it.is_all).map(|it| it.problem.as_str())
+    }
+
+    /// The submissions whose flows are scheduled.
+    pub(super) fn live_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.entries.iter().filter(|(_, entry)| entry.live.is_some()).map(|(&number, _)| number)
+    }
+
+    /// Another look ahead, if somebody waits for one: once nothing is being opened any more, or after a
+    /// while. Of what begins together, the first would be promised the slots of the others.
+    pub(super) fn next_prediction(&mut self, out: &mut Transition) {
+        if self.is_predicting || self.waits_for_opening() {
+            return;
+        }
+        self.opening_until = None;
+        let Self { wanting, entries, .. } = self;
+        wanting.retain(|number| entries.get(number).is_some_and(|entry| entry.live.is_some()));
+        if wanting.len() > ONE_BY_ONE {
+            wanting.clear();
+            return self.predict(None, out);
+        }
+        if let Some(number) = wanting.pop_front() {
+            self.predict(Some(number), out);
+        }
+    }
+
+    /// What is expected of a flow is this from now on; perhaps a submission is why it is late.
+    fn expect(
+        &mut self,
+        now: Moment,
+        number: u64,
+        flow: &str,
+        expected: FlowEstimate,
+        cause: Option<u64>,
+        out: &mut Transition,
+    ) {
+        // What would be late is rejected, and whoever sent it is told so.
+        let is_on_trial = self.entries.get(&number).is_some_and(Entry::is_on_trial);
+        let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
+        here.expected = Some(expected);
+        let Some(deadline) = here.deadline.filter(|&deadline| now <= deadline) else { return };
+        let is_late = expected.completion > deadline && !is_on_trial;
+        let was_late = std::mem::replace(&mut here.is_likely_late, is_late);
+        if is_late && !was_late {
+            let by = duration((expected.completion - deadline) as f64 / 1e6);
+            let mut message = format!(
+                "{flow} is not expected to be done by its deadline {}, but {by} later",
+                timestamp(deadline)
+            );
+            let cause = cause.or_else(|| self.blamed(number, flow));
+            if let Some((cause, wanted)) = cause.and_then(|cause| Some((cause, self.wanted(cause)?))) {
+                message.extend(["; without ", &cause.to_string(), " ", &wanted.name, " it would be"]);
+            }
+            self.alert(out, now, number, flow, AlertKind::LikelyLate, message);
+        } else if was_late && !is_late {
+            let message = format!("{flow} is expected to be done by its deadline again");
+            self.event(
+                out,
+                now,
+                ServiceEvent { kind: "likely_in_time", number: Some(number), flow: Some(flow), message },
+            );
+        }
+    }
+
+    /// What is to be said of a submission now.
+    fn prediction(&self, now: Moment, number: u64) -> Option<Prediction> {
+        let live = self.entries.get(&number)?.live.as_ref()?;
+        let flow = |here: &FlowProgress| {
+            let FlowEstimate { completion, between, is_guess, chance } =
+                here.expected.filter(|_| !here.state.is_over())?;
+            Some(api::FlowPrediction {
+                flow: here.flow.clone(),
+                completion: timestamp(completion),
+                between: between.map(|between| between.map(timestamp)),
+                guess: is_guess,
+                deadline: here.deadline.map(timestamp),
+                holds: here.deadline.map(|deadline| completion <= deadline),
+                chance,
+            })
+        };
+        let flows = live.flows.iter().filter_map(flow).collect();
+        Some(Prediction { made: timestamp(now), flows, makes_late: Vec::new(), remedies: Vec::new() })
+    }
+
+    /// What a submission is told the first time, or with what it means for the others.
+    fn say(&mut self, now: Moment, number: u64, meaning: Option<Impact>, out: &mut Transition) {
+        let Some(mut prediction) = self.prediction(now, number) else { return };
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        if let Some(Impact { makes_late, remedies, .. }) = meaning {
+            (prediction.makes_late, prediction.remedies) = (makes_late, remedies);
+        }
+        for flow in &prediction.flows {
+            let said = StoredPrediction {
+                completion: crate::moment(flow.completion),
+                between: flow.between.map(|between| between.map(crate::moment)),
+                guess: Some(flow.guess),
+                made: Some(now),
+                deadline: flow.deadline.map(crate::moment),
+                chance: flow.chance,
+            };
+            if !entry.said.contains_key(&flow.flow) {
+                entry.said.insert(flow.flow.clone(), said);
+                out.records.push(Record::Predicted { number, flow: flow.flow.clone(), said });
+            }
+        }
+        let (is_late, message) = (prediction.is_late(), words(&prediction));
+        entry.prediction = Some(prediction);
+        self.event(out, now, ServiceEvent { kind: "predicted", number: Some(number), flow: None, message });
+        self.decide(now, number, is_late.then(|| REJECTED.to_owned()), out);
+    }
+
+    /// What is known of a submission is brought up to date; what it means for the others stays as it was
+    /// said.
+    fn say_again(&mut self, now: Moment, number: u64) {
+        let Some(mut prediction) = self.prediction(now, number) else { return };
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        // Looks ahead say nothing of what is held.
+        let live = entry.live.iter().flat_map(|live| &live.flows);
+        if !live.clone().all(|here| here.state.is_over() || here.state == FlowState::Held)
+            && let Some(before) = entry.prediction.take()
+        {
+            (prediction.makes_late, prediction.remedies) = (before.makes_late, before.remedies);
+            entry.prediction = Some(prediction);
+        }
+    }
+
+    /// A submission that is not to run late is let in where it has no deadlines, of which nothing can be
+    /// said.
+    fn decide_unforeseen(&mut self, now: Moment, number: u64, why: &str, out: &mut Transition) {
+        let flows = self.entries.get(&number).and_then(|entry| entry.live.as_ref()).map(|live| &live.flows);
+        let has_deadlines = flows.into_iter().flatten().any(|here| here.deadline.is_some());
+        self.decide(now, number, has_deadlines.then(|| why.to_owned()), out);
+    }
+
+    /// A submission that is not to run late is let in, or is not, and why.
+    fn decide(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
+        let Some(entry) = self.entries.get_mut(&number).filter(|entry| entry.is_on_trial()) else { return };
+        if why.is_some() {
+            out.records.push(Record::Cancelled { number, flow: None, why: why.clone() });
+            return self.cancel_all(now, number, why, out);
+        }
+        entry.is_let_in = true;
+        entry.live.iter_mut().for_each(|live| live.let_go(now));
+        out.records.push(Record::LetIn(number));
+        self.stand_all(number, out);
+    }
+
+    /// Tells the engine how the open flows of a submission stand.
+    pub(super) fn stand_all(&mut self, number: u64, out: &mut Transition) {
+        let next = self.comes_again(number);
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        let Some(mut live) = entry.live.take() else { return };
+        let started = live.started;
+        for here in live.flows.iter_mut().filter(|here| !here.state.is_over()) {
+            here.state = match (entry.is_held(&here.flow), here.has_begun) {
+                (true, _) => FlowState::Held,
+                (false, true) => FlowState::Running,
+                (false, false) => FlowState::Waiting,
+            };
+            let standing = entry.standing(here, started, next);
+            out.effects.push(Effect::Stand { number, flow: here.flow.clone(), standing });
+        }
+        entry.live = Some(live);
+    }
+
+    /// All flows of a submission that are not over are cancelled.
+    pub(super) fn cancel_all(&mut self, now: Moment, number: u64, why: Option<String>, out: &mut Transition) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        entry.cancelled.insert(None, why.clone());
+        if entry.state == State::Queued {
+            return self.end(now, number, State::Cancelled, why, out);
+        }
+        // One that is being opened is cancelled when it is open.
+        let live = entry.live.iter().flat_map(|live| &live.flows);
+        let flows: Vec<String> = live.map(|here| here.flow.clone()).collect();
+        for flow in flows {
+            self.cancel_flow(number, &flow, out);
+        }
+    }
+
+    /// A flow that is scheduled is cancelled.
+    pub(super) fn cancel_flow(&mut self, number: u64, flow: &str, out: &mut Transition) {
+        let Some(here) = self.here(number, flow).filter(|here| !here.state.is_over()) else { return };
+        here.state = FlowState::Cancelled;
+        self.flow_over(number, flow);
+        out.effects.push(Effect::Cancel { number, flow: flow.to_owned() });
+    }
+}
+
+/// So long it is waited at most for what begins together, before the first of it is predicted.
+pub(super) const OPENING_MOST: u64 = SECOND / 4;
+
+/// Why a submission was not begun that is not to run late.
+const REJECTED: &str = "a deadline is not expected to hold";
+const UNFORESEEN: &str = "whether its deadlines hold cannot be simulated: ";
+
+/// Whether that is why a submission was cancelled.
+fn is_rejection(reason: &str) -> bool {
+    reason == REJECTED || reason.starts_with(UNFORESEEN)
+}
+
+/// Submissions that wait to be predicted.
+pub(super) type UnpredictedQueue = VecDeque<u64>;
+
+/// A prediction for a person.
+fn words(prediction: &Prediction) -> String {
+    let flow = |flow: &api::FlowPrediction| {
+        let holds = match flow.holds {
+            Some(true) => ", by its deadline",
+            Some(false) => ", after its deadline",
+            None => "",
+        };
+        format!("{} is expected to be done at {}{holds}", flow.flow, flow.completion)
+    };
+    let mut words: Vec<String> = prediction.flows.iter().map(flow).collect();
+    words.extend(
+        prediction
+            .makes_late
+            .iter()
+            .map(|late| format!("{} of {} becomes late by {:.0} s", late.flow, late.number, late.late_by)),
+    );
+    if words.is_empty() { "nothing is known of when it is done".to_owned() } else { words.join("; ") }
+}

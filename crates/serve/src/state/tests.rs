@@ -1,0 +1,917 @@
+//! Tests of the state alone. A simulated world carries out its effects, now or later, and may stop and
+//! restart at any moment with the records that were written.
+
+mod clock;
+mod commands;
+mod wait_reasons;
+mod world;
+mod year;
+
+use std::collections::BTreeMap;
+
+use crate::api::{CatchUp, Change, FlowState, IfLate, Overlap, Schedule};
+use crate::state::auth::{Principal, Role};
+use crate::state::*;
+use world::{START, World, checked, minutes, submit};
+
+fn anna() -> Principal {
+    Principal::new("anna", Role::Submit)
+}
+
+fn operator() -> Principal {
+    Principal::new("otto", Role::Operate)
+}
+
+#[test]
+fn a_submission_goes_through_its_life_and_all_of_it_is_written_down() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    assert_eq!(number, 1);
+    assert_eq!(world.state(1), State::Opening);
+    world.open(1, &[("f", 2, None)]);
+    assert_eq!(world.state(1), State::Live);
+    assert_eq!(world.flow(1, "f").state, FlowState::Waiting);
+    world.start(1, 0);
+    assert_eq!((world.flow(1, "f").state, world.flow(1, "f").running), (FlowState::Running, 1));
+    world.finish(1, 0);
+    world.start(1, 0);
+    world.finish(1, 0);
+    assert_eq!(world.flow(1, "f").state, FlowState::Done);
+    world.back(1);
+    assert_eq!(world.state(1), State::Done);
+    let kinds: Vec<&str> = world.records.iter().map(world::kind).collect();
+    assert_eq!(kinds, ["began", "submitted", "predicted", "ended"]);
+    assert_eq!(world.events(), ["submitted", "opened", "predicted", "done", "ended"]);
+    assert!(world.told.iter().all(|event| event.name.as_deref() == Some("night")), "{:?}", world.told);
+}
+
+#[test]
+fn of_one_name_one_runs_at_a_time_and_the_others_wait_are_left_out_or_replace_it() {
+    let mut world = World::new(Limits::default());
+    let by = |overlap| api::Submit { overlap, ..submit("night") };
+    let first = world.submit(&anna(), by(Overlap::Wait));
+    world.open(first, &[("f", 1, None)]);
+    let second = world.submit(&anna(), by(Overlap::Wait));
+    assert_eq!(world.why(second), Some("waits for 1, which has the same name".to_owned()));
+    let left_out =
+        world.execute(&anna(), Command::Submit(Box::new(by(Overlap::Skip)), world::checked("night")));
+    let Ok(Answer::Accepted(accepted)) = left_out else { panic!("{left_out:?}") };
+    assert_eq!(accepted.number, None);
+    assert!(accepted.message.contains("left out, because 1 has the same name"), "{}", accepted.message);
+    let third = world.submit(&anna(), by(Overlap::Replace));
+    assert_eq!(world.state(second), State::Cancelled);
+    assert_eq!(world.flow(first, "f").state, FlowState::Cancelled);
+    assert_eq!(world.state(third), State::Queued);
+    world.back(first);
+    assert_eq!(world.show(first).why.as_deref(), Some("replaced by 3"));
+    assert_eq!(world.state(third), State::Opening);
+    // Of somebody else's it is not to be had.
+    let bert = Principal::new("bert", Role::Submit);
+    let refused = world.execute(&bert, Command::Submit(Box::new(submit("night")), world::checked("night")));
+    assert_eq!(refused.unwrap_err().kind, RefusalKind::Forbidden);
+}
+
+#[test]
+fn who_is_next_goes_by_priority_and_the_live_are_limited_by_user() {
+    let limits = Limits { live: 3, live_by_user: 2, ..Limits::default() };
+    let mut world = World::new(limits);
+    let bert = Principal::new("bert", Role::Submit);
+    for k in 0..4 {
+        world.submit(&anna(), submit(&format!("a{k}")));
+    }
+    world.submit(&bert, submit("b"));
+    assert_eq!(
+        [1, 2, 3, 4, 5].map(|n| world.state(n)),
+        [State::Opening, State::Opening, State::Queued, State::Queued, State::Opening]
+    );
+    world.execute(&anna(), Command::Change { number: 4, change: priority(7), deadline: None }).unwrap();
+    world.open(1, &[("f", 0, None)]);
+    world.back(1);
+    assert_eq!([3, 4].map(|n| world.state(n)), [State::Queued, State::Opening]);
+    world.execute(&operator(), Command::Drain(true)).unwrap();
+    world.open(4, &[("f", 0, None)]);
+    world.back(4);
+    assert_eq!(world.state(3), State::Queued, "nothing new begins");
+    world.restart();
+    assert_eq!(world.state(3), State::Queued);
+    world.execute(&operator(), Command::Drain(false)).unwrap();
+    assert_eq!(world.state(3), State::Opening);
+}
+
+fn priority(priority: u32) -> Change {
+    Change { priority: Some(priority), ..Change::default() }
+}
+
+#[test]
+fn what_is_held_cancelled_and_changed_is_so_after_a_restart_too() {
+    let mut world = World::new(Limits::default());
+    let held = world.submit(&anna(), api::Submit { held: true, ..submit("held") });
+    let live = world.submit(&anna(), submit("live"));
+    assert_eq!((world.state(held), world.why(held)), (State::Queued, Some("held".to_owned())));
+    world.open(live, &[("f", 3, None), ("g", 3, None)]);
+    let hold = |flow: Option<&str>, held| Command::Hold { number: live, flow: flow.map(str::to_owned), held };
+    world.execute(&anna(), hold(Some("f"), true)).unwrap();
+    assert!(world.standings[&(live, "f".to_owned())].held && !world.standings[&(live, "g".to_owned())].held);
+    let deadline = START + minutes(90);
+    let change = Change { flow: Some("g".into()), weight: Some(5.0), ..Change::default() };
+    world.execute(&anna(), Command::Change { number: live, change, deadline: Some(deadline) }).unwrap();
+    world.restart();
+    world.open(live, &[("f", 3, None), ("g", 3, None)]);
+    let standing = world.standings[&(live, "g".to_owned())];
+    assert_eq!((standing.deadline, standing.weight), (Some(90.0 * 60.0), Some(5.0)));
+    assert_eq!(world.flow(live, "g").deadline, Some(timestamp(deadline)));
+    assert_eq!(world.flow(live, "f").state, FlowState::Held);
+    world.execute(&anna(), hold(None, false)).unwrap();
+    assert_eq!(world.flow(live, "f").state, FlowState::Waiting);
+    world.execute(&anna(), Command::Cancel { number: live, flow: Some("f".into()) }).unwrap();
+    world.restart();
+    world.open(live, &[("f", 3, None), ("g", 0, None)]);
+    assert_eq!(world.flow(live, "f").state, FlowState::Cancelled);
+    world.back(live);
+    assert_eq!(world.state(live), State::Cancelled);
+    world.execute(&anna(), Command::Cancel { number: held, flow: None }).unwrap();
+    assert_eq!(world.state(held), State::Cancelled);
+    let over = world.execute(&anna(), Command::Hold { number: held, flow: None, held: true });
+    assert_eq!(over.unwrap_err().message, "1 is over: cancelled");
+}
+
+#[test]
+fn a_submission_that_is_not_to_run_late_is_predicted_before_anything_of_it_starts() {
+    let mut world = World::new(Limits::default());
+    let strict = |name: &str| api::Submit { if_late: IfLate::Reject, ..submit(name) };
+    let due = Some(minutes(10));
+    let [early, late] = ["early", "late"].map(|name| world.submit(&anna(), strict(name)));
+    world.expected.insert((early, "f".into()), minutes(9));
+    world.expected.insert((late, "f".into()), minutes(11));
+    world.hold_predictions = true;
+    world.open(early, &[("f", 1, due)]);
+    world.open(late, &[("f", 1, due)]);
+    assert!(world.standings.values().all(|standing| standing.held));
+    // A crash before it was decided: it is asked again.
+    world.restart();
+    world.open(early, &[("f", 1, due)]);
+    world.open(late, &[("f", 1, due)]);
+    assert!(world.standings.values().all(|standing| standing.held));
+    world.hold_predictions = false;
+    world.predict();
+    assert!(!world.standings[&(early, "f".to_owned())].held);
+    assert_eq!(world.flow(late, "f").state, FlowState::Cancelled);
+    world.back(late);
+    assert_eq!(world.state(late), State::Rejected);
+    world.restart();
+    world.open(early, &[("f", 1, due)]);
+    assert!(!world.standings[&(early, "f".to_owned())].held, "it was let in");
+}
+
+#[test]
+fn what_is_not_to_run_late_is_rejected_where_that_cannot_be_simulated() {
+    let mut world = World::new(Limits::default());
+    world.forecast_error = true;
+    let strict = |name: &str| api::Submit { if_late: IfLate::Reject, ..submit(name) };
+    let [due, free] = ["due", "free"].map(|name| world.submit(&anna(), strict(name)));
+    world.open(due, &[("f", 1, Some(minutes(10)))]);
+    world.open(free, &[("f", 1, None)]);
+    assert_eq!(world.flow(due, "f").state, FlowState::Cancelled);
+    world.back(due);
+    assert_eq!(world.state(due), State::Rejected);
+    let why = world.show(due).why;
+    assert_eq!(why.as_deref(), Some("whether its deadlines hold cannot be simulated: it is made so"));
+    assert!(!world.standings[&(free, "f".to_owned())].held, "what has no deadline is let in");
+    let unpredicted = world.show(free).unpredicted;
+    assert_eq!(unpredicted.as_deref(), Some("what is to come cannot be simulated: it is made so"));
+}
+
+#[test]
+fn what_begins_during_a_look_ahead_has_one_of_its_own() {
+    let mut world = World::new(Limits::default());
+    world.hold_predictions = true;
+    let first = world.submit(&anna(), submit("first"));
+    world.open(first, &[("f", 1, None)]);
+    let strict = api::Submit { if_late: IfLate::Reject, ..submit("second") };
+    let second = world.submit(&anna(), strict);
+    world.expected.insert((second, "f".into()), minutes(30));
+    world.open(second, &[("f", 1, Some(minutes(10)))]);
+    assert_eq!(std::mem::take(&mut world.predicting), [Some(first)]);
+    let expected =
+        FlowEstimate { completion: START + minutes(5), between: None, is_guess: false, chance: None };
+    let flows = BTreeMap::from([((first, "f".to_owned()), expected)]);
+    let of = Some(Impact { number: first, makes_late: Vec::new(), remedies: Vec::new() });
+    world.apply_event(StateEvent::Predicted(ForecastResult { took: 1_000, flows, of, problem: None }));
+    assert!(world.show(first).prediction.is_some());
+    assert!(world.show(second).prediction.is_none(), "nobody has looked at it");
+    assert!(world.standings[&(second, "f".to_owned())].held, "it is not let in yet");
+    assert_eq!(world.predicting, [Some(second)]);
+    world.hold_predictions = false;
+    world.predict();
+    world.back(second);
+    assert_eq!(world.state(second), State::Rejected);
+    assert!(world.alerts().is_empty(), "whoever sent it is told: {:?}", world.alerts());
+}
+
+/// The first of what recurs at one time was promised slots that the others take.
+#[test]
+fn what_begins_together_is_predicted_when_all_of_it_is_open() {
+    let mut world = World::new(Limits::default());
+    world.hold_predictions = true;
+    let [a, b, c] = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
+    world.open(a, &[("f", 1, None)]);
+    world.open(b, &[("f", 1, None)]);
+    assert_eq!(world.predicting, [], "c is being opened");
+    world.not_opened(c, "flows[0]: found no input", true);
+    assert_eq!(std::mem::take(&mut world.predicting), [Some(a)]);
+    // The look had both; what the second means for others is said with a look of its own.
+    let answer = |number: u64| {
+        let at =
+            FlowEstimate { completion: START + minutes(5), between: None, is_guess: false, chance: None };
+        let flows = [a, b].map(|number| ((number, "f".to_owned()), at)).into();
+        let of = Some(Impact { number, makes_late: Vec::new(), remedies: Vec::new() });
+        StateEvent::Predicted(ForecastResult { took: 1, flows, of, problem: None })
+    };
+    world.apply_event(answer(a));
+    assert!(world.show(a).prediction.is_some() && world.show(b).prediction.is_none());
+    assert_eq!(std::mem::take(&mut world.predicting), [Some(b)]);
+    world.apply_event(answer(b));
+    assert!(world.show(b).prediction.is_some());
+    // However long nobody has looked ahead, and not for long.
+    world.pass(minutes(1));
+    world.predicting.clear();
+    world.apply_event(answer(a));
+    world.pass(minutes(1));
+    let [d, _e] = ["d", "e"].map(|name| world.submit(&anna(), submit(name)));
+    world.predicting.clear();
+    world.apply_event(answer(a));
+    world.open(d, &[("f", 1, None)]);
+    world.pass(SECOND / 8);
+    assert_eq!(world.predicting, []);
+    world.pass(SECOND / 4);
+    assert_eq!(world.predicting, [Some(d)]);
+}
+
+#[test]
+fn what_is_held_is_not_predicted_and_could_start_when_it_is_let_go() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(60)))]);
+    let shown = world.show(number);
+    assert_eq!((shown.began, shown.flows[0].late), (Some(timestamp(START)), Some(false)));
+    let change = api::Change { deadline: Some("40m".into()), ..api::Change::default() };
+    world.execute(&anna(), Command::Change { number, change, deadline: Some(START + minutes(40)) }).unwrap();
+    let hold = |held| Command::Hold { number, flow: None, held };
+    world.execute(&anna(), hold(true)).unwrap();
+    world.pass(minutes(2));
+    let flow = world.show(number).flows[0].clone();
+    assert_eq!((flow.predicted, flow.late, flow.guess), (None, None, false));
+    world.expected.insert((number, "f".into()), minutes(33));
+    world.execute(&anna(), hold(false)).unwrap();
+    assert_eq!(world.show(number).flows[0].predicted, None, "what was expected before counts no more");
+    world.pass(SECOND);
+    let shown = world.show(number);
+    assert_eq!(shown.flows[0].predicted, Some(timestamp(START + minutes(33))));
+    assert_eq!(shown.began, Some(timestamp(START)), "it could start before it was held");
+    let early = world.submit(&anna(), api::Submit { held: true, ..submit("early") });
+    world.pass(SECOND);
+    world.execute(&anna(), Command::Hold { number: early, flow: None, held: false }).unwrap();
+    world.pass(SECOND);
+    world.open(early, &[("f", 2, None)]);
+    assert_eq!(world.show(early).began, Some(timestamp(START + minutes(2) + 3 * SECOND)));
+}
+
+#[test]
+fn each_cause_is_told_once_and_what_is_said_is_scored() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(20)))]);
+    assert_eq!(world.alerts(), ["likely_late"]);
+    world.restart();
+    world.open(number, &[("f", 2, Some(minutes(20)))]);
+    world.pass(minutes(5));
+    assert_eq!(world.alerts(), ["likely_late"], "once for each cause");
+    world.expected.insert((number, "f".into()), minutes(15));
+    world.pass(minutes(1));
+    assert!(world.events().contains(&"likely_in_time".to_owned()));
+    world.pass(minutes(20));
+    assert_eq!(world.alerts(), ["likely_late", "late"]);
+    let told = &world.kept_alerts()[0].message;
+    assert!(told.ends_with("has passed, 2 tasks are not done"), "{told}");
+    world.start(number, 0);
+    world.fail(number, 0, true);
+    assert_eq!(world.alerts(), ["likely_late", "late", "failed"]);
+    world.back(number);
+    assert_eq!(world.show(number).why.as_deref(), Some("f: job j: it does not work"));
+    assert_eq!(world.service().calibration.flows, 0, "what failed says nothing of predictions");
+    let other = world.submit(&anna(), submit("other"));
+    let done = world.now - START + minutes(10);
+    world.expected.insert((other, "f".into()), done);
+    world.open(other, &[("f", 1, Some(done + minutes(1)))]);
+    world.pass(minutes(15));
+    world.start(other, 0);
+    world.finish(other, 0);
+    world.back(other);
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.deadlines), (1, Some(0.0)));
+    assert!((calibration.bias - 5.0 / 15.0).abs() < 1e-9, "{calibration:?}");
+    let before = world.service().calibration;
+    world.restart();
+    assert_eq!(world.service().calibration, before);
+    world.compact();
+    assert_eq!(world.service().calibration, before);
+}
+
+#[test]
+fn guesses_are_counted_apart_from_predictions() {
+    let mut world = World::new(Limits::default());
+    let done = |world: &mut World, name: &str, is_guess: bool, after: u64| {
+        world.guesses = is_guess;
+        let number = world.submit(&anna(), submit(name));
+        world.expected.insert((number, "f".into()), world.now - START + minutes(10));
+        world.open(number, &[("f", 1, None)]);
+        world.pass(minutes(after));
+        world.start(number, 0);
+        world.finish(number, 0);
+        world.back(number);
+    };
+    done(&mut world, "guessed", true, 40);
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.guesses, calibration.guess_error), (0, 1, 0.75));
+    done(&mut world, "predicted", false, 11);
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.inside, calibration.guesses), (1, 1.0, 1));
+    assert!((calibration.error - 1.0 / 11.0).abs() < 1e-6, "{calibration:?}");
+    // Where courses could not be simulated nothing is said of an interval, which makes no guess of what is
+    // predicted.
+    world.unspread = true;
+    done(&mut world, "unspread", false, 11);
+    assert_eq!(world.service().calibration, calibration);
+    let unpredicted: Vec<&str> = world
+        .told
+        .iter()
+        .filter(|told| told.kind == "unpredicted")
+        .map(|told| told.message.as_str())
+        .collect();
+    assert_eq!(unpredicted, ["what is to come cannot be simulated: it is made so"], "once");
+    world.restart();
+    assert_eq!(world.service().calibration, calibration);
+    world.compact();
+    assert_eq!(world.service().calibration, calibration);
+}
+
+#[test]
+fn of_sums_of_the_version_before_guesses_are_taken_out() {
+    let sums =
+        r#"{"flows":10.0,"intervals":4.0,"inside":3.0,"error":5.0,"bias":-1.0,"deadlines":5.0,"right":4.0}"#;
+    let scores: Scores = serde_json::from_str(sums).unwrap();
+    let mut world = World::new(Limits::default());
+    world.records.push(Record::Sums { next: 1, scores });
+    world.restart();
+    let calibration = world.service().calibration;
+    assert_eq!((calibration.flows, calibration.guesses, calibration.inside), (4, 6, 0.75));
+    assert_eq!((calibration.error, calibration.guess_error, calibration.deadlines), (0.5, 0.5, Some(0.8)));
+    world.compact();
+    assert_eq!(world.service().calibration, calibration);
+}
+
+/// A night that whatever is looked at next makes late.
+fn late_night() -> World {
+    let mut world = World::new(Limits::default());
+    let night = world.submit(&anna(), submit("night"));
+    world.expected.insert((night, "f".into()), minutes(10));
+    world.open(night, &[("f", 1, Some(minutes(20)))]);
+    world.expected.insert((night, "f".into()), minutes(30));
+    world.makes_late = Some((night, "f"));
+    world
+}
+
+#[test]
+fn an_alert_names_what_was_let_in_after_a_look_of_its_own() {
+    let mut world = late_night();
+    let strict = api::Submit { if_late: IfLate::Reject, ..submit("urgent") };
+    let urgent = world.submit(&anna(), strict);
+    world.open(urgent, &[("f", 1, None)]);
+    world.makes_late = None;
+    world.pass(2 * SECOND);
+    let told = &world.kept_alerts()[0].message;
+    assert!(told.ends_with("later; without 2 urgent it would be"), "{told}");
+}
+
+#[test]
+fn a_deadline_that_is_offered_leaves_room() {
+    let offered = |between| {
+        let expected = FlowEstimate { completion: START + 7, between, is_guess: false, chance: None };
+        let remedy = api::Remedy::Deadline { flow: "f".into(), deadline: timestamp(START + 7) };
+        let meaning = Impact { number: 3, makes_late: Vec::new(), remedies: vec![remedy] };
+        let mut meaning = meaning.with_room(&[((3, "f".to_owned()), expected)].into());
+        let Some(api::Remedy::Deadline { deadline, .. }) = meaning.remedies.pop() else { panic!() };
+        crate::moment(deadline)
+    };
+    let whole = |seconds: u64| (START / SECOND + seconds) * SECOND;
+    assert_eq!(offered(None), whole(1));
+    assert_eq!(offered(Some([START, START + 2 * SECOND + 1])), whole(3));
+}
+
+#[test]
+fn an_alert_says_which_submission_makes_a_flow_late_and_when_it_is_expected() {
+    let mut world = late_night();
+    let urgent = world.submit(&anna(), submit("urgent"));
+    world.open(urgent, &[("f", 1, None)]);
+    let told = &world.kept_alerts()[0].message;
+    assert!(told.ends_with("but 600.0 s later; without 2 urgent it would be"), "{told}");
+    world.pass(minutes(21));
+    let told = &world.kept_alerts()[0].message;
+    let then = timestamp(START + minutes(30));
+    assert!(told.ends_with(&format!("1 task is not done; all is expected to be done at {then}")), "{told}");
+}
+
+#[test]
+fn another_deadline_is_another_cause() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(20)))]);
+    let change = Change { flow: Some("f".into()), ..Change::default() };
+    world
+        .execute(
+            &anna(),
+            Command::Change { number, change: change.clone(), deadline: Some(START + minutes(60)) },
+        )
+        .unwrap();
+    world.pass(minutes(1));
+    assert_eq!(world.flow(number, "f").late, Some(false));
+    world.execute(&anna(), Command::Change { number, change, deadline: Some(START + minutes(25)) }).unwrap();
+    world.pass(minutes(1));
+    assert_eq!(world.alerts(), ["likely_late", "likely_late"]);
+}
+
+#[test]
+fn what_cannot_be_opened_is_tried_again_or_has_failed() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.not_opened(number, "the disk is full", false);
+    assert_eq!(world.state(number), State::Queued);
+    assert!(world.why(number).unwrap().contains("tried again in 5 s: the disk is full"));
+    world.pass(6 * SECOND);
+    assert_eq!(world.state(number), State::Opening);
+    world.not_opened(number, "the disk is full", false);
+    world.pass(6 * SECOND);
+    assert_eq!(world.state(number), State::Queued, "it waits longer each time");
+    world.pass(6 * SECOND);
+    world.open(number, &[("f", 1, None)]);
+    world.stopped(number, "its journal cannot be written");
+    assert_eq!(world.state(number), State::Queued);
+    world.pass(minutes(1));
+    world.not_opened(number, "flows[0]: found no input", true);
+    assert_eq!((world.state(number), world.alerts()), (State::Failed, vec!["failed".to_owned()]));
+}
+
+#[test]
+fn what_waits_for_files_begins_when_they_are_there() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit_waiting(&anna(), submit("night"));
+    assert_eq!((world.state(number), world.why(number)), (State::Queued, Some("waits for files".to_owned())));
+    world.pass(minutes(1));
+    let why = "waits for /in/a*, which is not there";
+    assert_eq!((world.state(number), world.why(number)), (State::Queued, Some(why.to_owned())));
+    assert_eq!(world.show(number).missing.as_deref(), Some("/in/a*"));
+    // Behind another of its name files are not the reason.
+    let behind = world.submit_waiting(&anna(), submit("night"));
+    assert_eq!(world.show(behind).missing, None);
+    world.execute(&anna(), Command::Cancel { number: behind, flow: None }).unwrap();
+    let told = world.told.iter().filter(|event| event.kind == "waits");
+    assert_eq!(told.map(|event| event.message.as_str()).collect::<Vec<_>>(), [why], "it is told once");
+    world.files = true;
+    world.pass(5 * SECOND);
+    assert_eq!((world.state(number), world.show(number).missing), (State::Opening, None));
+}
+
+fn nightly(catch_up: CatchUp) -> api::Submit {
+    let schedule = Schedule { cron: "0 2 * * *".into(), zone: Some("Europe/Berlin".into()), catch_up };
+    let parameters = BTreeMap::from([("night".to_owned(), "%Y-%m-%d".to_owned())]);
+    api::Submit { schedule: Some(schedule), parameters, ..submit("nightly") }
+}
+
+#[test]
+fn what_recurs_is_submitted_once_at_each_of_its_times() {
+    let mut world = World::new(Limits::default());
+    world.play = true;
+    world
+        .execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::Last)), world::checked("nightly")))
+        .unwrap();
+    for _ in 0..10 {
+        world.pass(minutes(24 * 60));
+        world.restart();
+    }
+    let nights: Vec<String> =
+        world.submitted().iter().map(|w| w.submit.parameters["night"].clone()).collect();
+    // It began on Tuesday 24 November 2026 at noon.
+    assert_eq!(nights.len(), 10);
+    assert_eq!((nights[0].as_str(), nights[9].as_str()), ("2026-11-25", "2026-12-04"));
+    let recurrence = world.recurrences().remove(0);
+    assert_eq!(recurrence.last.unwrap().to_string(), "2026-12-04T01:00:00Z");
+    assert_eq!(recurrence.next.unwrap().to_string(), "2026-12-05T01:00:00Z");
+}
+
+#[test]
+fn times_that_were_missed_are_made_up_for_as_it_is_wanted() {
+    for (catch_up, expected) in [(CatchUp::All, 5), (CatchUp::Last, 1), (CatchUp::None, 0)] {
+        let mut world = World::new(Limits::default());
+        world.play = true;
+        world
+            .execute(&anna(), Command::Submit(Box::new(nightly(catch_up)), world::checked("nightly")))
+            .unwrap();
+        // Nobody is there for five nights.
+        world.now += minutes(5 * 24 * 60);
+        world.restart();
+        world.pass(minutes(1));
+        assert_eq!(world.submitted().len(), expected, "{catch_up:?}");
+        world.restart();
+        world.pass(minutes(1));
+        assert_eq!(world.submitted().len(), expected, "{catch_up:?}");
+    }
+}
+
+#[test]
+fn what_recurs_is_paused_changed_and_removed() {
+    let mut world = World::new(Limits::default());
+    world.play = true;
+    let all = || nightly(CatchUp::All);
+    world.execute(&anna(), Command::Submit(Box::new(all()), world::checked("nightly"))).unwrap();
+    let pause = |paused| Command::Pause { name: "nightly".into(), paused };
+    world.execute(&anna(), pause(true)).unwrap();
+    world.pass(minutes(3 * 24 * 60));
+    assert_eq!(world.submitted().len(), 0);
+    world.restart();
+    world.execute(&anna(), pause(false)).unwrap();
+    world.pass(minutes(2 * 24 * 60));
+    assert_eq!(world.submitted().len(), 2, "what was paused was not wanted");
+    let bert = Principal::new("bert", Role::Submit);
+    assert_eq!(
+        world.execute(&bert, Command::Remove("nightly".into())).unwrap_err().kind,
+        RefusalKind::Forbidden
+    );
+    assert!(
+        world.execute(&anna(), Command::Remove("nightli".into())).unwrap_err().message.contains("nightly")
+    );
+    world.execute(&anna(), Command::Remove("nightly".into())).unwrap();
+    world.restart();
+    world.pass(minutes(2 * 24 * 60));
+    assert_eq!(world.submitted().len(), 2);
+    assert!(world.recurrences().is_empty());
+}
+
+#[test]
+fn flows_of_what_recurs_come_with_its_next_time_as_long_as_there_is_one() {
+    let mut world = World::new(Limits::default());
+    world
+        .execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly")))
+        .unwrap();
+    while world.opening.is_empty() {
+        world.pass(minutes(60));
+    }
+    let number = *world.opening.first().unwrap();
+    world.open(number, &[("f", 2, None)]);
+    let next = |world: &World| world.standings[&(number, "f".to_owned())].next;
+    let of = |world: &World| {
+        let next = crate::moment(world.recurrences().first()?.next?);
+        // The run began at the start of the world.
+        Some((next - START) as f64 / SECOND as f64)
+    };
+    assert!(of(&world).is_some_and(|next| START + (next * 1e6) as Moment > world.now + minutes(22 * 60)));
+    assert_eq!(next(&world), of(&world));
+    let pause = |paused| Command::Pause { name: "nightly".into(), paused };
+    world.execute(&anna(), pause(true)).unwrap();
+    assert_eq!(next(&world), None);
+    world.execute(&anna(), pause(false)).unwrap();
+    assert_eq!(next(&world), of(&world));
+    let mut later = nightly(CatchUp::All);
+    later.schedule.as_mut().unwrap().cron = "0 5 * * *".into();
+    let before = next(&world);
+    world.execute(&anna(), Command::Submit(Box::new(later), world::checked("nightly"))).unwrap();
+    assert!(next(&world) != before && next(&world) == of(&world));
+    // An operator who replaces it has what they have submitted run in their own name.
+    world
+        .execute(&operator(), Command::Submit(Box::new(nightly(CatchUp::All)), world::checked("nightly")))
+        .unwrap();
+    assert_eq!(world.recurrences()[0].user, "otto");
+    world.execute(&operator(), Command::Remove("nightly".into())).unwrap();
+    assert_eq!(next(&world), None);
+    // What is submitted by itself does not come again.
+    let alone = world.submit(&anna(), submit("alone"));
+    world.open(alone, &[("f", 2, None)]);
+    assert_eq!(world.standings[&(alone, "f".to_owned())].next, None);
+}
+
+#[test]
+fn roles_and_quotas_are_kept() {
+    let mut world = World::new(Limits { queued_by_user: 2, rate_by_user: 5, live: 1, ..Limits::default() });
+    let looker = Principal::new("lo", Role::Look);
+    let number = world.submit(&anna(), submit("a"));
+    let denied = |world: &mut World, principal: &Principal, command: Command| {
+        world.execute(principal, command).unwrap_err().kind
+    };
+    assert_eq!(denied(&mut world, &looker, Command::Cancel { number, flow: None }), RefusalKind::Forbidden);
+    assert_eq!(denied(&mut world, &anna(), Command::Drain(true)), RefusalKind::Forbidden);
+    let bert = Principal::new("bert", Role::Submit);
+    assert_eq!(denied(&mut world, &bert, Command::Cancel { number, flow: None }), RefusalKind::Forbidden);
+    assert!(world.execute(&looker, Command::Show(number)).is_ok());
+    world.submit(&anna(), submit("b"));
+    world.submit(&anna(), submit("c"));
+    let full =
+        world.execute(&anna(), Command::Submit(Box::new(submit("d")), world::checked("d"))).unwrap_err();
+    assert_eq!(
+        (full.kind, full.message.as_str()),
+        (RefusalKind::TooMany(60), "found 2 submissions of anna that wait, expected fewer than 2")
+    );
+    for name in ["b", "c"] {
+        let number = world.number_of(name);
+        world.execute(&anna(), Command::Cancel { number, flow: None }).unwrap();
+    }
+    world.submit(&anna(), submit("e"));
+    world.submit(&anna(), submit("f"));
+    world.execute(&anna(), Command::Cancel { number: 4, flow: None }).unwrap();
+    let fast =
+        world.execute(&anna(), Command::Submit(Box::new(submit("g")), world::checked("g"))).unwrap_err();
+    assert!(matches!(fast.kind, RefusalKind::TooMany(1..=60)), "{fast:?}");
+    world.pass(minutes(2));
+    world.submit(&anna(), submit("g"));
+    for name in ["", ".x", "a/b", "x\ny"] {
+        let wrong = world.execute(&anna(), Command::Submit(Box::new(submit("h")), world::checked(name)));
+        let named = api::Submit { name: Some(name.to_owned()), ..submit("h") };
+        assert!(wrong.is_ok() || name.is_empty() || wrong.is_err());
+        assert!(
+            world.execute(&anna(), Command::Submit(Box::new(named), world::checked("h"))).is_err(),
+            "{name:?}"
+        );
+    }
+}
+
+#[test]
+fn what_recurs_keeps_to_quotas_too() {
+    let limits = Limits { queued_by_user: 2, live: 1, ..Limits::default() };
+    let mut world = World::new(limits);
+    let daily = |name: &str| {
+        let submit = api::Submit { name: Some(name.to_owned()), ..nightly(CatchUp::Last) };
+        Command::Submit(Box::new(submit), checked(name))
+    };
+    let numbers = ["a", "b", "c"].map(|name| world.submit(&anna(), submit(name)));
+    // One that recurs may be mended while the queue is full.
+    world.execute(&anna(), daily("one")).unwrap();
+    world.execute(&anna(), daily("one")).unwrap();
+    world.execute(&anna(), Command::Cancel { number: numbers[1], flow: None }).unwrap();
+    world.execute(&anna(), daily("two")).unwrap();
+    let most = world.execute(&anna(), daily("three")).unwrap_err();
+    assert_eq!(most.message, "found 2 flows of anna that recur already, expected fewer than 2");
+    // One may wait beside the third, and what has no place is left out, not made up for later.
+    world.pass(minutes(24 * 60));
+    let names = |world: &World| world.submitted().iter().map(|w| w.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&world), ["a", "b", "c", "one"]);
+    assert!(world.recurrences().iter().all(|one| one.next.unwrap().to_string() == "2026-11-26T01:00:00Z"));
+    let lasts = |world: &mut World| world.recurrences().iter().map(|one| one.last).collect::<Vec<_>>();
+    let before = lasts(&mut world);
+    assert_eq!(before.iter().filter(|last| last.is_some()).count(), 1, "{before:?}");
+    world.restart();
+    world.pass(minutes(1));
+    assert_eq!((names(&world).len(), lasts(&mut world)), (4, before.clone()));
+    world.compact();
+    assert_eq!(lasts(&mut world), before);
+}
+
+#[test]
+fn what_is_sent_again_with_the_same_word_is_not_submitted_again() {
+    let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
+    let mut world = World::new(limits);
+    world.play = true;
+    let keyed = |name: &str| api::Submit { key: Some("k1".into()), ..submit(name) };
+    let first = world.submit(&anna(), keyed("a"));
+    assert_eq!(world.submit(&anna(), keyed("a")), first);
+    assert_eq!(world.submit(&operator(), keyed("b")), first + 1, "everybody has words of their own");
+    let refused = |world: &mut World, sent: api::Submit| {
+        let name = sent.document.clone();
+        let refused = world.execute(&anna(), Command::Submit(Box::new(sent), checked(&name))).unwrap_err();
+        assert_eq!(refused.kind, RefusalKind::Conflict);
+        refused.message
+    };
+    let expected = format!(
+        "key: found \"b\" with the key of {first}, which is a, expected the same again, or a key of its own"
+    );
+    assert_eq!(refused(&mut world, keyed("b")), expected);
+    world.play = false;
+    let live = world.submit(&anna(), api::Submit { key: Some("k2".into()), ..submit("live") });
+    let other = api::Submit { key: Some("k2".into()), name: Some("live".into()), ..submit("other") };
+    let problem = refused(&mut world, other);
+    let expected = format!(
+        "found another document, or other values or deadlines, than those of {live}, expected the same"
+    );
+    assert!(problem.contains(&expected), "{problem}");
+    world.execute(&anna(), Command::Cancel { number: live, flow: None }).unwrap();
+    world.play = true;
+    world.restart();
+    assert_eq!(world.submit(&anna(), keyed("a")), first);
+    world.compact();
+    assert_eq!(world.submit(&anna(), keyed("a")), first);
+    // What is forgotten is not known again.
+    world.pass(minutes(120));
+    assert_eq!(world.submit(&anna(), keyed("a")), first + 3);
+    let long = api::Submit { key: Some("k".repeat(201)), ..submit("a") };
+    let answer = world.execute(&anna(), Command::Submit(Box::new(long), checked("a")));
+    assert_eq!(answer.unwrap_err().message, "key: found 201 bytes, expected 1 to 200");
+}
+
+#[test]
+fn what_is_over_is_forgotten_after_a_while_and_the_state_stays_small() {
+    let limits = Limits { remembered: 10, remembered_for: minutes(60), ..Limits::default() };
+    let mut world = World::new(limits);
+    world.play = true;
+    for k in 0..50 {
+        world.submit(&anna(), submit(&format!("n{k}")));
+        world.pass(minutes(1));
+    }
+    assert_eq!(world.list().len(), 10);
+    assert_eq!(world.forgotten, (0..40).map(|k| format!("n{k}")).collect::<Vec<_>>());
+    world.compact();
+    assert!(world.records.len() <= 14, "{:?}", world.records);
+    world.pass(minutes(120));
+    assert_eq!(world.list().len(), 0);
+    assert_eq!(world.submit(&anna(), submit("next")), 51, "no number is given twice");
+    world.compact();
+    world.restart();
+    assert_eq!(world.submit(&anna(), submit("next2")), 52);
+}
+
+fn due(name: &str, at: Moment) -> Command {
+    let checked = FlowFileCheck { due: Some(at), ..checked(name) };
+    Command::Submit(Box::new(api::Submit { held: true, ..submit(name) }), checked)
+}
+
+#[test]
+fn one_that_has_not_begun_by_its_first_deadline_is_told_of_once() {
+    let mut world = World::new(Limits::default());
+    world.execute(&anna(), due("night", START + minutes(10))).unwrap();
+    world.execute(&anna(), due("later", START + minutes(60))).unwrap();
+    assert_eq!(world.show(1).deadline, Some(timestamp(START + minutes(10))));
+    let deadline = Some(START + minutes(20));
+    world.execute(&anna(), Command::Change { number: 1, change: Change::default(), deadline }).unwrap();
+    assert_eq!(world.list()[1].deadline, deadline.map(timestamp));
+    world.pass(minutes(15));
+    assert_eq!(world.alerts(), [""; 0]);
+    world.restart();
+    world.pass(minutes(10));
+    assert_eq!(world.alerts(), ["late"]);
+    let message = &world.kept_alerts()[0].message;
+    assert!(message.contains("has passed, and it has not begun: held"), "{message}");
+    world.restart();
+    world.pass(minutes(5));
+    // When it begins, what was said of it is not said of its flow again.
+    world.execute(&anna(), Command::Hold { number: 1, flow: None, held: false }).unwrap();
+    world.open(1, &[("f", 1, Some(minutes(20)))]);
+    world.pass(minutes(5));
+    assert_eq!(world.alerts(), ["late"]);
+    assert_eq!(world.show(1).deadline, None, "its flows say theirs");
+}
+
+#[test]
+fn a_flow_that_becomes_late_while_the_service_is_away_is_told_of_though_another_was_before_it_began() {
+    let mut world = World::new(Limits::default());
+    world.execute(&anna(), due("night", START + minutes(10))).unwrap();
+    world.pass(minutes(15));
+    world.execute(&anna(), Command::Hold { number: 1, flow: None, held: false }).unwrap();
+    let flows = [("a", 1, Some(minutes(10))), ("b", 1, Some(minutes(30)))];
+    world.open(1, &flows);
+    world.pass(minutes(5));
+    assert_eq!(world.alerts(), ["late"]);
+    world.now += minutes(20);
+    world.restart();
+    world.open(1, &flows);
+    world.pass(minutes(1));
+    assert_eq!(world.alerts(), ["late", "late"]);
+    assert_eq!(world.kept_alerts()[0].flow, "b");
+}
+
+#[test]
+fn what_is_wrong_with_the_service_is_over_when_it_is() {
+    let mut world = World::new(Limits::default());
+    let state = &mut world.state;
+    state.set_trouble(HealthProblem::Log, Some("no room".into()));
+    state.set_trouble(HealthProblem::History, Some("no room for what jobs took".into()));
+    assert_eq!(state.trial(), Some(Record::Draining(false)), "whether it can be written is tried");
+    state.set_trouble(HealthProblem::Log, None);
+    assert_eq!(state.trial(), None);
+    assert_eq!(state.service(START).trouble.as_deref(), Some("no room for what jobs took"));
+    state.set_trouble(HealthProblem::History, None);
+    assert_eq!(state.service(START).trouble, None);
+}
+
+#[test]
+fn when_something_should_be_done_that_recurs_is_read_where_it_has_to_wait() {
+    let mut world = World::new(Limits { live: 1, ..Limits::default() });
+    world.due = Some(minutes(24 * 60));
+    world.submit(&anna(), submit("busy"));
+    world.execute(&anna(), Command::Submit(Box::new(nightly(CatchUp::Last)), checked("nightly"))).unwrap();
+    world.pass(minutes(14 * 60));
+    assert_eq!(world.show(2).deadline, Some(timestamp(START + minutes(24 * 60))));
+    world.restart();
+    assert_eq!(world.show(2).deadline, Some(timestamp(START + minutes(24 * 60))));
+    world.pass(minutes(11 * 60));
+    assert_eq!(world.alerts(), ["late"]);
+}
+
+#[test]
+fn one_that_is_over_keeps_its_jobs_and_what_was_said_of_it_first() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.expected.insert((number, "f".into()), minutes(30));
+    world.open(number, &[("f", 2, Some(minutes(60)))]);
+    world.expected.insert((number, "f".into()), minutes(40));
+    world.pass(minutes(1));
+    world.start(number, 0);
+    world.fail(number, 0, false);
+    world.start(number, 0);
+    world.finish(number, 0);
+    world.start(number, 0);
+    world.fail(number, 0, true);
+    world.back(number);
+    let over = world.show(number);
+    let job = &over.flows[0].jobs[0];
+    assert_eq!((job.maps.tasks, job.maps.done, job.failed_attempts), (2, 1, 2));
+    let said = over.prediction.clone().unwrap();
+    assert_eq!((said.made, said.flows.len()), (timestamp(START), 1));
+    assert_eq!(said.flows[0].completion, timestamp(START + minutes(30)));
+    assert_eq!(said.flows[0].holds, Some(true));
+    assert!(world.list()[0].flows[0].jobs.is_empty() && world.list()[0].prediction.is_none());
+    world.restart();
+    assert_eq!(world.show(number), over);
+    world.compact();
+    assert_eq!(world.show(number), over);
+}
+
+#[test]
+fn what_was_told_is_shown_after_a_restart_too() {
+    let mut world = World::new(Limits { remembered_for: minutes(60), ..Limits::default() });
+    for name in ["a", "b"] {
+        let number = world.submit(&anna(), submit(name));
+        world.not_opened(number, "flows[0]: found no input", true);
+        world.pass(minutes(1));
+    }
+    let alerts = world.kept_alerts();
+    assert_eq!(alerts.iter().map(|alert| alert.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+    assert_eq!(alerts[1].at, timestamp(START));
+    assert!(alerts[0].message.contains("found no input"), "{alerts:?}");
+    world.restart();
+    assert_eq!(world.kept_alerts(), alerts);
+    world.compact();
+    assert_eq!(world.kept_alerts(), alerts);
+    for k in 0..ALERTS {
+        let number = world.submit(&anna(), submit(&format!("n{k}")));
+        world.not_opened(number, "no", true);
+    }
+    world.compact();
+    assert_eq!((world.kept_alerts().len(), world.kept_alerts()[ALERTS - 1].name.as_str()), (ALERTS, "n0"));
+    world.pass(minutes(120));
+    assert_eq!(world.kept_alerts(), []);
+}
+
+/// Records as they were written before submissions had deadlines, what is over its jobs, and alerts their
+/// words.
+#[test]
+fn a_state_of_the_version_before_is_read() {
+    let log = format!(
+        r#"{{"began":{START}}}
+{{"submitted":{{"number":1,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":false,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"a","user":"anna","since":{START}}}}}}}
+{{"predicted":{{"number":1,"flow":"f","said":{{"completion":{START}}}}}}}
+{{"alerted":{{"number":1,"flow":"f","kind":"likely_late"}}}}
+{{"submitted":{{"number":2,"at":{START},"wanted":{{"submit":{{"document":"x","priority":0,"held":true,"if_late":"accept","overlap":"wait","when_inputs":false}},"name":"b","user":"anna","since":{START}}}}}}}
+{{"ended":{{"number":1,"at":{START},"state":"done","flows":[{{"flow":"f","state":"done","release":"2026-11-24T12:00:00Z","weight":1.0,"tasks":2,"done":2,"running":0,"failed_attempts":0}}]}}}}
+{{"sums":{{"next":3,"scores":{{"flows":0.0,"intervals":0.0,"inside":0.0,"error":0.0,"bias":0.0,"deadlines":0.0,"right":0.0}}}}}}"#
+    );
+    let mut world = World::new(Limits::default());
+    world.records = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    world.restart();
+    assert_eq!([world.state(1), world.state(2)], [State::Done, State::Queued]);
+    assert_eq!((world.flow(1, "f").done, world.show(1).prediction), (2, None));
+    assert_eq!((world.show(2).deadline, world.kept_alerts()), (None, Vec::new()));
+    world.compact();
+    assert_eq!(world.state(2), State::Queued);
+}
+
+#[test]
+fn what_was_at_work_is_told_from_a_moment_on() {
+    let mut world = World::new(Limits::default());
+    let number = world.submit(&anna(), submit("night"));
+    world.open(number, &[("f", 1, None)]);
+    world.pass(minutes(2));
+    let mut points = |since| match world.execute(&anna(), Command::Load(since)).unwrap() {
+        Answer::Load(load) => load.points,
+        other => panic!("{other:?}"),
+    };
+    let all = points(None);
+    assert!(all.len() > 5, "{all:?}");
+    assert_eq!(points(Some(crate::moment(all[3].at))), all[3..]);
+    assert_eq!(points(Some(START + minutes(60))), []);
+}
+
+#[test]
+fn whatever_happens_and_whenever_it_ends_nothing_is_lost_or_done_twice() {
+    for seed in 0..300 {
+        world::chaos(seed);
+    }
+}

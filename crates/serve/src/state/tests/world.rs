@@ -1,0 +1,550 @@
+//! A world around the state: it carries out effects when a test says so, or at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slackline::resident::Standing;
+use slackline_local::clock::{Elapsed, Now};
+use slackline_model::random::{self, ChaCha8Rng};
+use slackline_model::{Seed, WallTime};
+
+use crate::api::{CatchUp, Change, Overlap, Schedule};
+use crate::state::auth::{Principal, Role};
+use crate::state::*;
+use crate::{Moment, SECOND};
+
+/// Tuesday 24 November 2026, noon in UTC.
+pub(super) const START: Moment = 1_795_521_600 * SECOND;
+
+pub(super) fn minutes(n: u64) -> u64 {
+    n * 60 * SECOND
+}
+
+pub(super) fn submit(name: &str) -> api::Submit {
+    api::Submit { document: format!("# {name}"), name: Some(name.to_owned()), ..api::Submit::default() }
+}
+
+pub(super) fn checked(name: &str) -> FlowFileCheck {
+    FlowFileCheck { name: name.to_owned(), ..FlowFileCheck::default() }
+}
+
+fn late((number, flow): (u64, &str)) -> api::DelayedFlow {
+    let at = timestamp(START);
+    let flow = flow.to_owned();
+    api::DelayedFlow { number, name: "x".into(), flow, deadline: at, without: at, with: at, late_by: 1.0 }
+}
+
+/// What a record is called.
+pub(super) fn kind(record: &Record) -> &'static str {
+    match record {
+        Record::Began(_) => "began",
+        Record::Submitted { .. } => "submitted",
+        Record::Predicted { .. } => "predicted",
+        Record::Ended(_) => "ended",
+        Record::Alerted { .. } => "alerted",
+        _ => "other",
+    }
+}
+
+/// What is there beside the desk.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that a test turns by itself")]
+pub(super) struct World {
+    pub(super) state: ServiceState,
+    /// Time, which is the wall clock as long as `shift` is 0.
+    pub(super) now: Moment,
+    /// How far the wall clock is off.
+    pub(super) shift: i64,
+    /// All that was written down.
+    pub(super) records: Vec<Record>,
+    limits: Limits,
+    /// What is to be done and was not.
+    pub(super) opening: BTreeSet<u64>,
+    pub(super) live: BTreeMap<u64, u32>,
+    pub(super) standings: BTreeMap<(u64, String), Standing>,
+    /// When flows are expected to be done, since the start.
+    pub(super) expected: BTreeMap<(u64, String), u64>,
+    /// Looks ahead that were asked for.
+    pub(super) predicting: Vec<Option<u64>>,
+    pub(super) hold_predictions: bool,
+    /// Whether what is expected is a guess.
+    pub(super) guesses: bool,
+    /// Whether its courses cannot be simulated.
+    pub(super) unspread: bool,
+    /// Whether nothing can be.
+    pub(super) forecast_error: bool,
+    /// The flow that whatever is asked about makes late, and of which submission.
+    pub(super) makes_late: Option<(u64, &'static str)>,
+    pub(super) files: bool,
+    /// What deadline files of what recurs have, since the start.
+    pub(super) due: Option<u64>,
+    /// Whether everything that begins ends at once.
+    pub(super) play: bool,
+    pub(super) told: Vec<api::Event>,
+    alerted: Vec<Alert>,
+    pub(super) forgotten: Vec<String>,
+}
+
+fn facts(limits: &Limits) -> ServiceFacts {
+    ServiceFacts {
+        engine: "play".into(),
+        policy: "fifo".into(),
+        objective: "sum of response".into(),
+        zone: TimeZone::UTC,
+        limits: limits.clone(),
+    }
+}
+
+impl World {
+    pub(super) fn new(limits: Limits) -> Self {
+        let start = Now { wall: WallTime(START), elapsed: Elapsed(START) };
+        let (state, began) = ServiceState::new(facts(&limits), start);
+        Self {
+            state,
+            now: START,
+            shift: 0,
+            records: vec![began],
+            limits,
+            opening: BTreeSet::new(),
+            live: BTreeMap::new(),
+            standings: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            predicting: Vec::new(),
+            hold_predictions: false,
+            guesses: false,
+            unspread: false,
+            forecast_error: false,
+            makes_late: None,
+            files: false,
+            due: None,
+            play: false,
+            told: Vec::new(),
+            alerted: Vec::new(),
+            forgotten: Vec::new(),
+        }
+    }
+
+    /// The process ends, and another begins with what was written down.
+    pub(super) fn restart(&mut self) {
+        self.opening.clear();
+        self.live.clear();
+        self.standings.clear();
+        self.predicting.clear();
+        let records = self.records.clone();
+        let (state, out) = ServiceState::replayed(facts(&self.limits), self.clock(), records).unwrap();
+        self.state = state;
+        self.carry_out(out);
+    }
+
+    /// As few records as give this state again are all there are.
+    pub(super) fn compact(&mut self) {
+        let before: Vec<api::Submission> = self.list();
+        self.records = self.state.records();
+        self.restart();
+        let state = |one: &api::Submission| {
+            let is_open = !one.state.is_over();
+            (one.number, one.name.clone(), one.held, one.priority, (!is_open).then_some(one.state))
+        };
+        assert_eq!(
+            before.iter().map(state).collect::<Vec<_>>(),
+            self.list().iter().map(state).collect::<Vec<_>>()
+        );
+    }
+
+    fn carry_out(&mut self, out: Transition) {
+        self.records.extend(out.records);
+        for effect in out.effects {
+            match effect {
+                Effect::Open(number) => drop(self.opening.insert(number)),
+                Effect::Admit { number, standings } => {
+                    let all = standings.into_iter().map(|(flow, standing)| ((number, flow), standing));
+                    self.standings.extend(all);
+                }
+                Effect::Stand { number, flow, standing } => {
+                    self.standings.insert((number, flow), standing);
+                }
+                Effect::Cancel { .. } | Effect::ClockJumped(_) | Effect::RemoveAside(_) => {}
+                Effect::Forget { name, .. } => self.forgotten.push(name),
+                Effect::Predict { number } => self.predicting.push(number),
+                Effect::Read(number) => {
+                    let due = self.due.map(|at| START + at);
+                    self.apply_event(StateEvent::Read { number, due });
+                }
+                Effect::Look(number) => {
+                    let missing = (!self.files).then(|| "/in/a*".to_owned());
+                    self.apply_event(StateEvent::Files { number, missing });
+                }
+                Effect::Alert(alert) => self.alerted.push(alert),
+                Effect::Event(event) => self.told.push(event),
+            }
+        }
+        if !self.hold_predictions {
+            self.predict();
+        }
+        if self.play {
+            for number in self.opening.clone() {
+                self.open(number, &[("f", 1, None)]);
+                self.start(number, 0);
+                self.finish(number, 0);
+                self.back(number);
+            }
+        }
+    }
+
+    /// Answers the looks ahead that were asked for.
+    pub(super) fn predict(&mut self) {
+        while let Some(number) = self.predicting.pop() {
+            let live = self.state.live_numbers().collect::<Vec<_>>();
+            let mut flows = BTreeMap::new();
+            for one in live {
+                for flow in self.show(one).flows.iter().filter(|flow| !flow.state.is_over()) {
+                    let key = (one, flow.flow.clone());
+                    let completion = START + self.expected.get(&key).copied().unwrap_or(minutes(5));
+                    let is_guess = self.guesses;
+                    let between = (!is_guess && !self.unspread)
+                        .then(|| [completion - minutes(2), completion + minutes(2)]);
+                    flows.insert(key, FlowEstimate { completion, between, is_guess, chance: None });
+                }
+            }
+            let makes_late: Vec<_> = self.makes_late.map(late).into_iter().collect();
+            if self.forecast_error {
+                flows.clear();
+            }
+            let problem = (self.unspread || self.forecast_error).then(|| "it is made so".to_owned());
+            let of = number.map(|number| Impact { number, makes_late, remedies: Vec::new() });
+            self.apply_event(StateEvent::Predicted(ForecastResult { took: 1_000, flows, of, problem }));
+        }
+    }
+
+    pub(super) fn apply_event(&mut self, event: StateEvent) {
+        let mut out = Transition::default();
+        self.state.apply_event(self.clock(), event, &mut out);
+        self.carry_out(out);
+    }
+
+    pub(super) fn execute(&mut self, principal: &Principal, command: Command) -> Result<Answer, Refusal> {
+        let mut out = Transition::default();
+        let answer = self.state.execute(self.clock(), principal, command, &mut out);
+        self.carry_out(out);
+        answer
+    }
+
+    pub(super) fn submit(&mut self, principal: &Principal, submit: api::Submit) -> u64 {
+        let name = submit.name.clone().unwrap();
+        let answer = self.execute(principal, Command::Submit(Box::new(submit), checked(&name)));
+        let Ok(Answer::Accepted(accepted)) = answer else { panic!("{answer:?}") };
+        accepted.number.unwrap()
+    }
+
+    pub(super) fn submit_waiting(&mut self, principal: &Principal, submit: api::Submit) -> u64 {
+        let checked = FlowFileCheck { waits_for_files: true, ..checked("x") };
+        let answer = self.execute(principal, Command::Submit(Box::new(submit), checked));
+        let Ok(Answer::Accepted(accepted)) = answer else { panic!("{answer:?}") };
+        accepted.number.unwrap()
+    }
+
+    /// The desk is called now.
+    pub(super) fn tick(&mut self) {
+        let mut out = Transition::default();
+        self.state.tick(self.clock(), &mut out);
+        self.carry_out(out);
+    }
+
+    pub(super) fn clock(&self) -> Now {
+        Now { wall: WallTime(self.now.saturating_add_signed(self.shift)), elapsed: Elapsed(self.now) }
+    }
+
+    /// What the wall clock shows.
+    pub(super) fn wall(&self) -> Moment {
+        self.clock().wall.0
+    }
+
+    /// Time goes by, and the desk is called when it wants to be.
+    pub(super) fn pass(&mut self, span: u64) {
+        let until = self.now + span;
+        loop {
+            let due = self.now + self.state.due(self.clock());
+            if due > until {
+                break;
+            }
+            self.now = due;
+            // What is due at a moment is over just after it.
+            self.now += 1;
+            self.tick();
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// A run is opened: flows with their map tasks, and their deadlines since the start.
+    pub(super) fn open(&mut self, number: u64, flows: &[(&str, u64, Option<u64>)]) {
+        self.open_as(number, flows, |_| ());
+    }
+
+    /// The same with flows that something is different of.
+    pub(super) fn open_as(
+        &mut self,
+        number: u64,
+        flows: &[(&str, u64, Option<u64>)],
+        change: impl Fn(&mut FlowFacts),
+    ) {
+        assert!(self.opening.remove(&number), "{number} is to be opened");
+        let flow = |(index, &(flow, tasks, deadline)): (usize, &(&str, u64, Option<u64>))| FlowFacts {
+            flow: flow.to_owned(),
+            release: START,
+            deadline: deadline.map(|at| START + at),
+            weight: 1.0,
+            jobs: vec![JobFacts {
+                index: index as u32,
+                job: api::Job {
+                    job: "j".into(),
+                    after: Vec::new(),
+                    maps: api::Phase { tasks, ..api::Phase::default() },
+                    reduces: api::Phase::default(),
+                    failed_attempts: 0,
+                },
+            }],
+            reads: Vec::new(),
+        };
+        let mut flows: Vec<FlowFacts> = flows.iter().enumerate().map(flow).collect();
+        flows.iter_mut().for_each(change);
+        self.live.insert(number, 1);
+        self.apply_event(StateEvent::Opened(Opened {
+            number,
+            started: START,
+            flows,
+            unrunnable: Vec::new(),
+        }));
+    }
+
+    pub(super) fn not_opened(&mut self, number: u64, problem: &str, is_final: bool) {
+        assert!(self.opening.remove(&number), "{number} is to be opened");
+        self.apply_event(StateEvent::NotOpened { number, problem: problem.to_owned(), is_final });
+    }
+
+    pub(super) fn start(&mut self, number: u64, job: u32) {
+        self.apply_event(StateEvent::Seen { number, what: Seen::Started { job, is_map: true } });
+    }
+
+    pub(super) fn finish(&mut self, number: u64, job: u32) {
+        self.apply_event(StateEvent::Seen { number, what: Seen::Done { job, is_map: true } });
+    }
+
+    pub(super) fn fail(&mut self, number: u64, job: u32, is_final: bool) {
+        let message = "it does not work".to_owned();
+        self.apply_event(StateEvent::Seen {
+            number,
+            what: Seen::Failed { job, is_map: true, message, is_final },
+        });
+    }
+
+    /// A run comes back.
+    pub(super) fn back(&mut self, number: u64) {
+        self.live.remove(&number);
+        self.apply_event(StateEvent::Returned { number, stopped: None });
+    }
+
+    pub(super) fn stopped(&mut self, number: u64, why: &str) {
+        self.live.remove(&number);
+        self.apply_event(StateEvent::Returned { number, stopped: Some(why.to_owned()) });
+    }
+
+    pub(super) fn show(&mut self, number: u64) -> api::Submission {
+        self.state.show(self.wall(), number).unwrap()
+    }
+
+    pub(super) fn state(&mut self, number: u64) -> State {
+        self.show(number).state
+    }
+
+    pub(super) fn why(&mut self, number: u64) -> Option<String> {
+        self.show(number).why
+    }
+
+    pub(super) fn flow(&mut self, number: u64, flow: &str) -> api::Flow {
+        self.show(number).flows.into_iter().find(|one| one.flow == flow).unwrap()
+    }
+
+    pub(super) fn list(&mut self) -> Vec<api::Submission> {
+        self.state.list(self.wall(), &[], None, None, 10_000, None)
+    }
+
+    pub(super) fn number_of(&mut self, name: &str) -> u64 {
+        self.list().iter().find(|one| one.name == name).unwrap().number
+    }
+
+    /// The alerts that are shown, the latest first.
+    pub(super) fn kept_alerts(&self) -> Vec<Alert> {
+        self.state.alerts.iter().rev().cloned().collect()
+    }
+
+    pub(super) fn service(&mut self) -> api::Service {
+        self.state.service(self.wall())
+    }
+
+    pub(super) fn recurrences(&self) -> Vec<api::Recurrence> {
+        self.state.recurrences()
+    }
+
+    /// What was submitted, as it was written down.
+    pub(super) fn submitted(&self) -> Vec<SubmissionSpec> {
+        let of = |record: &Record| match record {
+            Record::Submitted { wanted, .. } => Some((**wanted).clone()),
+            _ => None,
+        };
+        self.records.iter().filter_map(of).collect()
+    }
+
+    pub(super) fn events(&self) -> Vec<String> {
+        self.told.iter().map(|event| event.kind.clone()).collect()
+    }
+
+    /// What was told so far is kept no longer.
+    pub(super) fn forget_what_was_told(&mut self) {
+        self.told.clear();
+        self.alerted.clear();
+        self.forgotten.clear();
+    }
+
+    pub(super) fn alerts(&self) -> Vec<String> {
+        self.alerted.iter().map(|alert| alert.kind.name().to_owned()).collect()
+    }
+}
+
+/// Random people ask random things of a world that ends and begins again at random moments; what has to hold
+/// at all times is checked after each step.
+pub(super) fn chaos(seed: u64) {
+    let mut rng = random::rng(Seed(seed), "desk", 0);
+    let limits = Limits { live: 3, live_by_user: 2, remembered: 1_000, ..Limits::default() };
+    let mut world = World::new(limits);
+    world.hold_predictions = true;
+    let mut acknowledged: BTreeSet<u64> = BTreeSet::new();
+    let people = [
+        Principal::new("anna", Role::Submit),
+        Principal::new("bert", Role::Submit),
+        Principal::new("otto", Role::Operate),
+    ];
+    let hourly = Schedule {
+        cron: "0 * * * *".into(),
+        zone: None,
+        catch_up: [CatchUp::All, CatchUp::Last, CatchUp::None][pick(&mut rng, 3)],
+    };
+    let again = api::Submit { schedule: Some(hourly), overlap: Overlap::Wait, ..submit("hourly") };
+    world.execute(&people[0], Command::Submit(Box::new(again), checked("hourly"))).unwrap();
+    for _ in 0..200 {
+        let principal = &people[pick(&mut rng, 3)];
+        match pick(&mut rng, 14) {
+            0..=2 => {
+                let overlap = [Overlap::Wait, Overlap::Skip, Overlap::Replace][pick(&mut rng, 3)];
+                let name = format!("{}{}", principal.name, pick(&mut rng, 3));
+                let held = pick(&mut rng, 5) == 0;
+                let priority = pick(&mut rng, 3) as u32;
+                let wanted = api::Submit { priority, held, overlap, ..submit(&name) };
+                if let Ok(Answer::Accepted(accepted)) =
+                    world.execute(principal, Command::Submit(Box::new(wanted), checked(&name)))
+                {
+                    acknowledged.extend(accepted.number);
+                }
+            }
+            3 => world.restart(),
+            4 => world.compact(),
+            5 => world.pass(minutes(random::integer(&mut rng, 1, 90))),
+            6 => world.predict(),
+            7 | 8 => {
+                one_of(
+                    &mut rng,
+                    &world.opening.iter().copied().collect::<Vec<_>>(),
+                    |rng, number| match pick(rng, 6) {
+                        0 => world.not_opened(number, "no", false),
+                        1 => world.not_opened(number, "never", true),
+                        _ => world.open(number, &[("f", 2, Some(minutes(30))), ("g", 1, None)]),
+                    },
+                );
+            }
+            9 | 10 => one_of(&mut rng, &world.live.keys().copied().collect::<Vec<_>>(), |rng, number| {
+                let job = pick(rng, 2) as u32;
+                let open = world.show(number).flows[job as usize].clone();
+                if open.state.is_over() {
+                    return;
+                }
+                world.start(number, job);
+                match pick(rng, 8) {
+                    0 => world.fail(number, job, pick(rng, 2) == 0),
+                    _ => world.finish(number, job),
+                }
+            }),
+            11 => one_of(&mut rng, &world.live.keys().copied().collect::<Vec<_>>(), |rng, number| {
+                if world.show(number).flows.iter().all(|flow| flow.state.is_over()) {
+                    world.back(number);
+                } else if pick(rng, 10) == 0 {
+                    world.stopped(number, "no journal");
+                }
+            }),
+            12 => {
+                let numbers: Vec<u64> = world.list().iter().map(|one| one.number).collect();
+                one_of(&mut rng, &numbers, |rng, number| {
+                    let flow = [None, Some("f".to_owned())][pick(rng, 2)].clone();
+                    let command = match pick(rng, 3) {
+                        0 => Command::Cancel { number, flow },
+                        1 => Command::Hold { number, flow, held: pick(rng, 2) == 0 },
+                        _ => {
+                            let change =
+                                Change { flow, weight: Some(2.0), priority: Some(1), ..Change::default() };
+                            let deadline = Some(world.now + minutes(random::integer(rng, 1, 60)));
+                            Command::Change { number, change, deadline }
+                        }
+                    };
+                    // Much of that is refused.
+                    let _ = world.execute(principal, command);
+                });
+            }
+            _ => {
+                let _ = world.execute(principal, Command::Drain(pick(&mut rng, 3) == 0));
+            }
+        }
+        audit(&mut world, &acknowledged, seed);
+    }
+}
+
+fn pick(rng: &mut ChaCha8Rng, n: u64) -> usize {
+    random::integer(rng, 0, n - 1) as usize
+}
+
+fn one_of(rng: &mut ChaCha8Rng, numbers: &[u64], what: impl FnOnce(&mut ChaCha8Rng, u64)) {
+    if !numbers.is_empty() {
+        let number = numbers[pick(rng, numbers.len() as u64)];
+        what(rng, number);
+    }
+}
+
+/// What has to hold at all times.
+fn audit(world: &mut World, acknowledged: &BTreeSet<u64>, seed: u64) {
+    let all = world.list();
+    let numbers: BTreeSet<u64> = all.iter().map(|one| one.number).collect();
+    assert!(acknowledged.is_subset(&numbers), "seed {seed}: what was acknowledged is there");
+    assert_eq!(numbers.len(), all.len(), "seed {seed}: numbers are given once");
+    let begun: Vec<&api::Submission> =
+        all.iter().filter(|one| matches!(one.state, State::Opening | State::Live)).collect();
+    let names: BTreeSet<&str> = begun.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names.len(), begun.len(), "seed {seed}: of one name one has begun");
+    assert!(begun.len() <= 3, "seed {seed}: {} have begun", begun.len());
+    for user in ["anna", "bert", "otto"] {
+        let of_user = begun.iter().filter(|one| one.user == user).count();
+        assert!(of_user <= 2, "seed {seed}: {of_user} of {user} have begun");
+    }
+    assert_eq!(world.state.queue.live(), begun.len(), "seed {seed}");
+    let queued: Vec<&api::Submission> = all.iter().filter(|one| one.state == State::Queued).collect();
+    assert_eq!(world.state.queue.len(), queued.len(), "seed {seed}");
+    assert!(queued.iter().all(|one| one.why.is_some()), "seed {seed}: of each it is said why it waits");
+    let running: u64 = all.iter().flat_map(|one| &one.flows).map(|flow| flow.running).sum();
+    assert_eq!(world.service().running, running, "seed {seed}");
+    // Each time of what recurs is submitted once, and in order.
+    let times: Vec<Moment> =
+        all.iter().rev().filter_map(|one| one.occurrence.as_ref()).map(|one| crate::moment(one.at)).collect();
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "seed {seed}: {times:?}");
+    // Nobody is told of anything twice.
+    let causes: Vec<(u64, String, AlertKind, Option<String>)> = world
+        .alerted
+        .iter()
+        .filter(|alert| !matches!(alert.kind, AlertKind::Late | AlertKind::LikelyLate))
+        .map(|alert| (alert.number, alert.flow.clone(), alert.kind, None))
+        .collect();
+    assert_eq!(causes.iter().collect::<BTreeSet<_>>().len(), causes.len(), "seed {seed}");
+}

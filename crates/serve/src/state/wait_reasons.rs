@@ -1,0 +1,199 @@
+//! Why a submission has not started, and why no more tasks of a flow start.
+//!
+//! Reasons that depend on other submissions (limits, a drain, quotas, outputs of other flows) are not stored
+//! but computed on demand, so they are never outdated.
+
+use crate::api::{self, FlowState, State};
+use crate::state::running::{FlowProgress, RunningSubmission};
+use crate::state::{Entry, ServiceState};
+use crate::{Moment, timestamp};
+
+/// What is waited for where something is drained.
+const DRAINS: &str = "the service drains: nothing new begins (slackline drain --undo)";
+
+/// As many outputs that are waited for are named.
+const NAMED: usize = 3;
+
+/// What keeps a submission from beginning that could begin by itself.
+enum Blocker<'a> {
+    Drain,
+    /// As many are live as may be.
+    Running,
+    /// As many are live of its user as may be of one.
+    RunningOf(&'a str),
+}
+
+impl ServiceState {
+    /// Why a submission has not begun; none if it has, or is about to.
+    pub(super) fn why(&self, entry: &Entry) -> Option<String> {
+        if let Some(why) = &entry.why {
+            return Some(
+                self.first_of_name(entry).map_or_else(|| why.clone(), |first| format!("{why}: {first}")),
+            );
+        }
+        if entry.state != State::Queued {
+            return None;
+        }
+        Some(match self.behind(entry)? {
+            Blocker::Drain => DRAINS.to_owned(),
+            Blocker::Running => {
+                let live = match self.queue.live() {
+                    1 => "1 submission is".to_owned(),
+                    live => format!("{live} submissions are"),
+                };
+                format!("{live} live, as many as may be at a time (--live)")
+            }
+            Blocker::RunningOf(user) => {
+                let live = self.queue.live_of(user);
+                format!("{user} has {live} live, as many as one user may (--live-by-user)")
+            }
+        })
+    }
+
+    /// Why the first submission of a name waits, of one behind it.
+    fn first_of_name(&self, entry: &Entry) -> Option<String> {
+        let number = self.series.get(&entry.wanted.name)?.front()?;
+        let first = self.entries.get(number).filter(|first| !std::ptr::eq(*first, entry))?;
+        let why =
+            first.why.as_ref().filter(|_| first.state == State::Queued && entry.state == State::Queued)?;
+        Some(format!("{number} {}{why}", if first.held { "is " } else { "" }))
+    }
+
+    /// The file that is why a submission has not begun, where that is so and it is known which.
+    pub(super) fn missing<'a>(&self, number: u64, entry: &'a Entry) -> Option<&'a String> {
+        let first = self.series.get(&entry.wanted.name).and_then(|series| series.front());
+        let waits = entry.state == State::Queued && !entry.held && !entry.has_files;
+        entry.missing.as_ref().filter(|_| waits && entry.not_before.is_none() && first == Some(&number))
+    }
+
+    /// What a submission is behind for which nothing of its own is why it waits.
+    fn behind<'a>(&self, entry: &'a Entry) -> Option<Blocker<'a>> {
+        let (limits, user) = (&self.facts.limits, entry.wanted.user.as_str());
+        if entry.state != State::Queued || entry.why.is_some() {
+            None
+        } else if self.is_draining {
+            Some(Blocker::Drain)
+        } else if limits.live_by_user < limits.live && self.queue.live_of(user) >= limits.live_by_user {
+            // Those of others that end are of no use to it.
+            Some(Blocker::RunningOf(user))
+        } else {
+            (self.queue.live() >= limits.live).then_some(Blocker::Running)
+        }
+    }
+
+    /// Why nothing is predicted of a submission: what could not be simulated, or that it has not begun. How
+    /// many tasks it has is known once its inputs are looked up, and when it begins, where others have to end
+    /// first, depends on what is submitted and changed meanwhile.
+    pub(super) fn unpredicted(&self, entry: &Entry) -> Option<String> {
+        if !entry.state.has_not_begun() {
+            let waits =
+                entry.state == State::Live && entry.prediction.is_none() && entry.cancelled.is_empty();
+            let problem = self.forecast_error().filter(|_| waits);
+            return problem.map(|problem| format!("what is to come cannot be simulated: {problem}"));
+        }
+        let once = "when it is done is predicted once it begins";
+        let user = match self.behind(entry) {
+            Some(Blocker::Running) => None,
+            Some(Blocker::RunningOf(user)) => Some(user),
+            Some(Blocker::Drain) | None => return Some(once.to_owned()),
+        };
+        let first = self.first_end(user).map_or_else(String::new, |at| {
+            format!("; the first of those that are live is expected to be over at {}", timestamp(at))
+        });
+        Some(format!("{once}{first}"))
+    }
+
+    /// When the first of the live submissions is expected to be over, of all or of one user; none if that is
+    /// known of none.
+    fn first_end(&self, user: Option<&str>) -> Option<Moment> {
+        let is_meant = |entry: &&Entry| user.is_none_or(|user| entry.wanted.user == user);
+        let live = self.entries.values().filter(is_meant).filter_map(|entry| entry.live.as_ref());
+        live.filter_map(RunningSubmission::expected_end).min()
+    }
+
+    /// Says of the flows of a submission why nothing more of them starts, where that is for anything but want
+    /// of slots.
+    pub(super) fn tell_waits(&self, number: u64, entry: &Entry, now: Moment, shown: &mut api::Submission) {
+        let Some(live) = &entry.live else { return };
+        for (here, flow) in live.flows.iter().zip(&mut shown.flows) {
+            flow.why = match here.state {
+                FlowState::Held if entry.is_held_by_hand(&here.flow) => {
+                    Some(format!("nothing of it starts until it is let go (slackline unhold {number})"))
+                }
+                FlowState::Held => Some("whether its deadlines hold is looked at first".to_owned()),
+                FlowState::Waiting | FlowState::Running => self.why_flow(number, entry, live, here, now),
+                FlowState::Done | FlowState::Failed | FlowState::Cancelled => None,
+            };
+        }
+    }
+
+    /// Why nothing more of a flow starts that nobody holds.
+    fn why_flow(
+        &self,
+        number: u64,
+        entry: &Entry,
+        live: &RunningSubmission,
+        here: &FlowProgress,
+        now: Moment,
+    ) -> Option<String> {
+        if here.release > now {
+            return Some(format!("it is released at {}", timestamp(here.release)));
+        }
+        let missing: Vec<&(String, String)> = live.missing_outputs(here).collect();
+        if !missing.is_empty() {
+            return Some(without(&missing));
+        }
+        let is_nowhere = !self.machines.is_empty() && self.machines.iter().all(|machine| !machine.up);
+        let why = if is_nowhere {
+            Some("no machine is there".to_owned())
+        } else {
+            let limit = || self.policy_limits.get(&(number, here.flow.clone())).cloned();
+            self.why_quota(&entry.wanted.user).or_else(limit)
+        };
+        // All jobs are looked at for that, so it comes last.
+        why.filter(|_| here.has_more_to_start())
+    }
+}
+
+/// `the output of load/b is not there yet`.
+fn without(outputs: &[&(String, String)]) -> String {
+    let named: Vec<String> = outputs.iter().take(NAMED).map(|(flow, job)| format!("{flow}/{job}")).collect();
+    let more = outputs.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let is = if outputs.len() == 1 { "is" } else { "are" };
+    format!("the output of {}{more} {is} not there yet", named.join(", "))
+}
+
+impl RunningSubmission {
+    /// When all its flows that are not over are expected to be; none if that is not known of one.
+    fn expected_end(&self) -> Option<Moment> {
+        let open = self.flows.iter().filter(|here| !here.state.is_over());
+        open.map(|here| here.expected.map(|expected| expected.completion))
+            .try_fold(0, |last: Moment, at| Some(last.max(at?)))
+    }
+
+    /// The outputs of other flows that a flow reads and that are not there.
+    fn missing_outputs<'a>(&'a self, here: &'a FlowProgress) -> impl Iterator<Item = &'a (String, String)> {
+        here.reads.iter().filter(|(flow, job)| {
+            let other = self.flows.iter().find(|other| other.flow == *flow);
+            let job = other.and_then(|other| other.jobs.iter().find(|one| one.job == *job));
+            job.is_some_and(|job| [job.maps, job.reduces].iter().any(|phase| phase.done < phase.tasks))
+        })
+    }
+}
+
+impl FlowProgress {
+    /// Whether a task of it could start if there were a slot for it.
+    fn has_more_to_start(&self) -> bool {
+        self.jobs.iter().any(|job| self.is_ready(job))
+    }
+
+    /// Whether a task of a job waits for nothing but a slot.
+    fn is_ready(&self, job: &api::Job) -> bool {
+        let is_done = |phase: api::Phase| phase.done >= phase.tasks;
+        let has_rest = |phase: api::Phase| phase.done + phase.running < phase.tasks;
+        let mut before = self.jobs.iter().filter(|other| job.after.contains(&other.job));
+        let has_inputs = before.all(|before| is_done(before.maps) && is_done(before.reduces));
+        has_inputs && (has_rest(job.maps) || is_done(job.maps) && has_rest(job.reduces))
+    }
+}
