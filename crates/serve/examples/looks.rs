@@ -17,7 +17,6 @@ use std::time::Instant;
 
 use slackline::run::{Followed, Outlook, TaskId};
 use slackline::{PolicySpec, Registry};
-use slackline_local::clock;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
@@ -27,6 +26,7 @@ use slackline_serve::metrics::Timed;
 use slackline_serve::predictor::{Look, Predictor};
 use slackline_serve::watch::Happened;
 use slackline_serve::{Moment, SECOND};
+use slackline_task::base::clock;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -10,8 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
-use slackline_local::surroundings::on_stop_signal;
-use slackline_local::{LogError, activity, clock, regular_file};
+use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::core::{Service, Setup, StartError};
@@ -21,6 +20,8 @@ use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
 use slackline_serve::place::{Place, shared};
 use slackline_serve::users;
 use slackline_serve::who::Role;
+use slackline_task::base::system::on_stop_signal;
+use slackline_task::base::{activity, clock, regular_file};
 
 use super::Answer;
 use crate::args::listed::Listed;

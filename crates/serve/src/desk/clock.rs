@@ -5,7 +5,7 @@
 //! where that is ahead: by what has passed again, and by a day over a restart.
 
 use slackline::report::number::duration;
-use slackline_local::clock::{Elapsed, Now};
+use slackline_task::base::clock::{Elapsed, Now};
 
 use super::recurring::LATE;
 use super::{Desk, Effect, Out, Told, Trouble};

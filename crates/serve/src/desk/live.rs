@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
 use slackline::resident::Standing;
-use slackline_local::clock::Now;
+use slackline_task::base::clock::Now;
 
 use super::recurring::LATE;
 use super::{Desk, Effect, Entry, OUTLOOK_EVERY, Out, RETRY_FIRST, RETRY_LONGEST, Told};

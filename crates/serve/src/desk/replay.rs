@@ -1,6 +1,6 @@
 //! The state as records have it, and as few records as have the same state.
 
-use slackline_local::clock::Now;
+use slackline_task::base::clock::Now;
 
 use super::recurring::LATE;
 use super::{Desk, Entry, Facts, Out};
