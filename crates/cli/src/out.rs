@@ -12,8 +12,8 @@ use anyhow::Context;
 use slackline::atomic_file;
 use slackline::report::View;
 use slackline::report::table::escaped_but_styles;
-use slackline_local::surroundings::with_remedy;
 use slackline_model::printable::{escaped, escaped_line};
+use slackline_task::base::system::with_remedy;
 use slackline_trace::Compression;
 
 /// Writes data to a file, compressed if its name says so, or to standard output if none is named. A terminal gets it escaped.

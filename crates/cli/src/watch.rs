@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event as Input};
 use slackline::run::StateOfRun;
-use slackline_local::clock;
-use slackline_local::surroundings::on_stop_signal;
+use slackline_task::base::clock;
+use slackline_task::base::system::on_stop_signal;
 
 use crate::clock::Stopwatches;
 use crate::out;

@@ -18,7 +18,6 @@ use std::time::Instant;
 
 use slackline::run::{Followed, Outlook, TaskId};
 use slackline::{PolicySpec, Registry};
-use slackline_local::clock;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
@@ -28,6 +27,7 @@ use slackline_serve::service::forecaster::{ForecastRequest, Forecaster};
 use slackline_serve::service::run_observer::Happened;
 use slackline_serve::state::{ForecastResult, StateEvent};
 use slackline_serve::{Moment, SECOND};
+use slackline_task::base::clock;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use slackline_local::surroundings::try_threads;
+use slackline_task::base::system::try_threads;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 

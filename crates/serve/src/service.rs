@@ -41,10 +41,10 @@ use slackline::PolicySpec;
 use slackline::report::headline;
 use slackline::resident::{Rules, Standing};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
-use slackline_local::LogError;
-use slackline_local::activity::{self, Duty};
-use slackline_local::clock::{self, Now};
+use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
+use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::clock::{self, Now};
 
 use crate::Moment;
 use crate::api::{Alert, Event};

@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::tz::TimeZone;
 use slackline::resident::Standing;
-use slackline_local::clock::{Elapsed, Now};
+use slackline_task::base::clock::{Elapsed, Now};
 
 use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
 use crate::state::record::{Changes, Record, Scores, StoredPrediction, SubmissionSpec};

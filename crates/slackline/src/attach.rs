@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use slackline_local::history::{CountsOfJobs, Note, PastRun};
-use slackline_local::job_cost::records;
-use slackline_local::{HistoryStore, clock};
+use slackline_executor::spec::job_cost::records;
+use slackline_executor::store::history::HistoryStore;
+use slackline_executor::store::history::{CountsOfJobs, Note, PastRun};
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
+use slackline_task::base::clock;
 pub use slackline_yarn::engine::attach::{
     Application, Closed, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
 };

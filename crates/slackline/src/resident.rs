@@ -9,15 +9,19 @@
 
 use std::collections::BTreeMap;
 
-pub use slackline_local::backend::{Residence, Resident, Seat, SeatRules, SharedMachine, Standing};
-use slackline_local::run::EngineError;
-use slackline_local::{Observer, RunEnd, activity};
+use slackline_executor::engine::Observer;
+pub use slackline_executor::engine::backend::{
+    Residence, Resident, Seat, SeatRules, SharedMachine, Standing,
+};
+use slackline_executor::run::RunEnd;
+use slackline_executor::run::error::EngineError;
 use slackline_model::schedule::NewRow;
 use slackline_model::{History, Instance, Objective, SlotRange, Time};
 use slackline_policy::engine::RowId;
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Learning};
+use slackline_task::base::activity;
 
 use crate::policy_spec::PolicySpec;
 use crate::run::{Lent, Run};
@@ -253,7 +257,7 @@ impl Seats {
         limits.collect()
     }
 
-    fn returned(&mut self, ended: slackline_local::backend::Ended) -> Option<Returned> {
+    fn returned(&mut self, ended: slackline_executor::engine::backend::Ended) -> Option<Returned> {
         let (number, lent) = self.by_seat.remove(&ended.seat)?;
         self.by_number.remove(&number);
         Some(Returned { number, end: ended.how, run: Some(lent.back(ended.session)) })

@@ -37,18 +37,6 @@ mod state;
 mod tests;
 mod turns;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
-use slackline_local::clock;
-use slackline_local::history::Note as PastNote;
-use slackline_local::job_cost::of_owned_workload;
-use slackline_local::{Observer, remaining, run};
-use slackline_model::draft::FlowDraft;
-use slackline_model::{Draft, History, Instance, Objective, Span, Time};
-use slackline_policy::Choice;
-use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
-
 pub use all::All;
 pub use engines::{EngineSpec, EngineSpecError, Engines};
 pub use error::{DeadlineError, RunError};
@@ -62,23 +50,49 @@ pub use outlook::{Ahead, Checked, Completions, Followed, Kept, Outlook};
 pub use preview::Preview;
 pub use request::{Deadline, Request, set_deadlines};
 pub use sink::{Ending, FlowOverview, JobOverview, Note, Overview, Progress, Silent, Sink};
-/// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
-pub use slackline_local::agent::main as agent;
-pub use slackline_local::backend::{
-    ADDRESS, Backend, EngineEntry, Fault, Make, Prepared, SWITCH, Session, Stop, UnrunnableJob,
+pub use slackline_executor::engine::backend::{
+    ADDRESS, Backend, EngineEntry, Make, Prepared, SWITCH, Session, Stop,
 };
-pub use slackline_local::history::PastRun;
-pub use slackline_local::reuse::{Choices, Reason, Verdict};
-pub use slackline_local::run::{Drive, EngineError, JobVerdict, Look, LostOutput, Opening, Recovered, Says};
-pub use slackline_local::this_machine::LocalEngine;
+pub use slackline_executor::engine::drive::Drive;
+pub use slackline_executor::engine::this_machine::LocalEngine;
+pub use slackline_executor::engine::{Happening, Settings};
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use slackline_executor::engine::Observer;
+/// What the process does that runs attempts for a run on another machine: a program that is started as an agent calls it.
+pub use slackline_executor::fleet::agent::main as agent;
+pub use slackline_executor::run::RunEnd;
+pub use slackline_executor::run::error::EngineError;
+pub use slackline_executor::run::inspect::Look;
+use slackline_executor::run::opening;
+pub use slackline_executor::run::opening::{Opening, Says};
+pub use slackline_executor::run::reuse::{Choices, Reason, Verdict};
+pub use slackline_executor::run::{JobVerdict, LostOutput, Recovered};
+pub use slackline_executor::spec::fault::{Fault, UnrunnableJob};
+use slackline_executor::spec::job_cost::of_owned_workload;
+pub use slackline_executor::spec::job_cost::{JobCost, JobHistory, JobName};
+pub use slackline_executor::spec::preflight::Obstacle;
+use slackline_executor::spec::remaining::remaining;
+pub use slackline_executor::store::applications::JobThere;
+pub use slackline_executor::store::history::HistoryStore;
+use slackline_executor::store::history::Note as PastNote;
+pub use slackline_executor::store::history::PastRun;
+pub use slackline_executor::store::journal::{Attempt, Ended, KeptJob, Segment, Setup};
+pub use slackline_executor::store::log::LogError;
+pub use slackline_executor::store::places::Places;
+pub use slackline_model::When;
+use slackline_model::draft::FlowDraft;
+use slackline_model::{Draft, History, Instance, Objective, Span, Time};
+use slackline_policy::Choice;
+use slackline_task::base::clock;
+pub use slackline_task::base::task_id::TaskId;
+pub use slackline_task::process::worker_command::WorkerCommand;
 /// What the process of an attempt does: a program that runs flows on this machine calls it when it is started as
 /// [`WorkerCommand`] says.
-pub use slackline_local::worker::{main as worker, main_if_asked as worker_if_asked};
-pub use slackline_local::{
-    Attempt, Ended, Happening, HistoryStore, JobCost, JobHistory, JobName, JobThere, KeptJob, LogError,
-    Obstacle, Places, RunEnd, Segment, Settings, Setup, TaskId, WorkerCommand,
-};
-pub use slackline_model::When;
+pub use slackline_task::worker::{main as worker, main_if_asked as worker_if_asked};
+use slackline_trace::{ImportOptions, SourceMap, TraceError, read_workload};
 pub use state::{
     FlowState, FlowStatus, JobState, SoFar, Stage, StateOfRun, TaskAtWork, look, so_far, so_far_together,
 };
@@ -303,7 +317,7 @@ impl Opener<'_> {
         let due = prepared.workload().flows.iter().filter_map(due).collect();
         let said = RefCell::new(&mut *sink);
         let says = |what: &str| said.borrow_mut().note(&Note::Waiting(what));
-        let opening = run::Opening { says: run::Says::new(&says), ..self.opening(started) };
+        let opening = opening::Opening { says: opening::Says::new(&says), ..self.opening(started) };
         let session = prepared.open(opening).map_err(|error| match error {
             EngineError::Unrunnable(jobs) => {
                 source.error(jobs.into_iter().map(|job| (job.fault.path, job.fault.problem)).collect()).into()
@@ -322,15 +336,15 @@ impl Opener<'_> {
         Ok((session, due))
     }
 
-    fn opening(&self, started: u64) -> run::Opening<'_> {
+    fn opening(&self, started: u64) -> opening::Opening<'_> {
         let setup = self.request.setup(self.backend);
-        run::Opening {
+        opening::Opening {
             state: &self.request.state,
             setup,
             started,
             choices: self.request.choices.clone(),
             beside_others: self.request.beside_others.is_some(),
-            says: run::Says::default(),
+            says: opening::Says::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Words that reports and runs share.
 
-use slackline_local::JobThere;
+use slackline_executor::store::applications::JobThere;
 
 /// `1 flow`, `2 flows`, `1,234 tasks`.
 #[cfg_attr(not(feature = "report"), expect(unreachable_pub, reason = "reports have it for others"))]

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use slackline_local::activity::during;
-use slackline_local::surroundings::with_remedy;
+use slackline_task::base::activity::during;
+use slackline_task::base::system::with_remedy;
 use ureq::config::Config;
 use ureq::http::{Response, StatusCode, Uri};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};

@@ -31,4 +31,4 @@ pub use rest::{App, AppState, Container, FinalStatus, Node, Pending, Purpose, Re
 pub use submitter::Submitter;
 pub use table::{Hosts, Row, Table};
 
-use slackline_local::clock;
+use slackline_task::base::clock;

@@ -19,7 +19,7 @@ pub(crate) struct EngineFlags {
 impl EngineFlags {
     /// Whether it is this machine.
     pub(crate) fn is_local(&self) -> bool {
-        self.spec.name() == slackline_local::this_machine::ENTRY.name
+        self.spec.name() == slackline_executor::engine::this_machine::ENTRY.name
     }
 
     /// Whether a switch was turned on, as a flag or with the engine's name.

@@ -17,10 +17,10 @@ use slackline::report::number::{NOTHING, counted, duration, instants};
 use slackline::report::table::wrapped;
 use slackline::report::{Column, Table, View};
 use slackline::run::RunError;
-use slackline_local::clock;
-use slackline_local::surroundings::on_stop_signal;
 use slackline_model::cost::is_late;
 use slackline_model::{Start, Time};
+use slackline_task::base::clock;
+use slackline_task::base::system::on_stop_signal;
 
 use super::Answer;
 use crate::args::attach::AttachFlags;

@@ -12,9 +12,9 @@ use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, comparison, headline};
 use slackline::simulate::{Left, Options, Watch, simulate_figures};
-use slackline_local::surroundings::on_stop_signal;
 use slackline_model::Instance;
 use slackline_model::schedule::Clock;
+use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
 
 use super::Answer;

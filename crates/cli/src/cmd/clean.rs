@@ -9,10 +9,11 @@ use slackline::report::number::{Unit, column, counted, duration, exact};
 use slackline::report::table::Align;
 use slackline::report::{Table, View};
 use slackline::run::{Stage, StateOfRun, look};
-use slackline_local::history::Forgotten;
-use slackline_local::run::Clean as What;
-use slackline_local::{HistoryStore, clock};
+use slackline_executor::run::clean::Clean as What;
+use slackline_executor::store::history::Forgotten;
+use slackline_executor::store::history::HistoryStore;
 use slackline_model::bytes;
+use slackline_task::base::clock;
 
 use super::Answer;
 use crate::args::output::Form;

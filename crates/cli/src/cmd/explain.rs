@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyho
 fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> anyhow::Result<Answer> {
     let look = look_at(state, states)?;
     let SoFar { instance, mut schedule, at_work, .. } = so_far(&look)?;
-    let seen = StateOfRun::of(&look, None, slackline_local::clock::unix_micros());
+    let seen = StateOfRun::of(&look, None, slackline_task::base::clock::unix_micros());
     let is_over = matches!(seen.stage, Stage::Done | Stage::Failed);
     if !is_over {
         // What is not done may still be.

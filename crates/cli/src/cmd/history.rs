@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use slackline::report::number::{Unit, exact};
 use slackline::report::{Column, Table, View};
-use slackline_local::HistoryStore;
-use slackline_local::history::PastRun;
-use slackline_local::job_cost::{JobCost, JobName, records};
+use slackline_executor::spec::job_cost::{JobCost, JobName, records};
+use slackline_executor::store::history::HistoryStore;
+use slackline_executor::store::history::PastRun;
 use slackline_model::PhaseKind;
 use slackline_model::history::{History as Known, Record};
 

@@ -3,7 +3,8 @@
 use clap::Args;
 use clap::builder::PossibleValue;
 use slackline::report::table::{fitted, wrapped};
-use slackline_local::task::{Info, programs};
+use slackline_task::programs::contract::Info;
+use slackline_task::programs::programs;
 
 use super::Answer;
 use crate::args::listed::Listed;

@@ -19,7 +19,7 @@ use slackline::run::{
     All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
     JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, Verdict, When,
 };
-use slackline_local::neighbours::{self, Neighbour};
+use slackline_executor::fleet::concurrent_runs::{self, Neighbour};
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::time::SECONDS_MAX;
@@ -320,7 +320,7 @@ impl Run {
             return None;
         }
         let slots = here.engine.machines().iter().map(slots_of).sum();
-        let others = neighbours::others();
+        let others = concurrent_runs::others();
         if !others.is_empty() && !self.quiet {
             let total: u32 = others.iter().map(|other| other.slots).sum();
             let names: Vec<String> = others

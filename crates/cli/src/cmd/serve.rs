@@ -10,8 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use slackline::PolicySpec;
-use slackline_local::surroundings::on_stop_signal;
-use slackline_local::{LogError, activity, clock, regular_file};
+use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric};
 use slackline_serve::TlsFiles;
 use slackline_serve::http::users;
@@ -21,6 +20,8 @@ use slackline_serve::service::paths::{ServicePaths, shared};
 use slackline_serve::service::{Service, Setup, StartError};
 use slackline_serve::state::Limits;
 use slackline_serve::state::auth::Role;
+use slackline_task::base::system::on_stop_signal;
+use slackline_task::base::{activity, clock, regular_file};
 
 use super::Answer;
 use crate::args::listed::Listed;

@@ -14,7 +14,7 @@ use slackline::report::{Align, Column, Table, View};
 use slackline::run::{
     FlowState, JobFigures, JobThere, KeptJob, MachineState, Segment, Stage, StateOfRun, TaskAtWork,
 };
-use slackline_local::clock;
+use slackline_task::base::clock;
 
 use super::{Answer, queue};
 use crate::args::output::{Form, Forms};

@@ -10,12 +10,12 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::json;
 use slackline::report::number::{counted, duration};
-use slackline_local::clock;
 use slackline_serve::api::{
     Accepted, CatchUp, ForEach, IfLate, Overlap, Prediction, Remedy, Schedule, Service, State, Submission,
     Submit as SubmitRequest,
 };
 use slackline_serve::http::client::{Client, ClientError, query};
+use slackline_task::base::clock;
 
 use super::Answer;
 use crate::args::listed::Listed;

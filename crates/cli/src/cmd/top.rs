@@ -97,7 +97,7 @@ fn listen(client: &mut Client, events: &Events) {
             }
             true
         });
-        slackline_local::clock::pause(AGAIN);
+        slackline_task::base::clock::pause(AGAIN);
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use slackline_local::regular_file;
 use slackline_model::printable::{cut_line, escaped_line};
+use slackline_task::base::regular_file;
 use tokio::time::Instant;
 
 use crate::http::refusals::Refusals;

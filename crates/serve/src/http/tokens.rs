@@ -16,9 +16,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use slackline::atomic_file;
-use slackline_local::file_lock::{is_at, lock_within};
-use slackline_local::regular_file;
 use slackline_model::printable::is_printable;
+use slackline_task::base::file_lock::{is_at, lock_within};
+use slackline_task::base::regular_file;
 use slackline_trace::{Document, Format};
 use subtle::{Choice, ConstantTimeEq};
 

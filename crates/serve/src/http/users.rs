@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use slackline_local::clock::{self, Elapsed, Now};
+use slackline_task::base::clock::{self, Elapsed, Now};
 
 /// After a failed lookup the next one follows after this time, microseconds.
 const RETRY: u64 = 2 * crate::SECOND;

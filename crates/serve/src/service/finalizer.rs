@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use slackline::resident::Returned;
 use slackline::run::{HistoryStore, PastRun, Run, RunEnd, RunError};
-use slackline_local::activity::{self, Duty};
-use slackline_local::clock::{Elapsed, Now};
+use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::clock::{Elapsed, Now};
 
 use crate::service::Message;
 use crate::service::launcher::Past;
@@ -179,7 +179,7 @@ fn is_full(error: &RunError) -> bool {
 #[cfg(test)]
 mod tests {
     use slackline::run::JobHistory;
-    use slackline_local::history::Note;
+    use slackline_executor::store::history::Note;
 
     use super::*;
 
@@ -194,7 +194,7 @@ mod tests {
             started,
             note: note.clone(),
             jobs: JobHistory::new(),
-            counts: slackline_local::history::CountsOfJobs::new(),
+            counts: slackline_executor::store::history::CountsOfJobs::new(),
         };
         assert_eq!(finalizer.left(), EVERY, "nothing is to be told");
         finalizer.untold = (0..UNTOLD_MAX as u64 + 5).map(run).collect();

@@ -8,10 +8,10 @@ use slackline::run::{When, set_deadlines};
 use slackline::trace::{
     ImportOptions, Imported, Importers, Parameters, SourceMap, TraceError, read_workload,
 };
-use slackline_local::clock;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
 use slackline_model::{Draft, Instance, shell};
+use slackline_task::base::clock;
 
 use crate::api::Submit;
 use crate::service::launcher::deadlines;
@@ -209,7 +209,7 @@ pub fn awaited(submit: &Submit, now: Moment) -> Result<Vec<String>, String> {
 
 /// The first pattern that matches nothing.
 pub fn missing(patterns: &[String]) -> Option<&String> {
-    patterns.iter().find(|pattern| !slackline_local::task::is_input_there(pattern))
+    patterns.iter().find(|pattern| !slackline_task::input::pattern::is_there(pattern))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use slackline::PolicySpec;
 use slackline::parallel;
 use slackline::resident::Standing;
 use slackline::run::{Ahead, Checked, Completions, Followed, Kept, Outlook};
-use slackline_local::clock::Now;
 use slackline_model::Time;
 use slackline_model::draft::MachineDraft;
+use slackline_task::base::clock::Now;
 
 use crate::api::{DelayedFlow, Remedy};
 use crate::service::durations::SharedHistogram;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use slackline_local::clock::Now;
+use slackline_task::base::clock::Now;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::api::{Change, Event, Prediction, State, Submission, Submit, Timeline};

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use slackline::run::variable;
-use slackline_local::clock;
+use slackline_task::base::clock;
 use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
@@ -287,7 +287,7 @@ mod tests {
             // It is gone or a zombie, as soon as the system has got to it.
             let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let is_gone = |stat: String| stat.is_empty() || stat.contains(") Z ");
-            let waits = || slackline_local::clock::pause(Duration::from_millis(10));
+            let waits = || slackline_task::base::clock::pause(Duration::from_millis(10));
             assert!(
                 (0..1_000).any(|_| is_gone(stat()) || {
                     waits();

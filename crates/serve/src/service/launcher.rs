@@ -11,10 +11,11 @@ use slackline::PolicySpec;
 use slackline::run::{
     Backend, Deadline, EngineError, Followed, JobHistory, Note, Request, Run, RunError, Session, Sink, When,
 };
-use slackline_local::activity::during;
-use slackline_local::{LogError, files};
+use slackline_executor::store::log::LogError;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{History, Metric, PhaseKind};
+use slackline_task::base::activity::during;
+use slackline_task::base::files;
 
 use crate::api::{Job, Phase};
 use crate::service::flow_file::{awaited, file_of, first_deadline, missing, parameters};

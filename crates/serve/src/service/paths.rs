@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use slackline_local::regular_file;
+use slackline_task::base::regular_file;
 
 use crate::Moment;
 use crate::http::users::{Users, group, own};

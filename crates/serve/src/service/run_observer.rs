@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use slackline::run::{Ended, Happening, TaskId};
-use slackline_local::Observer;
-use slackline_local::clock::{Now, TimeBase};
+use slackline_executor::engine::Observer;
 use slackline_model::{Draft, PhaseKind, Time, WallTime};
+use slackline_task::base::clock::{Now, TimeBase};
 
 use crate::api;
 use crate::state::Seen;

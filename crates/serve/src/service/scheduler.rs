@@ -9,9 +9,9 @@ use slackline::resident::{
     Admission, Host, Limits, Order, Residence, Returned, Rules, SharedMachine, Standing, drive,
 };
 use slackline::run::{self, Backend, JobHistory};
-use slackline_local::activity::{self, Duty};
 use slackline_model::Time;
 use slackline_model::cluster::Slots;
+use slackline_task::base::activity::{self, Duty};
 
 use crate::Moment;
 use crate::api;

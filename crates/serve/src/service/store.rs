@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use slackline_local::LogError;
-use slackline_local::log::{Kind, Log};
+use slackline_executor::store::log::LogError;
+use slackline_executor::store::log::{Kind, Log};
 
 use crate::state::record::Record;
 

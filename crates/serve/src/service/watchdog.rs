@@ -7,8 +7,8 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use slackline_local::activity::{self, Activity, Duty};
-use slackline_local::clock;
+use slackline_task::base::activity::{self, Activity, Duty};
+use slackline_task::base::clock;
 
 use crate::service::StatusCallback;
 use crate::service::{LauncherPool, Message, OPENER};

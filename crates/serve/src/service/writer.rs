@@ -3,8 +3,8 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use slackline_local::activity::{self, Duty};
-use slackline_local::clock;
+use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::clock;
 
 use crate::Moment;
 use crate::service::paths::ServicePaths;

@@ -6,7 +6,7 @@
 //! at a restart.
 
 use slackline::report::number::duration;
-use slackline_local::clock::{Elapsed, Now};
+use slackline_task::base::clock::{Elapsed, Now};
 
 use crate::api::{AlertKind, State};
 use crate::state::record::Record;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::clock::Now;
 use slackline_model::printable::is_printable;
+use slackline_task::base::clock::Now;
 
 use super::view::PendingSubmission;
 use crate::api::{self, Accepted, Change, Overlap, State};

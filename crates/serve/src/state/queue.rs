@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_local::clock::Elapsed;
+use slackline_task::base::clock::Elapsed;
 
 use crate::Moment;
 use crate::api::{Overlap, State};

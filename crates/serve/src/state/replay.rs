@@ -1,6 +1,6 @@
 //! The state rebuilt from records, and the shortest list of records that gives the same state.
 
-use slackline_local::clock::Now;
+use slackline_task::base::clock::Now;
 
 use crate::api::{self, Alert};
 use crate::state::record::{Record, SubmissionEnd, SubmissionSpec};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
 use slackline::resident::Standing;
-use slackline_local::clock::Now;
+use slackline_task::base::clock::Now;
 
 use crate::api::{self, AlertKind, FlowState, IfLate, Prediction, State};
 use crate::state::record::{FlowChange, Record, StoredPrediction, SubmissionEnd};

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 
 use jiff::Timestamp;
-use slackline_local::clock;
 use slackline_model::When;
+use slackline_task::base::clock;
 
 use crate::{Moment, SECOND, moment, timestamp};
 

@@ -337,7 +337,7 @@ pub(super) fn slow(dir: &Path) {
         if status == 200 {
             break;
         }
-        slackline_local::clock::pause(Duration::from_millis(50));
+        slackline_task::base::clock::pause(Duration::from_millis(50));
     }
     assert!(was_full, "the twenty connections were no bound");
     drop(idle);
@@ -366,7 +366,7 @@ pub(super) fn events(dir: &Path) {
         let _: Done =
             operator.post(if undo { "/api/v1/undrain" } else { "/api/v1/drain" }, None::<&()>).unwrap();
         undo = !undo;
-        slackline_local::clock::pause(Duration::from_millis(20));
+        slackline_task::base::clock::pause(Duration::from_millis(20));
     }
     let seen = listening.join().unwrap();
     assert!(seen.iter().all(|(_, event)| event.kind == "service"), "{seen:?}");
@@ -403,7 +403,7 @@ pub(super) fn events(dir: &Path) {
             break;
         }
         let _: Done = operator.post("/api/v1/drain", None::<&()>).unwrap();
-        slackline_local::clock::pause(Duration::from_millis(20));
+        slackline_task::base::clock::pause(Duration::from_millis(20));
     }
     assert!(listening.is_finished(), "the stream goes on");
     listening.join().unwrap().unwrap();

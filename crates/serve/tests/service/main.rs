@@ -141,7 +141,7 @@ fn until(service: &Service, number: u64, what: impl Fn(&Submission) -> bool) -> 
         if what(&shown) {
             return shown;
         }
-        slackline_local::clock::pause(Duration::from_millis(10));
+        slackline_task::base::clock::pause(Duration::from_millis(10));
     }
     panic!("it never was so: {:#?}", show(service, number));
 }
@@ -389,7 +389,7 @@ fn mended(dir: &Path) {
     assert!(shown.why.as_deref().unwrap().contains("exit status: 7"), "{shown:#?}");
     let hanging = submit(&service, file("sleep 300"));
     until(&service, hanging, |shown| shown.flows.first().is_some_and(|flow| flow.running == 1));
-    slackline_local::clock::pause(Duration::from_millis(1_100));
+    slackline_task::base::clock::pause(Duration::from_millis(1_100));
     let right = submit(&service, due("cat", "1"));
     let shown = over(&service, right);
     assert_eq!(shown.state, State::Done);
@@ -408,7 +408,7 @@ fn late(dir: &Path) {
     // What such tasks take is known.
     let first = submit(&service, flow(dir, "a", "cat; sleep 0.3", 6));
     assert_eq!(over(&service, first).state, State::Done);
-    slackline_local::clock::pause(Duration::from_secs(3));
+    slackline_task::base::clock::pause(Duration::from_secs(3));
     let due = |deadline: &str| {
         let again = flow(dir, "a", "cat; sleep 0.3; true", 6);
         let deadlines = [("a".to_owned(), deadline.to_owned())].into();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use slackline_local::Happening;
+use slackline_executor::engine::Happening;
 use slackline_model::Time;
 
 use super::{Ending, Forecast, Note, Overview, Sink, Stop};

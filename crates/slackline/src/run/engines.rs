@@ -4,10 +4,10 @@
 //! else as `name://address`. The table is a value: the standard one has the engines of this library, and
 //! [`Engines::with`] adds one of your own.
 
-use slackline_local::backend::{ADDRESS, Backend, EngineEntry};
-use slackline_local::machines::{slurm, ssh};
-use slackline_local::run::EngineError;
-use slackline_local::this_machine;
+use slackline_executor::engine::backend::{ADDRESS, Backend, EngineEntry};
+use slackline_executor::engine::machines::{slurm, ssh};
+use slackline_executor::engine::this_machine;
+use slackline_executor::run::error::EngineError;
 use slackline_model::params::{Param, ParamError, Settings};
 
 use crate::names::unknown;

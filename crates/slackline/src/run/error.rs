@@ -2,8 +2,9 @@
 
 use std::io;
 
+use slackline_executor::run::error::EngineError;
+use slackline_executor::store::log::LogError;
 use slackline_judge::Violation;
-use slackline_local::{LogError, run::EngineError};
 use slackline_model::Invalid;
 use slackline_model::names::unknown;
 use slackline_trace::TraceError;

@@ -9,9 +9,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use slackline_local::run::LostOutput;
-use slackline_local::{Attempt, Ended, Happening, JobVerdict, Places, TaskId, Verdict};
+use slackline_executor::engine::Happening;
+use slackline_executor::run::JobVerdict;
+use slackline_executor::run::LostOutput;
+use slackline_executor::run::reuse::Verdict;
+use slackline_executor::store::journal::{Attempt, Ended};
+use slackline_executor::store::places::Places;
 use slackline_model::Time;
+use slackline_task::base::task_id::TaskId;
 
 use super::turns::{Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};

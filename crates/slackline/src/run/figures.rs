@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::history::CountsOfJobs;
-use slackline_local::{Attempt, Ended, JobName, TaskId};
+use slackline_executor::spec::job_cost::JobName;
+use slackline_executor::store::history::CountsOfJobs;
+use slackline_executor::store::journal::{Attempt, Ended};
 use slackline_model::{Draft, PhaseKind};
+use slackline_task::base::task_id::TaskId;
 use slackline_trace::{JobCounts, PhaseCounts};
 
 use super::sink::{Progress, count};

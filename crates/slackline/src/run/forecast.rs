@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Mutex, PoisonError};
 
-use slackline_local::{Attempt, Ended, Happening, TaskId, remaining};
+use slackline_executor::engine::Happening;
+use slackline_executor::spec::remaining::remaining;
+use slackline_executor::store::journal::{Attempt, Ended};
 use slackline_model::draft::{JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, recurring};
 use slackline_model::profile::Between;
 use slackline_model::{Draft, FlowId, Instance, PhaseKind, Span, Time};
+use slackline_task::base::task_id::TaskId;
 
 use super::Session;
 use super::outlook::{AtWork, Rations, Seat, Seats, course};

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use slackline_local::{Happening, clock};
+use slackline_executor::engine::Happening;
 use slackline_model::Time;
+use slackline_task::base::clock;
 
 use super::turns::{Cause, Turn, Turns};
 use super::{Ending, Forecast, Note, Overview, Request, Sink, Stop};

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use slackline_local::run_schedule::{seen, whole};
-use slackline_local::{JobHistory, JobName, Speeds};
+use slackline_executor::fleet::speeds::Speeds;
+use slackline_executor::spec::job_cost::{JobHistory, JobName};
+use slackline_executor::store::run_schedule::{seen, whole};
 use slackline_model::history::PhaseName;
 use slackline_model::{History, Instance};
 use slackline_policy::view::mean_of;

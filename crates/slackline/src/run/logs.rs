@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use slackline_local::layout::Layout;
-use slackline_local::{Places, clock, regular_file};
+use slackline_executor::store::layout::Layout;
+use slackline_executor::store::places::Places;
 use slackline_model::{PhaseKind, Start};
+use slackline_task::base::{clock, regular_file};
 
 use super::{Attempt, Ended, Look};
 use crate::names::unknown;

@@ -1,8 +1,11 @@
 //! The machines of a run on several, as they are seen from outside: what each has done and does.
 
-use slackline_local::{AtWork, Attempt, Ended, Places, TaskId};
+use slackline_executor::store::journal::{Attempt, Ended};
+use slackline_executor::store::pid_file::AtWork;
+use slackline_executor::store::places::Places;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
+use slackline_task::base::task_id::TaskId;
 
 /// What a machine has done, and does.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,7 +80,7 @@ fn each(draft: &MachineDraft) -> impl Iterator<Item = MachineState> {
 mod tests {
     use slackline_model::PhaseKind;
 
-    use slackline_local::task::Outcome;
+    use slackline_task::process::spec::Outcome;
 
     use super::*;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use slackline_executor::store::layout::Layout;
+use slackline_executor::store::run_schedule;
 use slackline_judge::Metrics;
-use slackline_local::layout::Layout;
-use slackline_local::run_schedule;
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, Schedule};
 use slackline_trace::{Format, Meta, atomic_file, schedule::status, sha256, write_schedule, write_workload};

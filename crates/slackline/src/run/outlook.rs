@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use slackline_local::Happening;
-use slackline_local::backend::Standing;
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::backend::Standing;
 use slackline_model::draft::{FlowDraft, MachineDraft};
 use slackline_model::history::PhaseName;
 use slackline_model::{Draft, History, Objective, Time};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use slackline_local::{JobVerdict, Verdict};
+use slackline_executor::run::JobVerdict;
+use slackline_executor::run::reuse::Verdict;
 use slackline_model::{Draft, Instance, Time};
 
 use super::policy::{self, Setting};
@@ -64,7 +65,7 @@ fn is_prevented(jobs: &[JobVerdict], flow: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use slackline_local::Reason;
+    use slackline_executor::run::reuse::Reason;
     use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
     use super::*;

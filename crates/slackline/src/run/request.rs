@@ -5,7 +5,9 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use slackline_local::{Choices, JobHistory, Setup};
+use slackline_executor::run::reuse::Choices;
+use slackline_executor::spec::job_cost::JobHistory;
+use slackline_executor::store::journal::Setup;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Combine, Draft, Metric, When};
 use slackline_trace::{Importers, Parameters, sha256};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use slackline_local::{Ended, TaskId};
+use slackline_executor::store::journal::Ended;
 use slackline_model::Draft;
+use slackline_task::base::task_id::TaskId;
 
 use super::Session;
 

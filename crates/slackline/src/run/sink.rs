@@ -1,10 +1,12 @@
 //! Where the progress of a run is reported.
 
-use slackline_local::run::{JobVerdict, LostOutput, Recovered};
-use slackline_local::{Happening, Places, TaskId};
+use slackline_executor::engine::Happening;
+use slackline_executor::run::{JobVerdict, LostOutput, Recovered};
+use slackline_executor::store::places::Places;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::{PhaseKind, Start, Time, When};
+use slackline_task::base::task_id::TaskId;
 use slackline_trace::Diagnostic;
 
 use super::{Forecast, Session, Stop, session};

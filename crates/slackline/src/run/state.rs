@@ -3,12 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use slackline_local::{AtWork, Attempt, JobThere, KeptJob, Places, Segment, TaskId, WholeCluster, clock};
+use slackline_executor::store::applications::JobThere;
+use slackline_executor::store::journal::{Attempt, KeptJob, Segment};
+use slackline_executor::store::pid_file::AtWork;
+use slackline_executor::store::places::{Places, WholeCluster};
 use slackline_model::cost::is_late;
 use slackline_model::{Draft, Instance, Schedule, Start, Time};
+use slackline_task::base::clock;
+use slackline_task::base::task_id::TaskId;
 
-use slackline_local::run::{EngineError, Look};
-use slackline_local::run_schedule;
+use slackline_executor::run::error::EngineError;
+use slackline_executor::run::inspect::Look;
+use slackline_executor::store::run_schedule;
 
 use super::figures::JobFigures;
 use super::machines::{MachineState, machines};
@@ -453,7 +459,7 @@ pub fn so_far_together(looks: &[(String, Look)]) -> Result<SoFar, RunError> {
 /// Looks at the run of a state directory; `None` if none was begun there.
 ///
 /// # Errors
-/// As [`slackline_local::run::look`].
+/// As [`slackline_executor::run::inspect::look`].
 pub fn look(state: &Path) -> Result<Option<Look>, RunError> {
-    slackline_local::run::look(state).map_err(|error: EngineError| error.into())
+    slackline_executor::run::inspect::look(state).map_err(|error: EngineError| error.into())
 }

@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
-use slackline_local::{Happening, TaskId};
+use slackline_executor::engine::Happening;
 use slackline_model::Time;
 use slackline_model::cost::is_late;
+use slackline_task::base::task_id::TaskId;
 
 use super::{Forecast, Overview, Prospect};
 

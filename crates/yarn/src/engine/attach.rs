@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use slackline_local::JobHistory;
-use slackline_local::run::EngineError;
+use slackline_executor::run::error::EngineError;
+use slackline_executor::spec::job_cost::JobHistory;
 use slackline_model::draft::{Draft, MachineDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::NewRow;

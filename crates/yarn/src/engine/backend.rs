@@ -9,21 +9,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Residence, Resident, Stop};
-use slackline_local::guest;
-use slackline_local::layout::Layout;
-use slackline_local::run::{
-    self, Drive, EngineError, JobVerdict, Left, LostOutput, Needs, Opening, Recovered, RunEnd,
+use slackline_executor::engine::backend::{
+    ADDRESS, Backend, EngineEntry, Prepared, Residence, Resident, Stop,
 };
-use slackline_local::{
-    Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Segment, Verdict,
-    WorkerCommand, known_machines, resolve,
-};
+use slackline_executor::engine::drive::{Drive, Left};
+use slackline_executor::engine::external_runs::Elsewhere;
+use slackline_executor::engine::shared::machine_table::known_machines;
+use slackline_executor::run::error::EngineError;
+use slackline_executor::run::opening;
+use slackline_executor::run::opening::{Needs, Opening};
+use slackline_executor::run::reuse::{Reason, Verdict};
+use slackline_executor::run::{self, JobVerdict, LostOutput, Recovered, RunEnd};
+use slackline_executor::spec::fault::Fault;
+use slackline_executor::spec::job_cost::JobHistory;
+use slackline_executor::spec::job_plan::JobPlan;
+use slackline_executor::spec::preflight::Obstacle;
+use slackline_executor::spec::resolve::{InputRules, Resolved, resolve};
+use slackline_executor::store::journal::{Attempt, Segment};
+use slackline_executor::store::layout::Layout;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, ParamError, Settings, Values};
 use slackline_model::profile::HADOOP;
 use slackline_model::{Draft, Instance, Profile, shell};
+use slackline_task::container::job_spec;
+use slackline_task::process::worker_command::WorkerCommand;
 
 use super::cluster::{Cluster, Submits};
 use super::fit;
@@ -98,7 +108,7 @@ const PARAMS: &[Param] = &[
     ),
     Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads"),
     Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task"),
-    Param::new("hash", "off", slackline_local::backend::SWITCH, "compare inputs by content"),
+    Param::new("hash", "off", slackline_executor::engine::backend::SWITCH, "compare inputs by content"),
 ];
 
 /// How long a table holds whose writer is gone.
@@ -343,7 +353,7 @@ impl Backend for Yarn {
     }
 
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
-        run::unfinished_since(state)
+        opening::unfinished_since(state)
     }
 }
 
@@ -383,7 +393,7 @@ impl Drop for Remote {
         let layout = Layout::new(&self.state);
         if layout.mirror().exists() && !layout.journal().exists() {
             // Nothing was begun. What cannot be removed does no harm.
-            let _ = slackline_local::elsewhere::clear(&layout.mirror());
+            let _ = slackline_executor::engine::external_runs::clear(&layout.mirror());
             let _ = fs::remove_dir(&self.state);
         }
     }
@@ -406,7 +416,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
                 faults.push(Fault::new(path, problem));
             };
             if run.shuffle.total_order {
-                fault("total_order", guest::NO_TOTAL_ORDER);
+                fault("total_order", job_spec::NO_TOTAL_ORDER);
             }
         }
     }
@@ -430,7 +440,7 @@ impl Prepared for PreparedThere {
     }
 
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
-        let mut verdicts = run::preview(opening, &self.resolved)?;
+        let mut verdicts = opening::preview(opening, &self.resolved)?;
         for it in &mut verdicts {
             say_in_words(&mut it.verdict, &self.remote.mirror);
         }
@@ -440,7 +450,7 @@ impl Prepared for PreparedThere {
     fn open(
         self: Box<Self>,
         opening: Opening<'_>,
-    ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
+    ) -> Result<Box<dyn slackline_executor::engine::backend::Session>, EngineError> {
         let Self { resolved, site, remote } = *self;
         let state = opening.state.to_owned();
         // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
@@ -452,7 +462,7 @@ impl Prepared for PreparedThere {
             }
             Ok(None)
         };
-        let session = run::open_with(opening, &resolved, &mut acquire);
+        let session = opening::open_with(opening, &resolved, &mut acquire);
         let session = session.map_err(|error| in_words(error, &remote.mirror))?;
         // The submitter and the containers know no directory of ours.
         let state = fs::canonicalize(&state)
@@ -520,7 +530,7 @@ impl SessionThere {
     }
 }
 
-impl slackline_local::backend::Session for SessionThere {
+impl slackline_executor::engine::backend::Session for SessionThere {
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
         self
     }

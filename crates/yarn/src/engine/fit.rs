@@ -1,7 +1,7 @@
 //! Whether a cluster does what it is told. What is refused here would make the table or the priorities void without a word,
 //! or have every submission fail.
 
-use slackline_local::run::EngineError;
+use slackline_executor::run::error::EngineError;
 use slackline_model::names::listed;
 use slackline_model::params::ParamError;
 

@@ -22,10 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_local::elsewhere::{Elsewhere, Over};
+use slackline_executor::engine::external_runs::{Elsewhere, Over};
 
-use slackline_local::run::{EngineError, Left};
-use slackline_local::{Happening, JobPlan};
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::drive::Left;
+use slackline_executor::run::error::EngineError;
+use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
 use slackline_model::schedule::NewRow;
 use slackline_model::{FlowId, Instance, PhaseKind, SlotRange, Time};

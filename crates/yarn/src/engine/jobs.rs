@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 use std::path::{Path, PathBuf};
 
-use slackline_local::elsewhere::{JobThere, MadeTask};
-use slackline_local::worker::Report;
-use slackline_local::{JobPlan, TaskId};
+use slackline_executor::engine::external_runs::MadeTask;
+use slackline_executor::spec::job_plan::JobPlan;
+use slackline_executor::store::applications::JobThere;
 use slackline_model::{PhaseKind, Time};
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::report::Report;
 
 use super::program::Program;
 use super::reports::{AttemptEnded, Reports};
@@ -322,7 +324,7 @@ pub(super) fn uri(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use slackline_local::task::Outcome;
+    use slackline_task::process::spec::Outcome;
 
     use super::*;
     use crate::id::{TaskAttemptId, TaskId as Task, TaskKind};

@@ -16,10 +16,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use slackline_local::JobPlan;
-use slackline_local::backend::Fault;
-use slackline_local::job_plan::Source;
+use slackline_executor::spec::fault::Fault;
+use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::Draft;
+use slackline_task::base::source::Source;
 
 use super::remote::{Files, may_pass};
 use crate::submitter::Entry;
@@ -101,7 +101,7 @@ impl Mirror {
             }
         }
         // What cannot be removed now is removed by the next.
-        let _ = slackline_local::elsewhere::clear(&before);
+        let _ = slackline_executor::engine::external_runs::clear(&before);
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
@@ -116,7 +116,7 @@ impl Mirror {
             }
             *lock = Some(file);
         }
-        slackline_local::elsewhere::clear(before)?;
+        slackline_executor::engine::external_runs::clear(before)?;
         match fs::rename(&self.root, before) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -130,7 +130,7 @@ impl Mirror {
         let exact = self.files.stat(&uri)?;
         if let Some(entry) = &exact {
             self.mirror(entry, before)?;
-            // What has the pattern for its name must be the only match: see `slackline_local::task::Pattern`.
+            // What has the pattern for its name must be the only match: see `slackline_task::input::pattern::Pattern`.
             if !is_pattern {
                 return Ok(self.place(&entry.path).display().to_string());
             }

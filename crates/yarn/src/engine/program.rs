@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use slackline_local::JobPlan;
+use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{PhaseKind, Time};
 
 use super::asking::Asking;

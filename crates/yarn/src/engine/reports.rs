@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use slackline_local::worker::Report;
+use slackline_task::process::report::Report;
 
 use super::mirror::{Mirror, escaped};
 use crate::id::{ContainerId, TaskAttemptId, TaskId, TaskKind};

@@ -8,10 +8,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use slackline_local::Observer;
-use slackline_local::backend::{self, Ended, Quotas, Resident, Seat, SeatRules, SharedMachine, Standing};
-use slackline_local::elsewhere::Joined;
-use slackline_local::run::EngineError;
+use slackline_executor::engine::Observer;
+use slackline_executor::engine::backend::{
+    self, Ended, Quotas, Resident, Seat, SeatRules, SharedMachine, Standing,
+};
+use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, Time};
 use slackline_policy::Engine;

@@ -6,9 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use slackline_local::elsewhere::Elsewhere;
-use slackline_local::task::{Codec, Job};
-use slackline_local::{JobPlan, guest};
+use slackline_executor::engine::external_runs::Elsewhere;
+use slackline_executor::spec::job_plan::JobPlan;
+use slackline_task::base::codec::Codec;
+use slackline_task::container::pieces;
+use slackline_task::process::spec::Job;
 
 use super::backend::{Remote, Site};
 use super::cluster::Request;
@@ -200,7 +202,7 @@ impl Submission {
     fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
         let (plan, mut pieces) = (self.remote.mirror.there(left.plan(job)), Vec::new());
-        guest::pieces::write(&mut pieces, &plan, left.base(job), |_| Vec::new())?;
+        pieces::write(&mut pieces, &plan.inputs.maps, left.base(job), |_| Vec::new())?;
         Ok((spec, pieces))
     }
 

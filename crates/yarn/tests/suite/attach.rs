@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_algo::baseline::edf::Edf;
-use slackline_local::JobCost;
+use slackline_executor::spec::job_cost::JobCost;
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};

@@ -11,9 +11,9 @@ use slackline::run::{
     Forecast, Happening, JobOverview, JobVerdict, LostOutput, Note, Overview, Progress, Prospect, Reason,
     Request, Sink, StateOfRun, Stop, TaskId, Verdict, look,
 };
-use slackline_local::surroundings::on_stop_signal;
 use slackline_model::cost::is_late;
 use slackline_model::{Span, Start, Time};
+use slackline_task::base::system::on_stop_signal;
 
 use crate::out;
 use crate::watch::{Left, Seat, Seen, Stream, Watch};
@@ -99,7 +99,7 @@ impl Live {
             Ok(Some(look)) => Seen::State(Box::new(StateOfRun::of(
                 &look,
                 Some(&policy),
-                slackline_local::clock::unix_micros(),
+                slackline_task::base::clock::unix_micros(),
             ))),
             _ => Seen::Nothing,
         };

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use serde_json::{Value, json};
-use slackline_local::clock::unix_micros;
+use slackline_task::base::clock::unix_micros;
 use slackline_yarn::mock::{Mock, MockApp, MockAttempt, Mood};
 use slackline_yarn::{AppId, AppState, TaskKind};
 

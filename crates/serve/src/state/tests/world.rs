@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline::resident::Standing;
-use slackline_local::clock::{Elapsed, Now};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Seed, WallTime};
+use slackline_task::base::clock::{Elapsed, Now};
 
 use crate::api::{CatchUp, Change, Overlap, Schedule};
 use crate::state::auth::{Principal, Role};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::JobThere;
+use slackline_executor::store::applications::JobThere;
 use slackline_model::{JobId, PhaseId};
 
 use crate::explain::{PhaseStory, Waits};

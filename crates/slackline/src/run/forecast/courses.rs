@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slackline_local::TaskId;
 use slackline_model::draft::{PhaseDraft, TasksDraft};
 use slackline_model::history::{PhaseName, recurring};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Draft, PhaseKind, Seed, Time};
+use slackline_task::base::task_id::TaskId;
 
 use super::{Forecast, OVERDUE, completions, count};
 

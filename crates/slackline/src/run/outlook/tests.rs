@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::TaskId;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::random::{self, ChaCha8Rng};
 use slackline_model::{Combine, Instance, Metric, PhaseKind, Seed};
+use slackline_task::base::task_id::TaskId;
 
 use super::*;
 use crate::{Options, Registry, simulate};

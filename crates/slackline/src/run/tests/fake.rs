@@ -193,7 +193,10 @@ impl Session for FakeSession {
         let names: Vec<JobName> = names.collect();
         for attempt in &self.run.attempts {
             let cost = known.entry(names[attempt.id.job as usize].clone()).or_default();
-            cost.add(slackline_local::MachineCost::of(attempt.id.phase, attempt.micros()), None);
+            cost.add(
+                slackline_executor::spec::job_cost::MachineCost::of(attempt.id.phase, attempt.micros()),
+                None,
+            );
         }
         known
     }
@@ -218,7 +221,7 @@ impl Session for FakeSession {
                     start,
                     began: start,
                     end,
-                    ended: Ended::Done(slackline_local::task::Outcome::default()),
+                    ended: Ended::Done(slackline_task::process::spec::Outcome::default()),
                 });
             }
         }

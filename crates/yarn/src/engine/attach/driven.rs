@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_local::{JobHistory, JobName};
+use slackline_executor::spec::job_cost::{JobHistory, JobName};
 use slackline_model::draft::MachineDraft;
 use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};

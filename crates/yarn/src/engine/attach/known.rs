@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::{JobCost, JobName, MachineCost};
+use slackline_executor::spec::job_cost::{JobCost, JobName, MachineCost};
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};

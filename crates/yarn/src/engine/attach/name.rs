@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slackline_local::JobName;
+use slackline_executor::spec::job_cost::JobName;
 use slackline_model::When;
 
 use crate::rest::App;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use slackline_local::run::EngineError;
-use slackline_local::{JobCost, JobHistory, JobName};
+use slackline_executor::run::error::EngineError;
+use slackline_executor::spec::job_cost::{JobCost, JobHistory, JobName};
 
 use super::name::{name_by, properties, recurring};
 use crate::clock::Stopwatch;

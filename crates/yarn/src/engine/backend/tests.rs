@@ -10,9 +10,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
 use slackline_algo::baseline::{By, Fifo};
-use slackline_local::backend::{Seat, SeatRules, Standing};
-use slackline_local::clock::unix_micros;
-use slackline_local::{Choices, Ended, Happening, Observer, Setup};
+use slackline_executor::engine::backend::{Seat, SeatRules, Standing};
+use slackline_executor::engine::{Happening, Observer};
+use slackline_executor::run::opening;
+use slackline_executor::run::reuse::Choices;
+use slackline_executor::store::journal::{Ended, Setup};
 use slackline_model::SlotRange;
 use slackline_model::Time;
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
@@ -21,6 +23,7 @@ use slackline_policy::engine::RowId;
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver};
+use slackline_task::base::clock::unix_micros;
 use tempfile::TempDir;
 
 use self::player::{Act, Player};
@@ -192,10 +195,10 @@ impl Scene {
         resolved.set_mirror(self.path("state/remote/files"));
         let setup = Setup { directory: self.dir.path().display().to_string(), ..Setup::default() };
         let state = self.path("state");
-        let says = run::Says::default();
+        let says = opening::Says::default();
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
-        let session = run::open(opening, &resolved).unwrap();
+        let session = opening::open(opening, &resolved).unwrap();
         let site = self.site(address);
         let mut session = SessionThere {
             session,
@@ -216,7 +219,7 @@ impl Scene {
         let mut policy = Fifo::new(By::Job);
         let config = Config::plain().audited();
         let drive = Drive { instance: &instance, policy: &mut policy, config, observer: &mut watcher };
-        let end = slackline_local::backend::Session::run(&mut session, drive, &mut |given| {
+        let end = slackline_executor::engine::backend::Session::run(&mut session, drive, &mut |given| {
             *stop.lock().unwrap() = Some(given);
         });
         (end, watcher.said)
@@ -351,10 +354,10 @@ fn seated(scene: &Scene, names: &[&str]) -> (ResidentThere, Vec<Seat>) {
         let rules = InputRules { split_bytes: 1 << 10, hash: false, directory: scene.dir.path() };
         let resolved = resolve(&draft, rules, &JobHistory::new()).unwrap();
         let setup = Setup { directory: scene.dir.path().display().to_string(), ..Setup::default() };
-        let (choices, says) = (Choices::default(), run::Says::default());
+        let (choices, says) = (Choices::default(), opening::Says::default());
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, says };
-        let session = run::open(opening, &resolved).unwrap();
+        let session = opening::open(opening, &resolved).unwrap();
         let remote = scene.remote(&state, "file:///");
         let cover = Cover { site: site.clone(), remote, state, obstacles: Vec::new(), verdicts: Vec::new() };
         let rules = SeatRules { attempts_max: 4, slowstart: 1.0, standings: BTreeMap::new(), quota: None };
@@ -769,7 +772,8 @@ fn a_failed_attempt_is_recorded_once() {
 
 /// The attempts that the journal has.
 fn recorded(scene: &Scene) -> Vec<Attempt> {
-    let journal = slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
+    let journal =
+        slackline_executor::store::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
     journal.read().unwrap().attempts
 }
 
@@ -782,7 +786,7 @@ fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start()
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::FailsOnce);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
-    let seen = || slackline_local::run::look(&scene.path("state")).unwrap().unwrap().there;
+    let seen = || slackline_executor::run::inspect::look(&scene.path("state")).unwrap().unwrap().there;
     let mut looks = 0;
     scene.run_and_die(jobs(), move || {
         looks += 1;
@@ -801,7 +805,8 @@ fn an_attempt_on_a_node_whose_clock_is_ahead_has_ended_by_now() {
     scene.player.ahead_ms.store(3_600_000, Ordering::SeqCst);
     let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
-    let journal = slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
+    let journal =
+        slackline_executor::store::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
     let content = journal.read().unwrap();
     let now = unix_micros() - content.head.unwrap().started;
     assert!(content.attempts.iter().all(|attempt| attempt.end <= now), "{:?}", content.attempts);
@@ -1143,8 +1148,10 @@ fn a_run_goes_on_where_its_cluster_is_another() {
     scene.player.follow(|_, _| Act::Works);
     let (end, said) = scene.run_to_end(jobs());
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
-    let journal =
-        slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap().read().unwrap();
+    let journal = slackline_executor::store::journal::Journal::open(&scene.path("state/journal.log"))
+        .unwrap()
+        .read()
+        .unwrap();
     let segments = journal.head.unwrap().segments;
     let names = |number: usize| -> Vec<&str> {
         segments[number].machines.iter().map(|machine| machine.name.as_str()).collect()
@@ -1152,6 +1159,7 @@ fn a_run_goes_on_where_its_cluster_is_another() {
     assert_eq!(names(0), ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"]);
     assert_eq!((names(1), segments.len()), (vec!["127.0.0.1", "127.0.0.2"], 2));
     // All attempts ran on 127.0.0.2, whose slots are the first two in one segment, and then the third and the fourth.
-    let is_there = |attempt: &slackline_local::Attempt| attempt.slot / 2 == attempt.segment;
+    let is_there =
+        |attempt: &slackline_executor::store::journal::Attempt| attempt.slot / 2 == attempt.segment;
     assert!(journal.attempts.iter().all(is_there), "{:?}", journal.attempts);
 }

@@ -1,8 +1,9 @@
 //! Ending: tasks that fail, jobs that are done or fail for good, and applications that have to go.
 
-use slackline_local::elsewhere::{CannotFinish, FailedTask, MadeTask};
-use slackline_local::{Happening, TaskId};
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::external_runs::{CannotFinish, FailedTask, MadeTask};
 use slackline_model::{PhaseKind, Time};
+use slackline_task::base::task_id::TaskId;
 
 use super::{Guest, LATE_LOOKS, phase_of};
 use crate::clock::pause;

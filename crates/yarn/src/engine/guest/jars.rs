@@ -8,11 +8,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use slackline_local::elsewhere::{CannotFinish, MadeTask};
-use slackline_local::job_plan::Source;
-use slackline_local::task::{Digest, Outcome, Split};
-use slackline_local::{Happening, JobPlan, TaskId};
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::external_runs::{CannotFinish, MadeTask};
+use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{PhaseKind, Time};
+use slackline_task::base::digest::Digest;
+use slackline_task::base::source::Source;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::spec::{Outcome, Split};
 
 use super::{Guest, phase_of};
 use crate::engine::books::Verdict;

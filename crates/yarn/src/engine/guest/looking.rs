@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use slackline_local::elsewhere::Comer;
-use slackline_local::worker::Report as Said;
-use slackline_local::{Happening, JobPlan, TaskId};
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::external_runs::Comer;
+use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::report::Report as Said;
 
 use super::{Guest, KILL_EVERY, THERE_EVERY, phase_of};
 use crate::clock::Stopwatch;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use slackline_local::elsewhere::{JobThere, MadeTask};
+use slackline_executor::engine::external_runs::MadeTask;
+use slackline_executor::store::applications::JobThere;
 use slackline_model::Time;
 
 use super::{Guest, phase_of};

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
-use slackline_local::Observer;
-use slackline_local::backend::{SeatRules, Standing};
-use slackline_local::elsewhere::Joined;
-use slackline_local::run::{EngineError, RunEnd, Session};
+use slackline_executor::engine::Observer;
+use slackline_executor::engine::backend::{SeatRules, Standing};
+use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::run::error::EngineError;
+use slackline_executor::run::{RunEnd, Session};
 use slackline_model::FlowId;
 use slackline_policy::engine::Report;
 

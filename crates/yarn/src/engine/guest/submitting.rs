@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use slackline_local::elsewhere;
+use slackline_executor::engine::external_runs;
 use slackline_policy::plans::Plans;
 
 use super::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
@@ -105,7 +105,7 @@ impl Guest<'_> {
             ..OwnJob::new(before.clone())
         };
         let (submit, own) = (self.submit_of(job), &self.jobs[job]);
-        let request = elsewhere::clear(&before)
+        let request = external_runs::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))
             .and_then(|()| submit.request(&self.left, job, own));
         match request {

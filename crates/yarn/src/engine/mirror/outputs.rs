@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use slackline_local::JobPlan;
+use slackline_executor::spec::job_plan::JobPlan;
 
 use super::super::remote::may_pass;
 use super::{HEAD, Mirror, escaped, is_of, name};

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use slackline_local::{InputRules, JobHistory, Resolved, resolve};
+use slackline_executor::spec::job_cost::JobHistory;
+use slackline_executor::spec::resolve::{InputRules, Resolved, resolve};
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
 
@@ -125,7 +126,7 @@ impl Files for Disk {
     }
 
     fn delete(&self, path: &str) -> io::Result<()> {
-        slackline_local::elsewhere::clear(&self.path(path))
+        slackline_executor::engine::external_runs::clear(&self.path(path))
     }
 }
 
@@ -228,7 +229,8 @@ fn pieces_say_what_their_files_were_when_the_run_found_them() {
     trial.disk.put("in", "other text\n");
     let mut pieces = Vec::new();
     let there = mirror.there(&resolved.jobs[0]);
-    slackline_local::guest::pieces::write(&mut pieces, &there, Path::new("/"), |_| Vec::new()).unwrap();
+    slackline_task::container::pieces::write(&mut pieces, &there.inputs.maps, Path::new("/"), |_| Vec::new())
+        .unwrap();
     let expected = format!(
         "\t[{{\"path\":\"{SYSTEM}/in\",\"offset\":0,\"length\":5,\"input\":0,\"source\":{{\"bytes\":5,\"modified\":{}}}}}]\n",
         entry.modified * 1000

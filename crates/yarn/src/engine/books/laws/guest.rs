@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use slackline_local::worker::Report as Reported;
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
+use slackline_task::process::report::Report as Reported;
 
 use super::super::super::guest::masters_max;
 use super::super::super::jobs::{Jobs, OwnJob, Stage};
@@ -216,7 +216,7 @@ impl<'y> Guest<'y> {
             host: String::new(),
             started: 0,
             ended: 0,
-            report: Reported::Done(slackline_local::task::Outcome::default()),
+            report: Reported::Done(slackline_task::process::spec::Outcome::default()),
             part: None,
         };
         own.made.insert((kind, number), made);

@@ -1,0 +1,674 @@
+//! The engine: attempts are processes, their output is committed by renaming, time is real.
+//!
+//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and reports the
+//! results. An attempt that ended well is recorded in the journal, its output moved to its place, and only then
+//! reported; so whatever starts after it finds its output. Results that wait when the engine comes round are recorded
+//! together.
+
+pub mod admission;
+pub mod arrivals;
+pub mod backend;
+pub mod dir_pool;
+pub mod drive;
+pub mod ending;
+pub mod external_runs;
+pub mod hosted;
+pub mod logs;
+pub mod lost_output;
+pub mod machine_changes;
+pub mod machines;
+pub mod shared;
+pub mod speculation;
+pub mod this_machine;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use slackline_model::{Cluster, Draft, FlowId, Instance, MachineId, PhaseKind, Span, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
+use slackline_task::base::clock::RunClock;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::limits::Capacity;
+use slackline_task::process::spec::{Spec, Task};
+use slackline_task::process::worker_command::WorkerCommand;
+
+use crate::engine::arrivals::{Arriving, Coming};
+use crate::engine::dir_pool::Spares;
+use crate::fleet::{Assignment, Fleet, Waker};
+use crate::spec::job_plan::JobPlan;
+use crate::spec::remaining::Numbers;
+use crate::store::journal::{self, Attempt, Journal, KeptJob, Segment};
+use crate::store::layout::Layout;
+use crate::store::publish::Publisher;
+
+/// The longest the engine sleeps, so that observers see time go by.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
+
+/// How attempts are run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How workers are started.
+    pub worker: WorkerCommand,
+    /// Memory for the buffers of an attempt, bytes.
+    pub memory_bytes: u64,
+    /// An attempt that takes longer is killed and counts as failed.
+    pub timeout: Option<Span>,
+    /// Whether slots that the policy leaves idle try tasks a second time that take much longer than others of
+    /// their phase.
+    pub speculate: bool,
+    /// Whether attempts are at work on several machines, which see late what others have written.
+    pub(crate) spread: bool,
+}
+
+/// Memory for the buffers of an attempt where nothing else is asked for, bytes.
+const MEMORY_BYTES: u64 = 64 << 20;
+
+impl Settings {
+    /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no second attempts
+    /// beside slow ones.
+    pub fn new(worker: WorkerCommand) -> Self {
+        Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false, spread: false }
+    }
+
+    /// With so much memory for the buffers of an attempt, bytes.
+    #[must_use]
+    pub fn with_memory_bytes(mut self, memory_bytes: u64) -> Self {
+        self.memory_bytes = memory_bytes;
+        self
+    }
+
+    /// With attempts that are killed after this long.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Option<Span>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// With second attempts on idle slots; see [`Settings::speculate`].
+    #[must_use]
+    pub fn with_speculate(mut self, speculate: bool) -> Self {
+        self.speculate = speculate;
+        self
+    }
+}
+
+/// What happens, for observers.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Happening<'a> {
+    Started(TaskId),
+    /// An attempt has ended, as the journal has it; what that means for its task is said next.
+    Recorded(&'a crate::store::journal::Attempt),
+    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few processors.
+    Waits(TaskId),
+    /// A task is done; after so many seconds.
+    Done(TaskId, f64),
+    /// An attempt failed, with the reason and the file that has what its commands said, if they did.
+    Failed {
+        id: TaskId,
+        /// What it says, in one or several lines.
+        message: &'a str,
+        /// Where the rest is.
+        log: Option<&'a std::path::Path>,
+        /// Whether another attempt of the task is still at work, so that this one does not count.
+        goes_on: bool,
+        /// Whether the task is not tried again: its flow has failed.
+        is_final: bool,
+    },
+    /// The output of tasks of one phase that were done does not count any more: they run again.
+    Lost {
+        tasks: &'a [TaskId],
+        /// Why, for a person.
+        message: &'a str,
+    },
+    /// An attempt was stopped.
+    Killed(TaskId),
+    /// A job is done; its output is complete.
+    JobDone {
+        job: u32,
+        /// Records that its tasks in this session could not use.
+        skipped: u64,
+    },
+    /// A flow fails without having begun, because a job of another flow that it reads from is never going to be done.
+    NeverComes {
+        flow: &'a str,
+        job: u32,
+    },
+    /// A machine is not there any more; what was at work there is started elsewhere.
+    MachineDown {
+        machine: &'a str,
+        /// Why it is believed to be gone.
+        why: &'a str,
+    },
+    /// A machine is there again, or has joined.
+    MachineUp {
+        /// How many slots it has, if it was not known before.
+        joined: Option<u32>,
+        machine: &'a str,
+    },
+    /// What runs the tasks does not answer, and why; or it does again.
+    Troubled(Option<&'a str>),
+    /// Something that does no harm to the run, and that somebody should know.
+    Warned(&'a str),
+    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is negative.
+    ClockJumped(i64),
+    Tick,
+}
+
+pub trait Observer {
+    /// Something happened at that time of the run.
+    fn happened(&mut self, now: Time, what: Happening<'_>);
+
+    /// An attempt has a slot from that time of the run on: until its end is recorded, or it lets go of it.
+    fn holds(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
+
+    /// An attempt has its slot no more.
+    fn lets_go(&mut self, _attempt: u64) {}
+}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn happened(&mut self, now: Time, what: Happening<'_>) {
+        (**self).happened(now, what);
+    }
+
+    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+        (**self).holds(since, attempt, id, slot);
+    }
+
+    fn lets_go(&mut self, attempt: u64) {
+        (**self).lets_go(attempt);
+    }
+}
+
+/// What an engine works on.
+pub(crate) struct Work<'a> {
+    pub(crate) instance: &'a Instance,
+    pub(crate) workload: &'a Draft,
+    /// Where the run's files are.
+    pub(crate) layout: &'a Layout,
+    /// What the run has done.
+    pub(crate) journal: &'a Journal,
+    /// The name by which its outputs are known.
+    pub(crate) owner: &'a str,
+    /// Its tasks in the run.
+    pub(crate) numbers: Numbers,
+    /// The jobs of the run.
+    pub(crate) jobs: &'a [JobPlan],
+    pub(crate) publisher: Publisher<'a>,
+    /// By flow that reads from other flows: the jobs that it waits for.
+    pub(crate) waits: BTreeMap<String, BTreeSet<u32>>,
+    /// Tasks that are done already.
+    pub(crate) done: BTreeSet<TaskId>,
+    /// All attempts of the run so far.
+    pub(crate) attempts: &'a [Attempt],
+    /// The segments of the run.
+    pub(crate) segments: &'a [Segment],
+    /// The number of the segment that records attempts.
+    pub(crate) segment: u32,
+    /// The jobs that earlier runs have done.
+    pub(crate) kept: &'a [KeptJob],
+    /// How often a task may fail whose job does not say.
+    pub(crate) attempts_max: u16,
+}
+
+/// How far an attempt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It has its slot, and waits for the maps of its job.
+    Held,
+    /// It has its slot, and waits for a time or for what it takes of its machine.
+    Waiting,
+    /// It has its slot, and waits for lost maps that run again.
+    Starved,
+    /// Its fleet has it.
+    AtWork,
+    /// Its machine is gone, and it with it.
+    Gone,
+    /// It has finished, and the driver learns that when the lost tasks of its job have run again.
+    Finished,
+}
+
+/// An attempt that runs, or waits.
+struct Running {
+    number: u64,
+    id: TaskId,
+    slot: u32,
+    /// Since when it has its slot.
+    start: Time,
+    /// Since when it is at work.
+    began: Time,
+    stage: Stage,
+    /// It does not start before.
+    not_before: Time,
+    /// Why it was killed, if it was.
+    killed: Option<String>,
+    /// A second attempt of the same task, on a slot that the policy leaves idle.
+    second: Option<Box<Running>>,
+    /// Whether a second attempt has failed; another one is not worth its while.
+    second_failed: bool,
+    /// Whether it was said that it waits for its machine.
+    said_to_wait: bool,
+}
+
+impl Running {
+    fn new(number: u64, id: TaskId, slot: u32, start: Time) -> Self {
+        Self {
+            number,
+            id,
+            slot,
+            start,
+            began: start,
+            stage: Stage::Held,
+            not_before: Time::ZERO,
+            killed: None,
+            second: None,
+            second_failed: false,
+            said_to_wait: false,
+        }
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.stage == Stage::AtWork
+    }
+
+    /// Whether it has its slot and waits for lost tasks of a job.
+    fn waits_for_lost(&self, job: u32) -> bool {
+        self.id.job == job && matches!(self.stage, Stage::Starved | Stage::Finished)
+    }
+}
+
+pub(crate) struct Local<'a> {
+    work: Work<'a>,
+    settings: Settings,
+    pub(crate) clock: RunClock,
+    observer: Box<dyn Observer + 'a>,
+    fleet: Box<dyn Fleet>,
+    /// The machines of the run; others may join them.
+    cluster: Cluster,
+    /// By machine of the fleet: which one of the cluster it is.
+    ids: BTreeMap<MachineId, MachineId>,
+    machines: BTreeMap<MachineId, Capacity>,
+    /// Machines that are not there.
+    away: BTreeSet<MachineId>,
+    /// What attempts have written on these, and is left alone.
+    left_behind: machine_changes::LeftBehind,
+    now: Time,
+    /// The number of the next attempt.
+    next_number: u64,
+    /// Directories that attempts of part files have left.
+    spares: Spares,
+    running: BTreeMap<RowId, Running>,
+    rows: BTreeMap<u64, RowId>,
+    /// Rows whose attempt waits to start, in the order in which they do.
+    queue: VecDeque<RowId>,
+    /// Attempts that were stopped and are not gone yet, with their slots.
+    leaving: BTreeMap<u64, (TaskId, u32)>,
+    coming: Coming,
+    wakes: BTreeSet<Time>,
+    /// Reports that are due at the next poll, and those of machines.
+    due: Vec<Report>,
+    of_machines: Vec<Report>,
+    /// Attempts that ended and are not in the journal yet.
+    records: Vec<Attempt>,
+    /// By job: how many of the tasks that write its output are not done.
+    open: Vec<u32>,
+    /// How often each task failed that ever did.
+    failures: BTreeMap<TaskId, u16>,
+    /// When a task may start again that failed.
+    not_before: BTreeMap<TaskId, Time>,
+    lost: lost_output::Lost,
+    /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
+    map_sums: BTreeMap<TaskId, u64>,
+    said: logs::Said,
+    /// By job and phase: how many tasks are done, and the microseconds they took together.
+    took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
+    /// By job: records that its tasks could not use.
+    skipped: BTreeMap<u32, u64>,
+    /// Attempts that go on although the driver gives up their rows, and those that did; see `seated`.
+    handing_over: BTreeSet<u64>,
+    handed_over: BTreeMap<u64, Running>,
+    /// What those of them reported that ended meanwhile.
+    ended_early: BTreeMap<u64, Result<slackline_task::process::report::Report, String>>,
+    /// Why nothing more can be done.
+    fatal: Option<String>,
+    /// Whether something does not start because its machine goes too soon.
+    is_barred: bool,
+    /// Whether it ended because no machine was to come any more.
+    paused: bool,
+    asked_to_stop: Arc<AtomicBool>,
+}
+
+/// Stops a run from another thread, for a signal handler for example.
+#[derive(Clone)]
+pub struct Interrupt {
+    asked: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl Interrupt {
+    /// Asks the engine to stop; running attempts are killed. A run that has ended needs no stop.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::SeqCst);
+        (self.waker)();
+    }
+}
+
+impl<'a> Local<'a> {
+    /// An engine for what is left of a run, on these machines. O(tasks · log tasks).
+    pub(crate) fn new(
+        work: Work<'a>,
+        settings: Settings,
+        clock: RunClock,
+        observer: Box<dyn Observer + 'a>,
+        fleet: Box<dyn Fleet>,
+    ) -> Self {
+        let coming = Coming::new(work.instance, &work.waits);
+        let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
+        for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
+            open[id.job as usize] -= 1;
+        }
+        let capacities = (0..).map(MachineId).zip(fleet.machines());
+        let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
+        Self {
+            spares: Spares::default(),
+            next_number: work.attempts.last().map_or(0, |last| last.number + 1),
+            lost: lost_output::Lost::new(journal::losses(work.attempts)),
+            map_sums: journal::map_sums(work.attempts),
+            said: logs::Said::find(&work),
+            cluster: work.instance.cluster().clone(),
+            ids: machines.keys().map(|&machine| (machine, machine)).collect(),
+            machines,
+            away: BTreeSet::new(),
+            left_behind: machine_changes::LeftBehind::new(),
+            fleet,
+            work,
+            settings,
+            clock,
+            observer,
+            now: Time::ZERO,
+            running: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            queue: VecDeque::new(),
+            leaving: BTreeMap::new(),
+            coming,
+            wakes: BTreeSet::new(),
+            due: Vec::new(),
+            of_machines: Vec::new(),
+            records: Vec::new(),
+            open,
+            failures: BTreeMap::new(),
+            not_before: BTreeMap::new(),
+            took: BTreeMap::new(),
+            skipped: BTreeMap::new(),
+            handing_over: BTreeSet::new(),
+            handed_over: BTreeMap::new(),
+            ended_early: BTreeMap::new(),
+            fatal: None,
+            is_barred: false,
+            paused: false,
+            asked_to_stop: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// What stops the engine from another thread.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        Interrupt { asked: self.asked_to_stop.clone(), waker: self.fleet.waker() }
+    }
+
+    /// Whether it was stopped, or what is left is for another session.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.paused || self.asked_to_stop.load(Ordering::SeqCst)
+    }
+
+    /// Why it stopped by itself, if it did.
+    pub(crate) fn fatal(&self) -> Option<&str> {
+        self.fatal.as_deref()
+    }
+
+    /// Puts an attempt to work, now or as soon as it may start.
+    fn set_to_work(&mut self, row: RowId, mut running: Running) {
+        running.stage = Stage::Waiting;
+        self.keep(row, running);
+        self.queue.push_back(row);
+        self.admit();
+    }
+
+    fn keep(&mut self, row: RowId, running: Running) {
+        self.rows.insert(running.number, row);
+        self.running.insert(row, running);
+    }
+
+    /// The number of an attempt that is new.
+    fn number(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        number
+    }
+
+    /// The machine of a slot of the kind that serves a task.
+    fn machine_of(&self, id: TaskId, slot: u32) -> MachineId {
+        self.cluster.machine_of(self.cluster.slot_kind_of(id.phase), slot).0
+    }
+
+    /// Starts what the driver asks for, which is that task.
+    fn start_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
+        self.make_room(self.slot_kind_of(id), slot);
+        if let Some(attempt) = self.lost.hand_over(id) {
+            self.drop_attempt(&attempt);
+        }
+        if self.work.done.contains(&id) {
+            // The driver has lost its row with a machine while it waited for others.
+            let running = Running::new(self.number(), id, slot, self.now);
+            self.running.insert(row, Running { stage: Stage::Finished, ..running });
+            return self.release(id.job);
+        }
+        let mut running = Running::new(self.number(), id, slot, self.now);
+        running.not_before = self.not_before.remove(&id).unwrap_or(Time::ZERO);
+        self.tell_started(&running);
+        if is_held {
+            self.keep(row, running);
+        } else {
+            self.set_to_work(row, running);
+        }
+    }
+
+    /// Tells that an attempt has its slot.
+    fn tell_started(&mut self, running: &Running) {
+        let Running { number, id, slot, start, .. } = *running;
+        self.observer.happened(self.now, Happening::Started(id));
+        self.observer.holds(start, number, id, slot);
+    }
+
+    /// Has the fleet start an attempt.
+    fn launch(&mut self, running: &Running) -> io::Result<()> {
+        let Running { number, id, slot, began, .. } = *running;
+        let spec = self.spec(number, id)?;
+        if self.work.jobs[id.job as usize].is_final(id) {
+            self.spares.put(id.job, &spec.directory);
+        }
+        let of_cluster = self.machine_of(id, slot);
+        let of_fleet = self.ids.iter().find(|(_, id)| **id == of_cluster);
+        let (&machine, _) = of_fleet.expect("invariant: nothing starts on machines that are away");
+        let demand = self.demand(id);
+        self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
+    }
+
+    /// What an attempt is told.
+    fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
+        let job = &self.work.jobs[id.job as usize];
+        let directory = self.work.layout.attempt(job, id, number);
+        let map_sum = |map| self.map_sums.get(&TaskId::map(id.job, map)).copied();
+        let map_sums = (0..job.maps()).filter(|_| id.phase == PhaseKind::Reduce).map(map_sum);
+        let task = match id.phase {
+            PhaseKind::Reduce => {
+                let maps = (0..job.maps()).map(|map| self.work.layout.map_output(id.job, map)).collect();
+                Task::Reduce { partition: id.task, maps }
+            }
+            PhaseKind::Map => Task::Map {
+                index: id.task,
+                maps: job.maps(),
+                splits: job.splits(id.task, |path| self.work.publisher.part(path))?,
+                partitions: job.reducers,
+                prepared: self.work.layout.prepare(job, id.job)?,
+            },
+        };
+        Ok(Spec {
+            durable: job.is_final(id) || self.settings.spread,
+            patient: self.settings.spread,
+            setting: job.setting.clone(),
+            shuffle: job.shuffle.clone(),
+            compress: job.compress,
+            memory_limit: job.limits.memory,
+            files: job.files.clone(),
+            map_sums: map_sums.collect::<Option<_>>().unwrap_or_default(),
+            ..Spec::new(job.work.clone(), task, directory, self.settings.memory_bytes)
+        })
+    }
+
+    /// What the engine does by itself while nothing is to be reported.
+    fn go_on(&mut self) {
+        self.time_out();
+        self.run_again();
+        self.admit();
+        self.speculate();
+        self.observer.happened(self.now, Happening::Tick);
+    }
+
+    /// When something is due by itself.
+    fn next_due(&self) -> Option<Time> {
+        let arrival = self.coming.next_release(self.work.instance).map(|at| self.clock.reaches(at));
+        [arrival, self.wakes.first().copied(), self.next_start()].into_iter().flatten().min()
+    }
+
+    /// Time until something is due by itself.
+    fn patience(&self) -> Duration {
+        self.due_in().map_or(TICK, |until| until.min(TICK))
+    }
+
+    /// Reports of what is due now, and the flows that arrive.
+    fn news(&mut self, reports: &mut Vec<Report>) -> Vec<FlowId> {
+        self.now = self.clock.now();
+        self.see_jump();
+        reports.append(&mut self.due);
+        reports.append(&mut self.of_machines);
+        let Self { coming, work, open, now, clock, .. } = self;
+        let is_done = |job: u32| open[job as usize] == 0;
+        let Arriving { flows, never } =
+            coming.arriving(clock.by_date(*now), (work.instance, work.jobs), is_done);
+        for (flow, job) in never {
+            let flow = self.work.instance.flow(flow).id.as_str();
+            self.observer.happened(self.now, Happening::NeverComes { flow, job });
+        }
+        flows
+    }
+
+    /// Records a jump of the wall clock, and says it. What cannot be recorded is tried at the next poll.
+    fn see_jump(&mut self) {
+        let Some(by) = self.clock.jump() else { return };
+        if self.work.journal.jumped(by, self.now).is_ok() {
+            self.clock.set_recorded(by);
+            self.work.segment += 1;
+            self.observer.happened(self.now, Happening::ClockJumped(by));
+        }
+    }
+
+    /// Reports of all that is due now.
+    fn due(&mut self, reports: &mut Vec<Report>) {
+        for flow in self.news(reports) {
+            reports.push(Report::Arrived(Box::new(self.work.instance.excerpt(flow))));
+        }
+        let later = self.wakes.split_off(&Time(self.now.0 + 1));
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            reports.push(Report::Woken);
+        }
+    }
+}
+
+impl Engine for Local<'_> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            batch: Batch::Task,
+            // What is committed is where all machines see it.
+            faults: if self.fleet.changes() || !self.away.is_empty() { Faults::Tasks } else { Faults::Never },
+            offers: Offers::Immediate,
+            masters: None,
+            lengths: Lengths::Guessed,
+        }
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        let mut patience = Duration::ZERO;
+        loop {
+            self.hear(patience);
+            if self.was_interrupted() || self.fatal.is_some() {
+                return None;
+            }
+            self.due(reports);
+            if !reports.is_empty() {
+                self.is_barred = false;
+                return Some(self.now);
+            }
+            if self.is_over() {
+                return None;
+            }
+            self.go_on();
+            patience = if self.due.is_empty() { self.patience() } else { Duration::ZERO };
+        }
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        let id = self.work.numbers.id(live.phase_in(self.work.instance, start.phase), start.first);
+        self.start_task(start.row, id, start.places[0].first, start.held);
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Go { row, .. } => {
+                if self.running.get(&row).is_some_and(|running| running.stage == Stage::Held)
+                    && let Some(running) = self.running.remove(&row)
+                {
+                    self.set_to_work(row, running);
+                }
+            }
+            // The driver knows of no output that was lost (see `lost`).
+            Order::Hold(_) => {}
+            Order::Refuse(number) => {
+                if let Some(running) = self.handed_over.remove(&number) {
+                    self.drop_attempt(&running);
+                    if self.ended_early.remove(&number).is_some() {
+                        self.is_gone(number);
+                    }
+                }
+            }
+            Order::Kill(row) => {
+                let Some(mut running) = self.running.remove(&row) else { return };
+                if let Some(second) = running.second.take() {
+                    self.drop_attempt(&second);
+                }
+                if self.handing_over.remove(&running.number) && running.is_at_work() {
+                    self.rows.remove(&running.number);
+                    self.handed_over.insert(running.number, running);
+                    return;
+                }
+                self.drop_attempt(&running);
+            }
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    fn barred(&mut self) {
+        self.is_barred = true;
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.coming.may_come()
+    }
+}

@@ -1,0 +1,407 @@
+//! How attempts end: well, with an error, or killed; and what is recorded, moved, kept and removed then.
+//!
+//! Attempts that ended since the engine came round last are taken in together: all of them are recorded with one append,
+//! then the output of those that ended well is moved, then they are reported. The files of attempts without output are
+//! removed first, so that one that has filled the disk makes room for the record of its failure.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use slackline_model::Span;
+use slackline_policy::engine::{Report, RowId};
+use slackline_task::base::error::TaskError;
+use slackline_task::base::system::with_remedy;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::limits::Limits;
+use slackline_task::process::report::{Report as Said, too_long};
+use slackline_task::process::spec::Outcome;
+
+use super::{Happening, Local, Running, Stage};
+use crate::fleet::Told;
+use crate::store::journal::{Attempt, Ended};
+use crate::store::layout::Layout;
+use crate::store::log::LogError;
+
+/// The longest that killed attempts are waited for at the end of a run.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An attempt that ended well.
+pub(super) struct Finished {
+    /// The row of the driver; none for a lost task that ran again.
+    pub(super) row: Option<RowId>,
+    pub(super) running: Running,
+    pub(super) outcome: Outcome,
+}
+
+/// Why an attempt failed.
+pub(super) struct Problem {
+    pub(super) message: String,
+    /// Whether no other attempt could end better.
+    pub(super) is_final: bool,
+}
+
+impl Problem {
+    /// One that may not be there the next time.
+    pub(super) fn of(message: String) -> Self {
+        Self { message, is_final: false }
+    }
+
+    /// Why an attempt could not start.
+    pub(super) fn of_start(error: &io::Error) -> Self {
+        let task = error.get_ref().and_then(|inner| inner.downcast_ref::<TaskError>());
+        Self { message: error.to_string(), is_final: task.is_some_and(TaskError::is_final) }
+    }
+
+    /// What went wrong with an attempt; none if it ended well.
+    pub(super) fn in_report(
+        report: &Result<Said, String>,
+        running: &Running,
+        limits: &Limits,
+    ) -> Option<Self> {
+        match (report, &running.killed) {
+            (_, Some(reason)) => Some(Self::of(reason.clone())),
+            (Ok(Said::Failed { message, is_final, exit, .. }), None) => {
+                let is_final = *is_final || exit.is_some_and(|code| limits.no_retry.contains(&code));
+                Some(Self { message: message.clone(), is_final })
+            }
+            (Err(message), None) => Some(Self::of(message.clone())),
+            (Ok(Said::Done(_)), None) => None,
+        }
+    }
+}
+
+impl Local<'_> {
+    /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
+    /// it ended.
+    pub(crate) fn close(&mut self) {
+        self.stop_all();
+        let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
+        while !self.leaving.is_empty() && self.clock.now().0 < left {
+            let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
+            match self.fleet.next(patience) {
+                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
+                Some(told) => self.take_in_machine(told),
+                // Woken by who asked for the stop.
+                None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
+            }
+        }
+        // The files of those that did not go stay; resuming the run removes them.
+        self.clear_left_behind();
+    }
+
+    /// Kills what still runs, and records it.
+    pub(super) fn stop_all(&mut self) {
+        if self.was_interrupted() || self.fatal.is_some() {
+            self.work.publisher.leave();
+        }
+        self.now = self.clock.now();
+        let seconds = |running: &mut Running| running.second.take().map(|second| *second);
+        let mut attempts: Vec<Running> = std::mem::take(&mut self.running).into_values().collect();
+        let seconds: Vec<Running> = attempts.iter_mut().filter_map(seconds).collect();
+        attempts.extend(seconds);
+        attempts.extend(self.lost.take_all());
+        attempts.extend(std::mem::take(&mut self.handed_over).into_values());
+        attempts.sort_by_key(|running| running.number);
+        for running in &attempts {
+            self.drop_attempt(running);
+        }
+        for number in std::mem::take(&mut self.ended_early).into_keys() {
+            self.is_gone(number);
+        }
+        // They had no output; a resumed run does not miss them.
+        let _ = self.work.journal.record(&std::mem::take(&mut self.records));
+    }
+
+    /// Waits for attempts that end, and takes in all that have.
+    pub(super) fn hear(&mut self, patience: Duration) {
+        let (mut told, mut patience) = (Vec::new(), patience);
+        while let Some(news) = self.fleet.next(patience) {
+            told.push(news);
+            patience = Duration::ZERO;
+        }
+        self.take(told);
+    }
+
+    /// Takes in what the fleet has told.
+    pub(crate) fn take(&mut self, told: Vec<Told>) {
+        self.now = self.clock.now();
+        let mut done = Vec::new();
+        for told in told {
+            match told {
+                Told::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
+                of_machine => self.take_in_machine(of_machine),
+            }
+        }
+        self.commit(done);
+    }
+
+    /// Takes in the end of an attempt; one that ended well is added to `done`.
+    fn take_in(&mut self, number: u64, report: Result<Said, String>, done: &mut Vec<Finished>) {
+        if self.leaving.contains_key(&number) {
+            return self.is_gone(number);
+        }
+        if let Some(running) = self.lost.take(number) {
+            return self.end_of_lost(running, report, done);
+        }
+        if self.handed_over.contains_key(&number) {
+            self.ended_early.insert(number, report);
+            return;
+        }
+        let Some(row) = self.rows.remove(&number) else { return };
+        let Some(first) = self.running.remove(&row) else { return };
+        let Some(running) = self.settle_twins(row, number, first, &report) else { return };
+        let limits = &self.work.jobs[running.id.job as usize].limits;
+        let problem = Problem::in_report(&report, &running, limits);
+        match (report, problem) {
+            (Ok(Said::Failed { lost: Some(directory), message, .. }), Some(_))
+                if let Some(map) =
+                    self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
+            {
+                self.lose((Some(row), &running), map, &message);
+            }
+            (_, Some(problem)) => self.fail(row, &running, &problem),
+            (Ok(Said::Done(outcome)), None) => done.push(Finished { row: Some(row), running, outcome }),
+            (_, None) => {}
+        }
+    }
+
+    /// Nothing of an attempt that was stopped is left: its files are removed.
+    pub(super) fn is_gone(&mut self, number: u64) {
+        if let Some((id, _)) = self.leaving.remove(&number) {
+            self.clear(id, number);
+        }
+    }
+
+    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either cannot be
+    /// done the run stops, and everything stays as it is for the next session, which knows what the record says.
+    fn commit(&mut self, done: Vec<Finished>) {
+        let ended = |f: &Finished| self.attempt(&f.running, Ended::Done(f.outcome.clone()));
+        let ended: Vec<Attempt> = done.iter().map(ended).collect();
+        self.records.extend(ended);
+        if self.records.is_empty() || self.fatal.is_some() {
+            return;
+        }
+        let stale = self.stale_reduces(&done);
+        let reduces = stale.iter().flat_map(|(_, reduces)| reduces).copied().collect();
+        if let Err(error) = self.work.journal.record_loss(&reduces, &self.records) {
+            return self.lose_journal(&error);
+        }
+        self.records.clear();
+        self.note_maps(&done);
+        for (map, reduces) in stale {
+            self.lose_stale(map, &reduces);
+        }
+        for finished in done {
+            self.finish(finished);
+            if self.fatal.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or a job that
+    /// cannot be completed, is a failure of its flow alone.
+    fn finish(&mut self, finished: Finished) {
+        let Finished { row, running, outcome } = finished;
+        self.keep_said(&running);
+        let (end, id) = (self.now, running.id);
+        if let Err(problem) = self.put(&running, &outcome) {
+            if let Err(error) = self.work.journal.lost(&BTreeSet::from([id])) {
+                return self.lose_journal(&error);
+            }
+            return match row {
+                Some(row) => self.fail(row, &running, &problem),
+                None => self.cannot_run_again(&running, &problem),
+            };
+        }
+        self.work.done.insert(id);
+        let seconds = end.since(running.began);
+        let took = self.took.entry((id.job, id.phase)).or_default();
+        *took = (took.0 + 1, took.1 + seconds.0);
+        *self.skipped.entry(id.job).or_default() += outcome.skipped;
+        let recorded = self.attempt(&running, Ended::Done(outcome));
+        self.observer.happened(end, Happening::Recorded(&recorded));
+        self.observer.happened(end, Happening::Done(id, seconds.seconds()));
+        if self.work.jobs[id.job as usize].is_final(id) {
+            self.open[id.job as usize] -= 1;
+            if self.open[id.job as usize] == 0 {
+                let skipped = self.skipped.get(&id.job).copied().unwrap_or(0);
+                self.observer.happened(self.now, Happening::JobDone { job: id.job, skipped });
+            }
+        }
+        match row {
+            Some(row) if self.is_withheld(id) => {
+                self.running.insert(row, Running { stage: Stage::Finished, ..running });
+            }
+            Some(row) => self.due.push(Report::Finished { row, at: end }),
+            None => self.ran_again(id),
+        }
+    }
+
+    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own,
+    /// unless parts of that are damaged.
+    fn put(&mut self, running: &Running, outcome: &Outcome) -> Result<(), Problem> {
+        let id = running.id;
+        let job = &self.work.jobs[id.job as usize];
+        let layout = &self.work.layout;
+        let put = if self.settings.spread { Layout::put_when_seen } else { Layout::put };
+        let put = || put(layout, job, id, running.number);
+        if let Err(error) = self.work.publisher.stage(id, running.number, outcome.output.as_ref(), put) {
+            let to = layout.committed(job, id);
+            let message = format!("{}: its output cannot be moved there: {error}", to.display());
+            return Err(Problem::of(message));
+        }
+        if !job.is_final(id) {
+            return Ok(());
+        }
+        self.spares.keep(id.job, layout.attempt(job, id, running.number));
+        if self.open[id.job as usize] > 1 {
+            return Ok(());
+        }
+        self.lose_damaged_parts(id)?;
+        if self.open[id.job as usize] > 1 {
+            return Ok(());
+        }
+        self.spares.forget(id.job);
+        let (_, warning) =
+            self.work.publisher.publish(id.job, self.next_number).map_err(|error| Problem {
+                message: format!("output {}: cannot be completed: {error}", job.output.display()),
+                is_final: true,
+            })?;
+        if let Some(warning) = &warning {
+            self.observer.happened(self.now, Happening::Warned(warning));
+        }
+        Ok(())
+    }
+
+    /// Without a journal nothing can be committed any more: the run stops, and can be resumed later.
+    pub(super) fn lose_journal(&mut self, error: &LogError) {
+        let reason = format!(
+            "{error}; nothing that was done is lost: the same command resumes the run once it can be written"
+        );
+        self.fatal.get_or_insert(reason);
+    }
+
+    /// An attempt failed, and with it what the policy started.
+    pub(super) fn fail(&mut self, row: RowId, running: &Running, problem: &Problem) {
+        let is_final = self.count_failure(running.id, problem.is_final);
+        if is_final {
+            self.coming.fail(&self.work.jobs[running.id.job as usize].flow);
+        }
+        self.give_up(running, &problem.message, (false, is_final));
+        self.due.push(Report::Failed { row, at: self.now, is_final });
+    }
+
+    /// How often a task of a job may fail.
+    pub(super) fn attempts_of(&self, job: u32) -> u16 {
+        self.work.jobs[job as usize].limits.attempts.unwrap_or(self.work.attempts_max)
+    }
+
+    /// Counts a failure of a task; true if it was the last.
+    pub(super) fn count_failure(&mut self, id: TaskId, is_final: bool) -> bool {
+        let most = self.attempts_of(id.job);
+        let failures = self.failures.entry(id).or_default();
+        *failures = failures.saturating_add(1);
+        let is_final = is_final || *failures >= most;
+        if let Some(delay) = self.work.jobs[id.job as usize].limits.retry_delay {
+            self.not_before.insert(id, self.now + Span::from_seconds_nearest(delay));
+        }
+        is_final
+    }
+
+    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of the task is
+    /// at work, `is_final` if none will be.
+    pub(super) fn give_up(&mut self, running: &Running, message: &str, (goes_on, is_final): (bool, bool)) {
+        let message = &with_remedy(message.to_owned());
+        let log = self.record_failed(running, message);
+        let (id, log) = (running.id, log.as_deref());
+        self.observer.happened(self.now, Happening::Failed { id, message, log, goes_on, is_final });
+    }
+
+    /// Records that an attempt failed, keeps what its commands said, and removes what it leaves.
+    pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
+        let said = self.said_by(running);
+        self.clear(running.id, running.number);
+        self.record(self.attempt(running, Ended::Failed(message.to_owned())));
+        self.write_log(running, &said)
+    }
+
+    /// Has the end of an attempt without output recorded with what ends next.
+    fn record(&mut self, ended: Attempt) {
+        self.observer.happened(self.now, Happening::Recorded(&ended));
+        self.records.push(ended);
+    }
+
+    /// Kills an attempt whose result is no longer needed, and records it.
+    pub(super) fn drop_attempt(&mut self, running: &Running) {
+        if running.stage == Stage::Finished {
+            return;
+        }
+        self.rows.remove(&running.number);
+        if running.is_at_work() {
+            self.fleet.stop(running.number);
+            self.leaving.insert(running.number, (running.id, running.slot));
+        } else if running.stage == Stage::Gone {
+            self.leave_behind(self.machine_of(running.id, running.slot), running.id, running.number);
+        }
+        // One that waited for maps had its slot, but they may have had it.
+        if running.stage != Stage::Starved {
+            self.record(self.attempt(running, Ended::Killed));
+        }
+        self.observer.lets_go(running.number);
+        self.observer.happened(self.now, Happening::Killed(running.id));
+    }
+
+    /// Kills attempts that take too long.
+    pub(super) fn time_out(&mut self) {
+        let Self { running, lost, settings, work, now, .. } = self;
+        let mut late = Vec::new();
+        let mut look = |running: &mut Running| {
+            let own = work.jobs[running.id.job as usize].limits.timeout;
+            let limit = own.map(Span::from_seconds_nearest).or(settings.timeout);
+            if let Some(limit) = limit
+                && running.is_at_work()
+                && running.killed.is_none()
+                && now.since(running.began) > limit
+            {
+                running.killed = Some(too_long(limit));
+                late.push(running.number);
+            }
+        };
+        for first in running.values_mut() {
+            if let Some(second) = first.second.as_deref_mut() {
+                look(second);
+            }
+            look(first);
+        }
+        lost.attempts_mut().for_each(look);
+        for number in late {
+            self.fleet.stop(number);
+        }
+    }
+
+    /// Removes what an attempt leaves when it has no output.
+    pub(super) fn clear(&self, id: TaskId, number: u64) {
+        let job = &self.work.jobs[id.job as usize];
+        // What cannot be removed now is removed when the job is done, or the run is resumed.
+        let _ = slackline_task::base::files::remove(&self.work.layout.attempt(job, id, number));
+    }
+
+    /// An attempt that ends now, as it is recorded.
+    fn attempt(&self, running: &Running, ended: Ended) -> Attempt {
+        let Running { number, id, slot, start, began, .. } = *running;
+        let (began, segment) = (began.max(start), self.work.segment);
+        Attempt {
+            number,
+            id,
+            slot,
+            segment,
+            start: start.0,
+            began: began.0,
+            end: self.now.0.max(began.0),
+            ended,
+        }
+    }
+}

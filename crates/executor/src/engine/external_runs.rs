@@ -1,0 +1,510 @@
+//! What an engine of another kind needs of runs: what is left of them, the flows that come, and the end of jobs whose tasks
+//! ran where no journal sees them one by one.
+//!
+//! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended well, they
+//! are recorded with one append, the parts are put in their places, and the job is published as any other. Killed
+//! before, the run does not know of the job's tasks, and takes the parts where the engine has them once more; killed
+//! after, it finishes the job when it is resumed.
+//!
+//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from run to run, and
+//! times are those of the engine. What a run records, and what its observer hears, has its own numbers and times.
+
+pub mod external_run;
+
+pub use crate::store::applications::JobThere;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use slackline_model::draft::MachineDraft;
+use slackline_model::instance::Arrival;
+use slackline_model::{Instance, PhaseKind, Time, WallTime};
+use slackline_policy::Config;
+use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::task_id::TaskId;
+use slackline_task::container::job_spec::JobSpec;
+use slackline_task::process::spec::Outcome;
+
+use crate::engine::backend::{SeatRules, Standing};
+use crate::engine::external_runs::external_run::{Held, There};
+use crate::engine::shared::flow::Dates;
+use crate::engine::shared::hosted_run::Owned;
+use crate::engine::{Happening, Observer, Work};
+use crate::run::error::EngineError;
+use crate::run::{RunEnd, Session};
+use crate::spec::job_plan::JobPlan;
+use crate::store::log::LogError;
+use crate::store::places::WholeCluster;
+
+/// What is left of one run or of several, for an engine that runs jobs as wholes.
+pub struct Elsewhere<'o> {
+    clock: RunClock,
+    /// By the number of its first job.
+    runs: BTreeMap<u32, Member<'o>>,
+    next_job: u32,
+}
+
+struct Member<'o> {
+    held: Held<'o>,
+    clock: RunClock,
+    /// How much later its time begins than that of the engine.
+    later: Later,
+    /// When it began: microseconds since 1970.
+    started: u64,
+    observer: Box<dyn Observer + 'o>,
+}
+
+/// What comes of a run that is to join.
+pub enum Joined {
+    /// It has: the number of its first job.
+    From(u32),
+    /// Nothing of it is left to be done, and how it has ended.
+    NothingLeft(Box<Session>, RunEnd),
+}
+
+/// A flow that comes to the driver.
+pub struct Comer {
+    /// What is left of it.
+    pub arrival: Arrival,
+    /// Its phases, in the order of the arrival: the job, and how many tasks.
+    pub phases: Vec<(u32, PhaseKind, u32)>,
+}
+
+/// A task that ended well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MadeTask {
+    pub id: TaskId,
+    /// The slot it ran on, of the slot kind that serves it.
+    pub slot: u32,
+    /// Since when it had its slot.
+    pub start: Time,
+    /// Since when it was at work.
+    pub began: Time,
+    pub end: Time,
+    pub outcome: Outcome,
+    /// The part file that it wrote, of a task that writes one.
+    pub part: Option<PathBuf>,
+}
+
+/// Why a job whose tasks have all ended well is not done.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotFinish {
+    /// Its output cannot be completed: its flow has failed.
+    #[error("output {output}: cannot be completed: {problem}")]
+    Output {
+        output: String,
+        /// What the file system says.
+        problem: io::Error,
+    },
+    /// Nothing can be recorded any more: the run has to stop, and can be resumed.
+    #[error("{0}; nothing that was done is lost: the same command resumes the run once it can be written")]
+    Journal(#[from] LogError),
+}
+
+impl<'o> Elsewhere<'o> {
+    /// One run, whose time is that of the engine.
+    pub(crate) fn alone(
+        work: Work<'o>,
+        clock: RunClock,
+        started: u64,
+        observer: &'o mut dyn Observer,
+    ) -> Self {
+        let next_job = work.jobs.len() as u32;
+        let held = Held::Lent(Box::new(There::new(work, BTreeMap::new())));
+        let later = clock.later(&clock);
+        let member = Member { held, clock, later, started, observer: Box::new(observer) };
+        Self { clock, runs: BTreeMap::from([(0, member)]), next_job }
+    }
+
+    /// No run yet, and a time that began so many microseconds after 1970 and has come to `seen` at least.
+    pub fn none(started: u64, seen: Time) -> Self {
+        Self { clock: RunClock::since(WallTime(started), seen, 0), runs: BTreeMap::new(), next_job: 0 }
+    }
+
+    /// A run joins, on these machines; the first of them are those that it knows.
+    ///
+    /// # Errors
+    /// Other machines than those that it knows; a workload that is none; a journal that cannot be written.
+    pub fn join(
+        &mut self,
+        mut session: Session,
+        machines: &[MachineDraft],
+        rules: &SeatRules,
+        observer: Box<dyn Observer + 'o>,
+    ) -> Result<Joined, EngineError> {
+        let Some(mut left) = session.left() else {
+            let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
+            return Ok(Joined::NothingLeft(Box::new(session), end));
+        };
+        session.join(machines)?;
+        left.machines = machines.to_vec();
+        let instance = Instance::new(&left)?;
+        let (clock, started) = (session.clock(), session.started());
+        let later = clock.later(&self.clock);
+        let (first, jobs) = (self.next_job, session.jobs().len() as u32);
+        let mut config = Config::plain().with_attempts_max(rules.attempts_max);
+        let held = Held::own(Owned { session, instance }, |owned| {
+            There::new(owned.session.work(&owned.instance, &mut config), rules.standings.clone())
+        });
+        self.runs.insert(first, Member { held, clock, later, started, observer });
+        self.next_job += jobs;
+        Ok(Joined::From(first))
+    }
+
+    /// A run leaves, and how it has ended: what is recorded of it is on disk.
+    ///
+    /// # Errors
+    /// Its end cannot be written.
+    pub fn leave(
+        &mut self,
+        first: u32,
+        is_interrupted: bool,
+    ) -> Option<(Result<RunEnd, EngineError>, Session)> {
+        let Held::Own(bench) = self.runs.remove(&first)?.held else { return None };
+        let all_done = bench.borrow_dependent().all_done();
+        let Owned { mut session, .. } = bench.into_owner();
+        let over = Over { all_done, interrupted: is_interrupted, policy_failed: None };
+        Some((session.over(over), session))
+    }
+
+    fn member(&self, job: u32) -> (u32, &Member<'o>) {
+        let (first, member) = self.runs.range(..=job).next_back().expect("invariant: it is a job of a run");
+        (*first, member)
+    }
+
+    fn member_mut(&mut self, job: u32) -> (u32, &mut Member<'o>) {
+        let (first, member) =
+            self.runs.range_mut(..=job).next_back().expect("invariant: it is a job of a run");
+        (*first, member)
+    }
+
+    /// The numbers of the first jobs of the runs that there are.
+    pub fn runs(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs.keys().copied()
+    }
+
+    /// The number of the first job of the run that a job is of.
+    pub fn run_of(&self, job: u32) -> u32 {
+        self.member(job).0
+    }
+
+    /// The numbers of the jobs of a run, and the jobs.
+    pub fn jobs_of(&self, first: u32) -> impl Iterator<Item = (u32, &JobPlan)> {
+        (first..).zip(self.plans_beside(first))
+    }
+
+    /// All jobs of the run that a job is of.
+    pub fn plans_beside(&self, job: u32) -> &[JobPlan] {
+        self.member(job).1.held.plans()
+    }
+
+    pub fn plan(&self, job: u32) -> &JobPlan {
+        let (first, member) = self.member(job);
+        &member.held.plans()[(job - first) as usize]
+    }
+
+    /// The slots that attempts of earlier sessions of a run have held, and when.
+    pub fn held_before(&self, first: u32) -> impl Iterator<Item = (u32, (Time, Time))> + '_ {
+        let (_, member) = self.member(first);
+        let later = member.later;
+        let work = &member.held.there().work;
+        let now = WholeCluster::of(work.segments.last());
+        // The slots of a machine that has left are of no use.
+        work.attempts.iter().filter_map(move |attempt| {
+            let slot = now.slot(work.segments, attempt)?;
+            Some((slot, (later.of(Time(attempt.start)), later.of(Time(attempt.end)))))
+        })
+    }
+
+    /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where its slot was not
+    /// free.
+    pub fn is_recorded(&self, id: TaskId, end: Time) -> bool {
+        let (first, member) = self.member(id.job);
+        member.held.there().is_recorded(own_id(first, id), member.own_time(end))
+    }
+
+    /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes when the
+    /// job is published.
+    pub fn directory(&self, job: u32) -> PathBuf {
+        let (first, member) = self.member(job);
+        member.held.there().work.layout.elsewhere(job - first)
+    }
+
+    /// The name by which the outputs of the run of a job are known, which no other run has.
+    pub fn owner(&self, job: u32) -> &str {
+        self.member(job).1.held.there().work.owner
+    }
+
+    /// Now, in the time of the engine.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// A moment of a wall clock, in milliseconds since 1970, in the time of the engine.
+    pub fn since_start(&self, millis: u64) -> Time {
+        self.clock.measure().time(WallTime(millis.saturating_mul(1000)))
+    }
+
+    /// How often a task of a job may fail.
+    pub fn attempts_of(&self, job: u32) -> u16 {
+        let most = self.member(job).1.held.there().work.attempts_max;
+        self.plan(job).limits.attempts.unwrap_or(most)
+    }
+
+    /// The directory that relative paths of a job start from.
+    pub fn base(&self, job: u32) -> &Path {
+        self.member(job).1.held.there().work.publisher.directory()
+    }
+
+    /// What the tasks of a job are told in a container, with so much memory for their buffers, in bytes. A program that
+    /// wants to look at all input first does so here.
+    ///
+    /// # Errors
+    /// A job that cannot be run so; input that cannot be read.
+    pub fn describe(&self, job: u32, memory_bytes: u64) -> io::Result<JobSpec> {
+        let (first, member) = self.member(job);
+        member.held.there().describe(job - first, memory_bytes)
+    }
+
+    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number, and the tasks of it
+    /// that are done and not recorded. Of jobs that are not named, which have ended, it stays what they were called. O(all of that).
+    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, JobThere, Vec<MadeTask>)>) {
+        let mut by_run: BTreeMap<u32, Vec<(u32, JobThere, Vec<MadeTask>)>> =
+            self.runs.keys().map(|&first| (first, Vec::new())).collect();
+        for (job, there, made) in jobs {
+            let (first, member) = self.member(job);
+            let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
+            let there = member.own_there(first, there);
+            by_run.entry(first).or_default().push((job - first, there, made));
+        }
+        for (first, jobs) in by_run {
+            let (_, member) = self.member(first);
+            // Nobody depends on it.
+            let _ = member.held.there().note(member.started, jobs);
+        }
+    }
+
+    /// Says that something happened: to the observer of the run that it is of, or to all.
+    pub fn happened(&mut self, what: Happening<'_>) {
+        let now = self.clock.now();
+        let Some(job) = job_of(&what) else {
+            for member in self.runs.values_mut() {
+                let at = member.own_time(now);
+                member.observer.happened(at, what);
+            }
+            return;
+        };
+        let (first, member) = self.member_mut(job);
+        let at = member.own_time(now);
+        member.observer.happened(at, own(first, what));
+    }
+
+    /// Whether a job's output is complete.
+    pub fn is_done(&self, job: u32) -> bool {
+        let (first, member) = self.member(job);
+        member.held.there().is_done[(job - first) as usize]
+    }
+
+    /// The flows that come now, by their runs and names.
+    pub fn arriving(&mut self) -> Vec<(u32, String)> {
+        let now = self.clock.now();
+        let mut all = Vec::new();
+        for (&first, member) in &mut self.runs {
+            let at = member.own_time(now);
+            let Member { held, clock, observer, .. } = member;
+            let flows = held.with(|there| {
+                if let Some(by) = clock.jump().filter(|&by| there.record_jump(by, at)) {
+                    clock.set_recorded(by);
+                }
+                there.arriving(clock.by_date(at), &mut **observer)
+            });
+            all.extend(flows.into_iter().map(|flow| (first, flow)));
+        }
+        all
+    }
+
+    /// A flow as it comes to the driver: what is left of it, as it stands. None if that is nothing, it is over, or it is held.
+    ///
+    /// # Errors
+    /// A workload that is none.
+    pub fn comes(
+        &mut self,
+        (first, flow): (u32, &str),
+        machines: &[MachineDraft],
+    ) -> Result<Option<Comer>, EngineError> {
+        let clock = self.clock;
+        let (_, member) = self.member_mut(first);
+        let dates = Dates::of(&member.clock, (&clock, clock.now()), member.later);
+        let comer = member.held.with(|there| there.comes(flow, dates, machines))?;
+        Ok(comer.map(|mut comer| {
+            comer.phases.iter_mut().for_each(|(job, ..)| *job += first);
+            comer
+        }))
+    }
+
+    /// A flow stands in another way. True if the driver has to know: it has come, and is not over.
+    pub fn stand(&mut self, (first, flow): (u32, &str), standing: Standing) -> bool {
+        self.member_mut(first).1.held.with(|there| there.stand(flow, standing))
+    }
+
+    /// Whether nothing more of a flow is to start.
+    pub fn is_held(&self, first: u32, flow: &str) -> bool {
+        self.member(first).1.held.there().is_held(flow)
+    }
+
+    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over already.
+    pub fn cancel(&mut self, first: u32, flow: &str) -> bool {
+        self.member_mut(first).1.held.with(|there| there.cancel(flow))
+    }
+
+    /// Whether all flows of a run are done or have failed.
+    pub fn is_over(&self, first: u32) -> bool {
+        self.member(first).1.held.there().is_over()
+    }
+
+    /// Whether all flows of a run are done.
+    pub fn all_done(&self, first: u32) -> bool {
+        self.member(first).1.held.there().all_done()
+    }
+
+    /// Whether flows may still come.
+    pub fn may_bring_flows(&self) -> bool {
+        self.runs.values().any(|member| member.held.there().coming.may_come())
+    }
+
+    /// When the next flow is released, if one is still to be.
+    pub fn next_release(&self) -> Option<Time> {
+        let next = |member: &Member<'_>| {
+            let at = member.clock.reaches(member.held.there().next_release()?);
+            Some(member.later.of(at))
+        };
+        self.runs.values().filter_map(next).min()
+    }
+
+    /// A job can never be done: flows that read from its flow do not come.
+    pub fn fail(&mut self, job: u32) {
+        let (first, member) = self.member_mut(job);
+        member.held.with(|there| there.fail(job - first));
+    }
+
+    /// Records an attempt without output, and says so.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn record_failed(&mut self, failed: &FailedTask<'_>, is_final: bool) -> Result<(), CannotFinish> {
+        let now = self.clock.now();
+        let (first, member) = self.member_mut(failed.id.job);
+        let FailedTask { id, slot, start, end, message } = *failed;
+        let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
+        let own = FailedTask { id: own_id(first, id), slot, start, end, message };
+        let Member { held, observer, .. } = member;
+        held.with(|there| there.record_failed(&own, is_final, (now, &mut **observer)))
+    }
+
+    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its place, for engines
+    /// that have something to do before and after. O(tasks).
+    ///
+    /// # Errors
+    /// Output that cannot be completed; a journal that cannot be written.
+    pub fn finish(
+        &mut self,
+        job: u32,
+        made: Vec<MadeTask>,
+        put: impl FnOnce(&JobPlan, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
+    ) -> Result<(), CannotFinish> {
+        let now = self.clock.now();
+        let (first, member) = self.member_mut(job);
+        let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
+        let now = member.own_time(now);
+        let Member { held, observer, .. } = member;
+        held.with(|there| there.finish(job - first, made, put, (now, &mut **observer)))
+    }
+}
+
+impl Member<'_> {
+    /// A time of the engine as the run has it; its beginning for what was before.
+    fn own_time(&self, at: Time) -> Time {
+        self.later.own(at)
+    }
+
+    fn own_made(&self, first: u32, task: MadeTask) -> MadeTask {
+        let [start, began, end] = [task.start, task.began, task.end].map(|at| self.own_time(at));
+        MadeTask { id: own_id(first, task.id), start, began, end, ..task }
+    }
+
+    fn own_there(&self, first: u32, there: JobThere) -> JobThere {
+        let own = |at: u64| self.own_time(Time(at)).0;
+        JobThere {
+            submitted: there.submitted.map(own),
+            master: there.master.map(|at| at.map(own)),
+            at_work: there.at_work.iter().map(|&(id, at)| (own_id(first, id), own(at))).collect(),
+            ..there
+        }
+    }
+}
+
+/// A task with the number that its job has in its run.
+fn own_id(first: u32, id: TaskId) -> TaskId {
+    TaskId { job: id.job - first, ..id }
+}
+
+/// The job that something happened to; none of what is of no job.
+fn job_of(what: &Happening<'_>) -> Option<u32> {
+    match what {
+        Happening::Started(id)
+        | Happening::Waits(id)
+        | Happening::Done(id, _)
+        | Happening::Failed { id, .. }
+        | Happening::Killed(id) => Some(id.job),
+        Happening::JobDone { job, .. } => Some(*job),
+        _ => None,
+    }
+}
+
+/// The same with the number that the job has in its run.
+fn own(first: u32, what: Happening<'_>) -> Happening<'_> {
+    let id = |id: TaskId| own_id(first, id);
+    match what {
+        Happening::Started(task) => Happening::Started(id(task)),
+        Happening::Waits(task) => Happening::Waits(id(task)),
+        Happening::Done(task, seconds) => Happening::Done(id(task), seconds),
+        Happening::Failed { id: task, message, log, goes_on, is_final } => {
+            Happening::Failed { id: id(task), message, log, goes_on, is_final }
+        }
+        Happening::Killed(task) => Happening::Killed(id(task)),
+        Happening::JobDone { job, skipped } => Happening::JobDone { job: job - first, skipped },
+        other => other,
+    }
+}
+
+/// A task whose attempt failed.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedTask<'a> {
+    pub id: TaskId,
+    /// The slot it ran on.
+    pub slot: u32,
+    pub start: Time,
+    pub end: Time,
+    /// Why, in words for a person.
+    pub message: &'a str,
+}
+
+/// How an engine that runs jobs as wholes ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Over {
+    /// Whether every flow that was left is done.
+    pub all_done: bool,
+    /// Whether somebody asked it to stop.
+    pub interrupted: bool,
+    /// Why the policy could not go on, if it could not.
+    pub policy_failed: Option<String>,
+}
+
+/// Removes a directory of an engine and all that is in it, if it is there.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn clear(directory: &Path) -> io::Result<()> {
+    slackline_task::base::files::remove(directory)
+}

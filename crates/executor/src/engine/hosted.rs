@@ -1,0 +1,168 @@
+//! An engine that is one of several on the same machines, under one driver ([`crate::engine::shared`]): what it is told and
+//! asked, as it neither waits for its fleet nor names flows to the driver.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use slackline_model::{MachineId, SlotKind, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Order, Report, RowId};
+use slackline_task::base::task_id::TaskId;
+
+use crate::engine::{Local, Running};
+use crate::fleet::Told;
+
+/// What has become of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is not over.
+    Open,
+    /// All its jobs are done.
+    Done,
+    /// It failed, or was cancelled.
+    Failed,
+}
+
+/// An attempt that is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy {
+    /// Its number in the run.
+    pub(crate) number: u64,
+    pub(crate) id: TaskId,
+    /// Its slot, of the slot kind that serves the task.
+    pub(crate) slot: u32,
+    /// Since when it has its slot.
+    pub(crate) since: Time,
+}
+
+impl Local<'_> {
+    /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name the flows that
+    /// come.
+    pub(crate) fn turn(&mut self, told: Vec<Told>, reports: &mut Vec<Report>) -> Vec<String> {
+        self.take(told);
+        // Of machines the driver hears once, and not from every run.
+        self.of_machines.clear();
+        let flows = self.news(reports);
+        flows.into_iter().map(|flow| self.work.instance.flow(flow).id.clone()).collect()
+    }
+
+    /// Without machines that are not there when it comes.
+    pub(crate) fn without_machines(mut self, away: BTreeSet<MachineId>) -> Self {
+        self.away = away;
+        self
+    }
+
+    /// Goes on by itself, once there is nothing to report.
+    pub(crate) fn idle(&mut self) {
+        self.go_on();
+    }
+
+    /// Whether something is to be reported.
+    pub(crate) fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Time until something of it is due by itself.
+    pub(crate) fn due_in(&self) -> Option<Duration> {
+        self.next_due().map(|at| Duration::from_micros(at.since(self.now.min(at)).0))
+    }
+
+    /// Whether it has nothing on its machines and nothing to say, so that it need not be looked at before something of it is
+    /// due.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_settled() && self.due.is_empty() && self.records.is_empty()
+    }
+
+    /// Whether nothing of it is on its machines any more.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.running.is_empty()
+            && self.handed_over.is_empty()
+            && self.leaving.is_empty()
+            && self.lost.attempts().next().is_none()
+    }
+
+    /// Starts what the driver asks for. A task of a flow that has failed meanwhile fails.
+    pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
+        // While it was quiet nobody told it how late it is.
+        self.now = self.clock.now();
+        let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
+        if is_final || self.fatal.is_some() {
+            return self.due.push(Report::Failed { row, at: self.now, is_final });
+        }
+        self.start_task(row, id, slot, is_held);
+    }
+
+    /// Does what the driver orders.
+    pub(crate) fn order_here(&mut self, order: Order) {
+        self.now = self.clock.now();
+        self.order(order);
+    }
+
+    /// What the driver starts on a slot is not of this run: second attempts there give way.
+    pub(crate) fn give_way(&mut self, slot_kind: SlotKind, slot: u32) {
+        self.make_room(slot_kind, slot);
+    }
+
+    /// The attempts of a flow that are at work, one for each task.
+    pub(crate) fn busy(&self, flow: &str) -> Vec<Busy> {
+        let is_of = |running: &&Running| {
+            running.is_at_work()
+                && running.killed.is_none()
+                && self.work.jobs[running.id.job as usize].flow == flow
+        };
+        let of = |running: &Running| {
+            let Running { number, id, slot, start, .. } = *running;
+            Busy { number, id, slot, since: start }
+        };
+        self.running.values().filter(is_of).map(of).collect()
+    }
+
+    /// Attempts go on when the driver gives up their rows, which it is about to.
+    pub(crate) fn hand_over(&mut self, attempts: impl IntoIterator<Item = u64>) {
+        self.handing_over.extend(attempts);
+    }
+
+    /// An attempt that went on has a row again. One that ended before it could be handed over has not: its task is started
+    /// again, and is found done or runs.
+    pub(crate) fn adopt(&mut self, number: u64, row: RowId, id: TaskId) {
+        self.now = self.clock.now();
+        let Some(running) = self.handed_over.remove(&number) else {
+            self.handing_over.remove(&number);
+            let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
+            return self.due.push(Report::Failed { row, at: self.now, is_final });
+        };
+        self.keep(row, running);
+        if let Some(report) = self.ended_early.remove(&number) {
+            self.take(vec![Told::Ended { attempt: number, report }]);
+        }
+    }
+
+    /// A flow is not to go on. What runs of it is stopped by the driver's order.
+    pub(crate) fn cancel(&mut self, flow: &str) {
+        self.coming.cancel(flow, self.work.instance);
+    }
+
+    /// What has become of a flow.
+    pub(crate) fn fate(&self, flow: &str) -> Fate {
+        let mut jobs = self.work.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
+        if jobs.all(|(_, &open)| open == 0) {
+            return Fate::Done;
+        }
+        if self.coming.has_failed(flow) { Fate::Failed } else { Fate::Open }
+    }
+
+    /// The tasks that are done.
+    pub(crate) fn done(&self) -> &BTreeSet<TaskId> {
+        &self.work.done
+    }
+
+    /// Kills what still runs, and records it. To be called when the run is over, however it ended.
+    pub(crate) fn end(&mut self) {
+        self.stop_all();
+    }
+
+    /// Stops as a run does that is to be resumed.
+    pub(crate) fn interrupt_here(&self) {
+        self.asked_to_stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,127 @@
+//! What attempts say on standard error: that of failed ones is kept, and that of successful ones as far as there is room
+//! for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use slackline_task::attempt::log;
+use slackline_task::base::regular_file;
+use slackline_task::process::spec::Job;
+
+use super::{Local, Running, Work};
+use crate::store::journal::{Attempt, Ended};
+
+/// What successful attempts of a run may say altogether, bytes; what was said first is removed first.
+const SAID_MAX: u64 = 64 << 20;
+
+/// What successful attempts have said.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Files and their sizes, by the order in which they are removed.
+    files: VecDeque<(PathBuf, u64)>,
+    bytes: u64,
+}
+
+impl Said {
+    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files + attempts · log).
+    pub(super) fn find(work: &Work<'_>) -> Self {
+        let is_done = |attempt: &Attempt| matches!(attempt.ended, Ended::Done(_));
+        Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, (work.jobs, work.attempts), is_done))
+    }
+
+    /// Those of the paths that are in the directory, in their order.
+    fn of(directory: &Path, paths: Vec<PathBuf>) -> Self {
+        let Ok(entries) = fs::read_dir(directory) else { return Self::default() };
+        let size = |entry: fs::DirEntry| Some((entry.path(), entry.metadata().ok()?.len()));
+        let sizes: BTreeMap<PathBuf, u64> = entries.flatten().filter_map(size).collect();
+        let sized = paths.into_iter().filter_map(|path| sizes.get(&path).map(|&bytes| (path, bytes)));
+        let files: VecDeque<(PathBuf, u64)> = sized.collect();
+        let bytes = files.iter().map(|(_, bytes)| bytes).sum();
+        Self { files, bytes }
+    }
+
+    /// Takes note of a file, and removes the first ones where there are too many bytes.
+    fn add(&mut self, path: PathBuf, bytes: u64, max: u64) {
+        self.files.push_back((path, bytes));
+        self.bytes += bytes;
+        while self.bytes > max
+            && let Some((path, bytes)) = self.files.pop_front()
+        {
+            self.bytes -= bytes;
+            // What cannot be removed is removed with the run.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+impl Local<'_> {
+    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be kept is
+    /// not.
+    pub(super) fn keep_said(&mut self, running: &Running) {
+        let job = &self.work.jobs[running.id.job as usize];
+        if matches!(job.work, Job::Program { .. }) {
+            return;
+        }
+        let text = self.said_by(running);
+        let bytes = text.len() as u64;
+        if let Some(path) = self.write_log(running, &text) {
+            self.said.add(path, bytes, SAID_MAX);
+        }
+    }
+
+    /// What the commands of an attempt said; empty if nothing is known of that.
+    pub(super) fn said_by(&self, running: &Running) -> Vec<u8> {
+        let job = &self.work.jobs[running.id.job as usize];
+        log::read_or_problem(&self.work.layout.attempt(job, running.id, running.number))
+    }
+
+    /// Writes what an attempt said to its place.
+    pub(super) fn write_log(&self, running: &Running, text: &[u8]) -> Option<PathBuf> {
+        if text.is_empty() {
+            return None;
+        }
+        let job = &self.work.jobs[running.id.job as usize];
+        let path = self.work.layout.log(&job.flow, &job.job, running.id, running.number);
+        fs::create_dir_all(path.parent()?).ok()?;
+        if regular_file::write_new(&path, text).is_err() {
+            // The beginning of it would be taken for the whole.
+            let _ = fs::remove_file(&path);
+            return None;
+        }
+        Some(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_before_counts_and_is_removed_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in ["of-a-failed-one", "later", "sooner", "now"] {
+            fs::write(path(name), vec![b'x'; 10]).unwrap();
+        }
+        let mut said = Said::of(dir.path(), ["sooner", "said-nothing", "later"].map(path).to_vec());
+        assert_eq!(said.bytes, 20);
+        said.add(path("now"), 10, 20);
+        let there = ["of-a-failed-one", "sooner", "later", "now"].map(|name| path(name).exists());
+        assert_eq!((there, said.bytes), ([true, false, true, true], 20));
+        assert_eq!(Said::of(&path("nowhere"), vec![path("now")]).bytes, 0);
+    }
+
+    #[test]
+    fn what_was_said_first_is_removed_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |n: u64| dir.path().join(format!("f.j.map-0.{n}.log"));
+        let mut said = Said::default();
+        for n in 0..5 {
+            fs::write(path(n), vec![b'x'; 10]).unwrap();
+            said.add(path(n), 10, 30);
+        }
+        let there: Vec<u64> = (0..5).filter(|&n| path(n).exists()).collect();
+        assert_eq!((there, said.bytes), (vec![2, 3, 4], 30));
+    }
+}

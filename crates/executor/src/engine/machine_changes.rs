@@ -1,0 +1,180 @@
+//! Machines that go, come back and come.
+//!
+//! What was at work on a machine that went is started elsewhere, and nothing of it counts any more whatever becomes of it
+//! there: what counts is the attempt whose number is in the journal. What it has written stays until the machine is there
+//! again, without it.
+
+use std::collections::BTreeMap;
+
+use slackline_model::cluster::{Group, Slots};
+use slackline_model::{MachineId, Span};
+use slackline_policy::engine::{Report, RowId};
+use slackline_policy::unfinished::Unfinished;
+use slackline_task::base::task_id::TaskId;
+
+use crate::engine::{Happening, Local, Running, Stage};
+use crate::fleet::{NewMachine, Prospect, Told};
+use crate::store::journal::JoinedMachine;
+
+impl Local<'_> {
+    /// Takes in what the fleet tells of a machine.
+    pub(super) fn take_in_machine(&mut self, told: Told) {
+        let id = |machine: MachineId| self.ids.get(&machine).copied();
+        match told {
+            Told::Down { machine, why } => {
+                if let Some(machine) = id(machine) {
+                    self.lose_machine(machine, &why);
+                }
+            }
+            Told::Up(machine) => {
+                if let Some(machine) = id(machine) {
+                    self.machine_is_back(machine);
+                }
+            }
+            Told::Joined(new) => self.join(new),
+            Told::Until { machine, left } => {
+                if let Some(machine) = id(machine) {
+                    let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
+                    self.of_machines.push(Report::Ends { machine, at });
+                }
+            }
+            Told::Said(what) => self.observer.happened(self.now, Happening::Warned(&what)),
+            Told::Ended { .. } => {}
+        }
+    }
+
+    /// Whether a machine is not there.
+    pub(super) fn is_away(&self, id: TaskId, slot: u32) -> bool {
+        !self.away.is_empty() && self.away.contains(&self.machine_of(id, slot))
+    }
+
+    /// A machine is gone, and what was at work there with it.
+    fn lose_machine(&mut self, machine: MachineId, why: &str) {
+        if !self.away.insert(machine) {
+            return;
+        }
+        let name = self.cluster.machine_name(machine);
+        self.observer.happened(self.now, Happening::MachineDown { machine: &name, why });
+        let is_there = |local: &Self, running: &Running| {
+            running.is_at_work() && local.machine_of(running.id, running.slot) == machine
+        };
+        let rows: Vec<RowId> = self.running.keys().copied().collect();
+        for row in rows {
+            let Some(mut running) = self.running.remove(&row) else { continue };
+            if let Some(mut second) = running.second.take() {
+                if is_there(self, &second) {
+                    second.stage = Stage::Gone;
+                    self.drop_attempt(&second);
+                } else {
+                    running.second = Some(second);
+                }
+            }
+            // The driver stops it when it hears of the machine.
+            if is_there(self, &running) {
+                running.stage = Stage::Gone;
+            }
+            self.running.insert(row, running);
+        }
+        let again: Vec<u64> = self.lost.attempts().filter(|r| is_there(self, r)).map(|r| r.number).collect();
+        for number in again {
+            if let Some(mut running) = self.lost.take(number) {
+                running.stage = Stage::Gone;
+                self.drop_attempt(&running);
+            }
+        }
+        let leaving = std::mem::take(&mut self.leaving);
+        for (number, (id, slot)) in leaving {
+            if self.machine_of(id, slot) == machine {
+                self.leave_behind(machine, id, number);
+            } else {
+                self.leaving.insert(number, (id, slot));
+            }
+        }
+        self.of_machines.push(Report::Down(machine));
+    }
+
+    /// What an attempt has written on a machine that is gone is left alone for now.
+    pub(super) fn leave_behind(&mut self, machine: MachineId, id: TaskId, number: u64) {
+        self.left_behind.entry(machine).or_default().push((id, number));
+    }
+
+    /// Removes what attempts have written on machines that are gone; whatever still writes there has nobody.
+    pub(super) fn clear_left_behind(&mut self) {
+        for (_, left) in std::mem::take(&mut self.left_behind) {
+            for (id, number) in left {
+                self.clear(id, number);
+            }
+        }
+    }
+
+    /// A machine is there again, and nothing of its earlier attempts.
+    fn machine_is_back(&mut self, machine: MachineId) {
+        if !self.away.remove(&machine) {
+            return;
+        }
+        for (id, number) in self.left_behind.remove(&machine).unwrap_or_default() {
+            self.clear(id, number);
+        }
+        let name = self.cluster.machine_name(machine);
+        self.observer.happened(self.now, Happening::MachineUp { joined: None, machine: &name });
+        self.of_machines.push(Report::Up(machine));
+    }
+
+    /// A machine joins that was not known before. It is in the journal before anything starts on it.
+    fn join(&mut self, new: NewMachine) {
+        let NewMachine { number, name, slots, speed, capacity } = new;
+        let joined = JoinedMachine { name: name.clone(), slots, speed, apart: false };
+        if let Err(error) = self.work.journal.joined(&joined, self.now.0) {
+            return self.lose_journal(&error);
+        }
+        self.work.segment += 1;
+        let group =
+            Group { name, count: 1, speed, slots: Slots::Universal(slots), rack: None, first: MachineId(0) };
+        for machine in self.cluster.join(group.clone()).map(MachineId) {
+            self.ids.insert(number, machine);
+            self.machines.insert(machine, capacity);
+        }
+        self.observer.happened(self.now, Happening::MachineUp { joined: Some(slots), machine: &group.name });
+        self.of_machines.push(Report::Joined(group));
+    }
+
+    /// Whether nothing is at work and nothing will be, whatever the policy wants. If that is for lack of machines, they are
+    /// waited for; if none will come, what is left is for another session.
+    pub(super) fn is_over(&mut self) -> bool {
+        if !self.running.is_empty() || self.coming.is_due_some_day() {
+            return false;
+        }
+        let is_lacking = self.is_barred || self.away.len() == self.cluster.n_machines() as usize;
+        if !is_lacking || !self.is_cut_short() {
+            return self.wakes.is_empty();
+        }
+        match self.fleet.prospect(self.is_barred) {
+            Prospect::Same => self.wakes.is_empty(),
+            Prospect::Coming => false,
+            Prospect::Over(why) => {
+                self.observer.happened(self.now, Happening::Warned(&why));
+                self.paused = true;
+                true
+            }
+        }
+    }
+
+    /// Says why flows never finish, where the run has not ended for another reason.
+    pub(crate) fn never_finish(&mut self, unfinished: &[Unfinished]) {
+        if self.paused || self.fatal.is_some() || self.was_interrupted() {
+            return;
+        }
+        for reason in unfinished {
+            self.observer.happened(self.now, Happening::Warned(&reason.to_string()));
+        }
+    }
+
+    /// Whether a flow is not done that has not failed.
+    fn is_cut_short(&self) -> bool {
+        let open = self.work.jobs.iter().zip(&self.open).filter(|(_, open)| **open > 0);
+        open.into_iter().any(|(job, _)| self.coming.may_be_done(&job.flow, self.work.instance))
+    }
+}
+
+/// By machine that is gone: attempts whose files stay until it is back.
+pub(super) type LeftBehind = BTreeMap<MachineId, Vec<(TaskId, u64)>>;

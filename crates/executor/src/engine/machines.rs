@@ -1,0 +1,320 @@
+//! Several machines as an engine: tasks are processes of all of them, outputs are directories that all of them see.
+//!
+//! - `hosts`: the file that says which machines there are; [`ssh`]: machines that are reached by ssh;
+//! - [`slurm`]: nodes that Slurm lends;
+//! - `sight`: whether a machine sees what the run sees.
+
+pub mod slurm;
+pub mod ssh;
+pub mod visibility_check;
+
+pub(crate) use crate::engine::machines::visibility_check::Sight;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use slackline_model::Draft;
+use slackline_model::draft::MachineDraft;
+use slackline_model::params::{self, Param, Values};
+use slackline_task::process::limits::Capacity;
+
+use crate::engine::backend::{Backend, Prepared, Residence, Resident, Session, Stop};
+use crate::engine::drive::Drive;
+use crate::engine::shared::ResidentEngine;
+use crate::engine::shared::machine_table::Stock;
+use crate::engine::this_machine::{Rules, SessionHere, jars, recorded_options};
+use crate::engine::{Interrupt, Settings};
+use crate::fleet::Fleet;
+use crate::fleet::agents::{Agents, Terms};
+use crate::fleet::speeds::Speeds;
+use crate::run::error::{EngineError, file};
+use crate::run::opening;
+use crate::run::opening::{Needs, Opening, Says, new_owner};
+use crate::run::{self, JobVerdict, LostOutput, Recovered, RunEnd};
+use crate::spec::fault::Fault;
+use crate::spec::job_cost::JobHistory;
+use crate::spec::job_plan::JobPlan;
+use crate::spec::preflight::Obstacle;
+use crate::spec::resolve::{InputRules, Resolved, Spread, resolve};
+use crate::store::journal::{Attempt, Segment};
+use crate::store::pid_file;
+
+/// The directory that all machines see.
+pub(crate) const SHARED: Param = Param::new(
+    "shared",
+    "state",
+    Values::Path("DIR"),
+    "directory for map output that every machine sees; state: the state directory",
+)
+.or_word("state");
+
+/// The program on the machines.
+pub(crate) const PROGRAM: Param = Param::new(
+    "program",
+    "same",
+    Values::Path("FILE"),
+    "slackline on the machines; same: where this one is on this machine",
+)
+.or_word("same");
+
+/// Where an engine's machines come from.
+pub(crate) trait Site: Send + Sync {
+    /// Its settings, by name, to be shown with the run.
+    fn options(&self) -> BTreeMap<String, String>;
+
+    /// The machines, as far as they are known before anybody is asked for them.
+    fn expected(&self) -> Vec<MachineDraft>;
+
+    /// The speeds that its user says machines have, by name.
+    fn said(&self) -> Vec<(String, f64)> {
+        Vec::new()
+    }
+
+    /// The same of one of them.
+    fn said_of(&self, machine: &str) -> Option<f64> {
+        self.said().into_iter().find_map(|(name, speed)| (name == machine).then_some(speed))
+    }
+
+    /// Machines of whose speeds nothing was said have these.
+    fn learn(&mut self, speeds: Speeds);
+
+    /// Gets the machines, and starts an agent on each.
+    ///
+    /// # Errors
+    /// They are not to be had; one that cannot be one of the run's; none that answers.
+    fn open(&self, terms: Terms, says: Says<'_>) -> Result<Opened, EngineError>;
+}
+
+pub(crate) struct Opened {
+    pub(crate) fleet: Agents,
+    /// One a machine of the fleet, in its order.
+    pub(crate) machines: Vec<MachineDraft>,
+}
+
+/// What every engine of several machines is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    rules: Rules,
+    shared: Option<PathBuf>,
+}
+
+impl Common {
+    pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
+        let shared = settings.given(SHARED.name).then(|| PathBuf::from(settings.text(SHARED.name)));
+        let mut rules = Rules::of(settings)?;
+        rules.settings.spread = true;
+        Ok(Self { rules, shared })
+    }
+}
+
+/// The program that is started on the machines.
+pub(crate) fn program(settings: &params::Settings) -> Result<String, EngineError> {
+    if settings.given(PROGRAM.name) {
+        return Ok(settings.text(PROGRAM.name).to_owned());
+    }
+    let here = std::env::current_exe().map_err(EngineError::other)?;
+    Ok(here.display().to_string())
+}
+
+pub(crate) struct MachinesEngine<S> {
+    pub(crate) site: S,
+    pub(crate) common: Common,
+}
+
+impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
+    fn options(&self) -> BTreeMap<String, String> {
+        let mut options = self.site.options();
+        let Rules { split_bytes, hash, settings } = &self.common.rules;
+        options.extend(recorded_options(*split_bytes, *hash, settings));
+        options
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        self.site.expected()
+    }
+
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        _: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+        let directory = visibility_check::directory();
+        let Rules { split_bytes, hash, .. } = self.common.rules;
+        let rules = InputRules { split_bytes, hash, directory: &directory };
+        let faults = jars(workload);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let (mut site, settings) = (self.site.clone(), self.common.rules.settings.clone());
+        let speeds = speeds(&site, past);
+        let past = past.iter().map(|(name, cost)| (name.clone(), speeds.sized(cost))).collect();
+        let mut workload = workload.clone();
+        for machine in &mut workload.machines {
+            machine.speed = site.said_of(&machine.name).or_else(|| speeds.of(&machine.name)).unwrap_or(1.0);
+        }
+        site.learn(speeds);
+        let mut resolved =
+            resolve(&workload, rules, &past).map_err(|error| vec![Fault::new(error.path, error.problem)])?;
+        resolved.spread = Some(Spread { shared: self.common.shared.clone() });
+        Ok(Box::new(PreparedThere { resolved, site, settings }))
+    }
+
+    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
+        opening::unfinished_since(state)
+    }
+
+    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+        let Residence { files, started, seen, past, says } = residence;
+        let (pids, owner) = (files.join("pids"), files.join("owner"));
+        let data = self.common.shared.as_deref().unwrap_or(files);
+        for directory in [files, data] {
+            std::fs::create_dir_all(directory).map_err(file(directory))?;
+        }
+        // What reached machines for a killed one goes; what it had there the agents end, who know it by its name.
+        pid_file::fence(&pids).map_err(file(&pids))?;
+        let owner = kept_name(&owner).map_err(file(&owner))?;
+        let sight = Sight::new(data, &owner, &[], pids)?;
+        let mut site = self.site.clone();
+        let speeds = speeds(&site, past);
+        site.learn(speeds);
+        let Opened { fleet, machines } = site.open(sight.terms(), says)?;
+        let stock = Stock::kept(&files.join("machines"), machines)?;
+        let settings = self.common.rules.settings.clone();
+        let engine = ResidentEngine::new(Box::new(fleet), stock, settings, (started, seen))?;
+        Ok(Box::new(engine.seen_by(sight)))
+    }
+}
+
+/// What is known of the speeds of a site's machines.
+fn speeds(site: &impl Site, past: &JobHistory) -> Speeds {
+    let said = site.said();
+    Speeds::learned(past).in_unit_of(said.iter().map(|(name, speed)| (name.as_str(), *speed)))
+}
+
+/// A name that no other has, the same each time.
+fn kept_name(path: &Path) -> io::Result<String> {
+    match std::fs::read_to_string(path) {
+        Ok(name) if !name.is_empty() => return Ok(name),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let (name, beside) = (new_owner(), path.with_extension("next"));
+    std::fs::write(&beside, &name)?;
+    std::fs::rename(&beside, path)?;
+    Ok(name)
+}
+
+/// A workload that is ready to be run there.
+struct PreparedThere<S> {
+    resolved: Resolved,
+    site: S,
+    settings: Settings,
+}
+
+impl<S: Site> Prepared for PreparedThere<S> {
+    fn workload(&self) -> &Draft {
+        &self.resolved.draft
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.resolved.warnings
+    }
+
+    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        opening::preview(opening, &self.resolved)
+    }
+
+    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
+        let Self { resolved, site, settings } = *self;
+        if opening.beside_others {
+            // The machines are there, and others have them too.
+            let session = opening::open(opening, &resolved)?;
+            return Ok(Box::new(SessionHere { session, settings }));
+        }
+        let (mut there, says) = (None, opening.says);
+        let mut acquire = |needs: Needs<'_>| {
+            let Needs { layout, owner, jobs } = needs;
+            let sight = Sight::new(layout.data(), owner, jobs, layout.pids())?;
+            let Opened { fleet, machines } = site.open(sight.terms(), says)?;
+            fits(jobs, &machines, &fleet.machines())?;
+            there = Some((fleet, sight));
+            Ok(Some(machines))
+        };
+        let session = opening::open_with(opening, &resolved, &mut acquire)?;
+        Ok(Box::new(SessionThere { session, settings, there }))
+    }
+}
+
+/// Refuses jobs whose attempts ask for more than a machine has: they may be given to any.
+pub(crate) fn fits(jobs: &[JobPlan], machines: &[MachineDraft], has: &[Capacity]) -> Result<(), EngineError> {
+    for job in jobs {
+        // Of one that is not there it is not known.
+        let known = machines.iter().zip(has).filter(|(_, has)| has.processors > 0);
+        for (machine, &has) in known {
+            if let Some(problem) = job.limits.too_large(has) {
+                let (flow, job) = (&job.flow, &job.job);
+                return Err(EngineError::other(format!("{flow}/{job} on {}: {problem}", machine.name)));
+            }
+        }
+    }
+    Ok(())
+}
+
+struct SessionThere {
+    session: run::Session,
+    settings: Settings,
+    /// The machines, until they are driven; none if nothing was to be done.
+    there: Option<(Agents, Sight)>,
+}
+
+impl Session for SessionThere {
+    fn workload(&self) -> &Draft {
+        self.session.draft()
+    }
+
+    fn started(&self) -> u64 {
+        self.session.started()
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        self.session.attempts()
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.session.recovered()
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        self.session.verdicts()
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
+    }
+
+    fn segments(&self) -> &[Segment] {
+        self.session.segments()
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        self.session.obstacles()
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        self.session.finished_jobs()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
+        let interrupted = |interrupt: Interrupt| stop(Stop::new(move || interrupt.stop()));
+        let (fleet, _sight) =
+            self.there.take().expect("invariant: where something is left there are machines");
+        self.session.run_on(Box::new(fleet), drive, self.settings.clone(), interrupted)
+    }
+}

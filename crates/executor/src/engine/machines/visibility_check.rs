@@ -1,0 +1,106 @@
+//! Whether a machine sees what the run sees: a file that the run has just written in the directory for map output, and
+//! the inputs, as large as they are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use slackline_task::base::clock::unix_micros;
+
+use crate::fleet::agents::{Pace, Terms};
+use crate::fleet::protocol::{Hello, PROGRAM, Proof, VERSION};
+use crate::run::error::EngineError;
+use crate::spec::job_plan::JobPlan;
+
+/// What the names of files begin with that machines have to see.
+const SEEN: &str = "seen-";
+
+/// At most so many inputs are looked at, each of another directory.
+const INPUTS: usize = 64;
+
+/// Variables that say how texts are sorted and times are shown: commands have them as they would on this machine.
+const VARIABLES: [&str; 4] = ["LANG", "LANGUAGE", "TZ", "LC_"];
+
+/// What the machines of a run have to see; the file goes with it.
+pub(crate) struct Sight {
+    file: PathBuf,
+    terms: Terms,
+}
+
+impl Sight {
+    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which whoever uses the
+    /// machines is known, now and the next time; `jobs` say which inputs are to be seen too, and `pids` is where processes are
+    /// noted down that reach machines.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn new(
+        data: &Path,
+        owner: &str,
+        jobs: &[JobPlan],
+        pids: PathBuf,
+    ) -> Result<Self, EngineError> {
+        let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+        let wrong = |problem| EngineError::File { path: data.display().to_string(), problem };
+        // What runs that were killed have left.
+        for entry in fs::read_dir(&data).map_err(wrong)?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(SEEN) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        let nonce = format!("{}-{}", unix_micros(), std::process::id());
+        let file = data.join(format!("{SEEN}{nonce}"));
+        let holds = format!("slackline {owner} {nonce}\n");
+        fs::write(&file, &holds).map_err(wrong)?;
+        let directory = directory();
+        let mut proofs = vec![Proof::Holds { path: file.clone(), holds }];
+        proofs.extend(inputs(jobs, &directory));
+        let is_wanted = |name: &str| {
+            VARIABLES.iter().any(|known| name == *known || known.ends_with('_') && name.starts_with(known))
+        };
+        let hello = Hello {
+            v: VERSION,
+            program: PROGRAM.to_owned(),
+            owner: owner.to_owned(),
+            machine: String::new(),
+            directory,
+            proofs,
+            env: std::env::vars().filter(|(name, _)| is_wanted(name)).collect(),
+        };
+        let terms = Terms { hello, pids, pace: Pace::default() };
+        Ok(Self { file, terms })
+    }
+
+    /// What agents are told.
+    pub(crate) fn terms(&self) -> Terms {
+        self.terms.clone()
+    }
+}
+
+impl Drop for Sight {
+    fn drop(&mut self) {
+        // One that stays is removed by the next session.
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// Inputs that there are, one of each directory.
+fn inputs(jobs: &[JobPlan], directory: &Path) -> Vec<Proof> {
+    let mut directories = BTreeSet::new();
+    let all = jobs.iter().flat_map(|job| &job.inputs.sources);
+    let first = all.filter(|(path, _)| directories.insert(path.parent()));
+    let proof = |path: &PathBuf, bytes| Proof::Bytes { path: directory.join(path), bytes };
+    first.take(INPUTS).map(|(path, source)| proof(path, source.bytes)).collect()
+}
+
+/// The directory of the run, by the name by which its user knows it: on other machines links may lead elsewhere.
+pub(crate) fn directory() -> PathBuf {
+    let real = std::env::current_dir().unwrap_or_default();
+    let is_it = |path: &PathBuf| {
+        let [one, other] = [fs::metadata(path), fs::metadata(&real)];
+        path.is_absolute()
+            && one.ok().zip(other.ok()).is_some_and(|(a, b)| (a.dev(), a.ino()) == (b.dev(), b.ino()))
+    };
+    std::env::var_os("PWD").map(PathBuf::from).filter(is_it).unwrap_or(real)
+}

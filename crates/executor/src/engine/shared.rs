@@ -1,0 +1,536 @@
+//! An engine that stays: runs come and go, share its machines, and are driven as one.
+//!
+//! Each run keeps what it has when it is alone: its state directory, its journal, an engine of its own ([`Local`]) that
+//! commits, retries and publishes. What is shared is the fleet (`hub`), the slots and the driver. So whatever holds of a run
+//! that is killed holds of each of them, and nothing of one is in the files of another.
+//!
+//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or has another
+//! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
+//! ([`Report::Running`]): policies need to know nothing of changes.
+//!
+//! Each run has a thread (`seat`), which does all work on its files. The loop listens to the fleet, to these threads and to the
+//! driver, and waits for no file.
+//!
+//! Machines that go, come back and come are told to every run, and once to the driver. They have numbers for good (`stock`).
+
+pub mod fleet_mux;
+pub mod flow;
+pub mod hosted_run;
+pub mod machine_table;
+
+pub(crate) use crate::engine::shared::machine_table::Stock;
+pub use crate::engine::shared::machine_table::known_machines;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use slackline_model::cluster::Group;
+use slackline_model::draft::MachineDraft;
+use slackline_model::instance::Arrival;
+use slackline_model::{Draft, FlowId, Instance, MachineId, PhaseId, Span, Time, WallTime};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Running, Start};
+use slackline_task::base::clock::RunClock;
+use slackline_task::base::system::with_remedy;
+use slackline_task::process::spec::Spec;
+
+use crate::engine::backend::{Ended, Quotas, Resident, Seat, SeatRules, Session, SharedMachine, Standing};
+use crate::engine::ending::PATIENCE;
+use crate::engine::hosted::{Busy, Fate};
+use crate::engine::machines;
+use crate::engine::machines::visibility_check::Sight;
+use crate::engine::shared::fleet_mux::{Held, Hub, lock};
+use crate::engine::shared::flow::Arrived;
+use crate::engine::shared::hosted_run::{Outbox, RunCommand, RunEvent, RunStart};
+use crate::engine::this_machine::SessionHere;
+use crate::engine::{Local, Observer, Settings, TICK};
+use crate::fleet::{Assignment, Fleet, NewMachine, Prospect, Told};
+use crate::run::RunEnd;
+use crate::run::error::EngineError;
+
+/// A run, as the loop knows it.
+struct RunHandle {
+    commands: Sender<RunCommand>,
+    /// The numbers of its flows that the driver has.
+    numbers: BTreeMap<String, FlowId>,
+}
+
+impl RunHandle {
+    /// A thread that is gone has said that it ended.
+    fn send(&self, command: RunCommand) {
+        let _ = self.commands.send(command);
+    }
+}
+
+/// How long runs with running tasks may take to leave.
+const LEAVE: Duration = Duration::from_millis(500);
+
+/// Machines for as many runs as come.
+pub(crate) struct ResidentEngine {
+    fleet: Box<dyn Fleet>,
+    hub: Arc<Mutex<Hub>>,
+    settings: Settings,
+    /// The first machines, without flows.
+    empty: Instance,
+    clock: RunClock,
+    now: Time,
+    seats: BTreeMap<Seat, RunHandle>,
+    next_seat: u32,
+    /// What runs tell, and where they send it.
+    events: Receiver<(Seat, RunEvent)>,
+    out: Sender<(Seat, RunEvent)>,
+    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until it has decided.
+    named: BTreeMap<u64, (Seat, u64)>,
+    /// Whose runs are that may hold only so many slots together, and how many.
+    quotas: Quotas,
+    /// The flows that the driver has, by its numbers.
+    arrived: BTreeMap<FlowId, Arrived>,
+    /// The numbers that the driver gives to the next flow and its first phase.
+    next: (FlowId, PhaseId),
+    /// Reports that are due at the next poll.
+    due: Vec<Report>,
+    wakes: BTreeSet<Time>,
+    ended: Vec<Ended>,
+    /// What somebody should know.
+    said: Vec<String>,
+    /// Whether something does not start because its machine goes too soon.
+    is_barred: bool,
+    /// Why no machine will come by itself, if that was said since the last one came.
+    given_up: Option<String>,
+    /// What its machines have to see, if they are others.
+    sight: Option<Sight>,
+}
+
+impl ResidentEngine {
+    /// An engine on the machines of a fleet, with a time that began so many microseconds after 1970 and has come to `seen` at
+    /// least.
+    ///
+    /// # Errors
+    /// Machines that are none.
+    pub(crate) fn new(
+        fleet: Box<dyn Fleet>,
+        stock: Stock,
+        settings: Settings,
+        (started, seen): (u64, Time),
+    ) -> Result<Self, EngineError> {
+        let machines = stock.machines().to_vec();
+        let empty = Instance::new(&Draft { machines, ..Draft::default() })?.without_flows();
+        let hub = Hub::new(fleet.as_ref(), stock);
+        let (out, events) = channel();
+        Ok(Self {
+            due: hub.away().iter().copied().map(Report::Down).collect(),
+            fleet,
+            hub: Arc::new(Mutex::new(hub)),
+            settings,
+            empty,
+            clock: RunClock::since(WallTime(started), seen, 0),
+            now: Time::ZERO,
+            seats: BTreeMap::new(),
+            next_seat: 0,
+            events,
+            out,
+            named: BTreeMap::new(),
+            quotas: Quotas::default(),
+            arrived: BTreeMap::new(),
+            next: (FlowId(0), PhaseId(0)),
+            wakes: BTreeSet::new(),
+            ended: Vec::new(),
+            said: Vec::new(),
+            is_barred: false,
+            given_up: None,
+            sight: None,
+        })
+    }
+
+    /// The same, which keeps the file by which its machines are seen to see what it sees.
+    pub(crate) fn seen_by(mut self, sight: Sight) -> Self {
+        self.sight = Some(sight);
+        self
+    }
+
+    /// Hears what the fleet and the runs say, and tells each other and the driver.
+    fn hear(&mut self, patience: Duration) {
+        self.listen(patience);
+        self.now = self.clock.now();
+        if let Some(by) = self.clock.jump() {
+            self.clock.set_recorded(by);
+            // The driver learns the new times of all dates that it knows.
+            self.seats.values().for_each(|run| run.send(RunCommand::ClockJumped));
+        }
+        while let Ok((seat, event)) = self.events.try_recv() {
+            self.take_in(seat, event);
+        }
+        let later = self.wakes.split_off(&Time(self.now.0 + 1));
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            self.due.push(Report::Woken);
+        }
+    }
+
+    /// Waits for news of the fleet, as [`Fleet::next`], and tells all there is: of attempts the run they are of, of machines
+    /// all runs.
+    fn listen(&mut self, mut patience: Duration) {
+        while let Some(told) = self.fleet.next(patience) {
+            patience = Duration::ZERO;
+            let news = lock(&self.hub).translated(told);
+            match news {
+                None => {}
+                Some((Some(seat), news)) => self.send(seat, RunCommand::Told(news)),
+                Some((None, news)) => {
+                    for run in self.seats.values() {
+                        run.send(RunCommand::Told(news.clone()));
+                    }
+                    self.now = self.clock.now();
+                    self.take_in_machine(news);
+                }
+            }
+        }
+    }
+
+    fn send(&self, seat: Seat, command: RunCommand) {
+        if let Some(run) = self.seats.get(&seat) {
+            run.send(command);
+        }
+    }
+
+    /// Takes in what a run says.
+    fn take_in(&mut self, id: Seat, event: RunEvent) {
+        match event {
+            RunEvent::Start(attempt, spec) => self.start_attempt(id, attempt, &spec),
+            RunEvent::Stop(attempt) => {
+                let name = lock(&self.hub).name(id, attempt);
+                if let Some(name) = name {
+                    self.fleet.stop(name);
+                }
+            }
+            RunEvent::Reports(reports) => {
+                let mut hub = lock(&self.hub);
+                // The driver may have dropped a row meanwhile.
+                self.due.extend(reports.into_iter().filter(|report| match report {
+                    Report::Finished { row, .. } | Report::Failed { row, .. } => hub.release(*row).is_some(),
+                    _ => true,
+                }));
+            }
+            RunEvent::Comes { flow, arrival, busy } => {
+                self.bring(id, flow, arrival.map(|arrival| *arrival), busy);
+            }
+            RunEvent::Goes(flow) => {
+                if let Some(number) = self.take_number(id, &flow) {
+                    self.withdraw(number);
+                }
+            }
+            RunEvent::AllGo => self.withdraw_all(id),
+            RunEvent::Ended(how, session) => self.end(id, how, *session),
+            RunEvent::Panicked => panic!("a run ended in the middle of something"),
+        }
+    }
+
+    /// Has the fleet start an attempt of a run.
+    fn start_attempt(&mut self, seat: Seat, attempt: Assignment, spec: &Spec) {
+        let begun = lock(&self.hub).begin(seat, attempt);
+        // Where its machine is gone the run is about to hear so.
+        let Some(of_fleet) = begun else { return };
+        if let Err(error) = self.fleet.start(of_fleet, spec) {
+            lock(&self.hub).undo(of_fleet.number);
+            let told = Told::Ended { attempt: attempt.number, report: Err(error.to_string()) };
+            self.send(seat, RunCommand::Told(told));
+        }
+    }
+
+    /// Reports a machine to the driver, and its message to the commander.
+    fn take_in_machine(&mut self, told: Told) {
+        match told {
+            Told::Down { machine, why } => {
+                self.due.push(Report::Down(machine));
+                self.said.push(format!("machine {} is not there any more: {why}", self.name(machine)));
+            }
+            Told::Up(machine) => {
+                self.due.push(Report::Up(machine));
+                self.said.push(format!("machine {} is there again", self.name(machine)));
+                self.given_up = None;
+            }
+            Told::Joined(NewMachine { number, .. }) => {
+                let group = group(lock(&self.hub).machines()[number.index()].clone());
+                self.said.push(format!("machine {} has joined", group.name));
+                self.due.push(Report::Joined(group));
+                self.given_up = None;
+            }
+            Told::Until { machine, left } => {
+                let at = self.now + Span(u64::try_from(left.as_micros()).unwrap_or(u64::MAX >> 1));
+                self.due.push(Report::Ends { machine, at });
+            }
+            Told::Said(what) => self.said.push(what),
+            Told::Ended { .. } => {}
+        }
+    }
+
+    fn name(&self, machine: MachineId) -> String {
+        lock(&self.hub).machines()[machine.index()].name.clone()
+    }
+
+    /// Where something is left to do and nothing is at work for lack of machines, more are asked for.
+    fn see_to_machines(&mut self) {
+        let hub = lock(&self.hub);
+        let is_lacking = self.is_barred || hub.away().len() == hub.machines().len();
+        if !is_lacking || self.arrived.is_empty() || !hub.is_idle() {
+            return;
+        }
+        drop(hub);
+        if let Prospect::Over(why) = self.fleet.prospect(self.is_barred)
+            && self.given_up.as_ref() != Some(&why)
+        {
+            self.said.push(why.clone());
+            self.given_up = Some(why);
+        }
+    }
+
+    /// A flow comes to the driver. What the driver had of it before goes.
+    fn bring(&mut self, id: Seat, flow: String, arrival: Option<(Arrived, Arrival)>, busy: Vec<Busy>) {
+        if let Some(number) = self.take_number(id, &flow) {
+            self.withdraw(number);
+        }
+        let (Some(seated), Some((mut arrived, arrival))) = (self.seats.get_mut(&id), arrival) else { return };
+        let (number, phase) = self.next;
+        seated.numbers.insert(flow, number);
+        self.next = (FlowId(number.0 + 1), PhaseId(phase.0 + arrival.n_phases() as u32));
+        arrived.begin_at(phase);
+        self.due.push(Report::Arrived(Box::new(arrival)));
+        let hub = lock(&self.hub);
+        for Busy { number: attempt, id: task, slot, since } in busy {
+            let Some((phase, task)) = arrived.place(task) else { continue };
+            let Some(name) = hub.name(id, attempt) else { continue };
+            self.named.insert(name, (id, attempt));
+            self.due.push(Report::Running(Running { name, phase, task, slot, since }));
+        }
+        self.arrived.insert(number, arrived);
+    }
+
+    /// The driver is not to know a flow by its number any more, which is given.
+    fn take_number(&mut self, id: Seat, flow: &str) -> Option<FlowId> {
+        self.seats.get_mut(&id)?.numbers.remove(flow)
+    }
+
+    /// Has the driver give up a flow; its attempts are stopped by the orders that follow.
+    fn withdraw(&mut self, number: FlowId) {
+        self.arrived.remove(&number);
+        self.due.push(Report::Withdrawn(number));
+    }
+
+    fn withdraw_all(&mut self, id: Seat) {
+        let numbers = self.seats.get_mut(&id).map(|seated| std::mem::take(&mut seated.numbers));
+        for number in numbers.unwrap_or_default().into_values() {
+            self.withdraw(number);
+        }
+    }
+
+    fn end(&mut self, id: Seat, how: Result<RunEnd, EngineError>, session: crate::run::Session) {
+        // The driver may have something of it whose end it does not know.
+        self.withdraw_all(id);
+        self.seats.remove(&id);
+        self.named.retain(|_, (seat, _)| *seat != id);
+        self.quotas.remove(id);
+        lock(&self.hub).forget(id);
+        let session = Box::new(SessionHere { session, settings: self.settings.clone() });
+        self.ended.push(Ended { seat: id, how, session });
+    }
+
+    /// Time until something is due by itself.
+    fn patience(&self) -> Duration {
+        let until = self.wakes.first().map(|&at| Duration::from_micros(at.since(self.now.min(at)).0));
+        until.map_or(TICK, |until| until.min(TICK))
+    }
+}
+
+/// A machine as the driver hears of one that joins.
+fn group(machine: MachineDraft) -> Group {
+    let MachineDraft { name, count, speed, slots, rack } = machine;
+    Group { name, count, speed, slots, rack, first: MachineId(0) }
+}
+
+impl Engine for ResidentEngine {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            batch: Batch::Task,
+            faults: if lock(&self.hub).changes() { Faults::Tasks } else { Faults::Never },
+            offers: Offers::Immediate,
+            masters: None,
+            lengths: Lengths::Guessed,
+        }
+    }
+
+    /// Waits at most once, so that whoever drives it can see to other things.
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        self.hear(Duration::ZERO);
+        if self.due.is_empty() {
+            self.see_to_machines();
+            let patience = self.patience();
+            self.hear(patience);
+        }
+        if !self.due.is_empty() {
+            self.is_barred = false;
+        }
+        reports.append(&mut self.due);
+        Some(self.now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        let arrived = &self.arrived[&live.flow_of(start.phase)];
+        let (id, seat, row) = (arrived.id(start.phase, start.first), arrived.seat, start.row);
+        let held = Held { seat, phase: id.phase, slot: start.places[0].first };
+        let slot_kind = live.slot_kind_of(start.phase);
+        let others = {
+            let mut hub = lock(&self.hub);
+            hub.hold(row, held);
+            hub.others_on(held)
+        };
+        for other in others {
+            self.send(other, RunCommand::GiveWay(slot_kind, held.slot));
+        }
+        let named = start.reported_as.and_then(|name| self.named.remove(&name));
+        self.send(
+            seat,
+            match named {
+                Some((_, number)) => RunCommand::Adopt { number, row, id },
+                None => RunCommand::Begin { row, id, slot: held.slot, held: start.held },
+            },
+        );
+    }
+
+    fn order(&mut self, order: Order) {
+        let (seat, order) = match order {
+            Order::Go { row, .. } | Order::Hold(row) => (lock(&self.hub).seat_of(row), order),
+            Order::Kill(row) => (lock(&self.hub).release(row), order),
+            Order::Refuse(name) => match self.named.remove(&name) {
+                Some((seat, number)) => (Some(seat), Order::Refuse(number)),
+                None => return,
+            },
+        };
+        if let Some(seat) = seat {
+            self.send(seat, RunCommand::Order(order));
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    fn barred(&mut self) {
+        self.is_barred = true;
+    }
+
+    fn room(&mut self, flow: FlowId) -> u32 {
+        let seat = self.arrived.get(&flow).map(|arrived| arrived.seat);
+        self.quotas.room(seat, lock(&self.hub).held())
+    }
+
+    /// More may come as long as somebody drives it.
+    fn may_bring_flows(&mut self) -> bool {
+        true
+    }
+}
+
+impl Resident for ResidentEngine {
+    fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    fn machines(&self) -> Vec<SharedMachine> {
+        let hub = lock(&self.hub);
+        let all = (0..).map(MachineId).zip(hub.machines());
+        all.map(|(id, draft)| SharedMachine { draft: draft.clone(), is_up: !hub.away().contains(&id) })
+            .collect()
+    }
+
+    fn said(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.said)
+    }
+
+    fn seat(
+        &mut self,
+        session: Box<dyn Session>,
+        rules: SeatRules,
+        observer: Box<dyn Observer + Send>,
+    ) -> Result<Seat, EngineError> {
+        let here = session.into_any().downcast::<SessionHere>();
+        let SessionHere { session, .. } = *here
+            .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
+        let seat = Seat(self.next_seat);
+        self.next_seat += 1;
+        if session.left().is_none() {
+            let session = Box::new(SessionHere { session, settings: self.settings.clone() });
+            let how = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
+            self.ended.push(Ended { seat, how: Ok(how), session });
+            return Ok(seat);
+        }
+        let (machines, away) = {
+            let hub = lock(&self.hub);
+            machines::fits(session.jobs(), hub.machines(), hub.capacities())?;
+            (hub.machines().to_vec(), hub.away().clone())
+        };
+        let out = Outbox { seat, events: self.out.clone(), waker: self.fleet.waker() };
+        let SeatRules { attempts_max, standings, quota, .. } = rules;
+        let start = RunStart {
+            session,
+            machines,
+            away,
+            attempts_max,
+            standings,
+            settings: self.settings.clone(),
+            engine: self.clock,
+            observer,
+            hub: self.hub.clone(),
+        };
+        let (commands, received) = channel();
+        let thread = thread::Builder::new().name("run".to_owned());
+        thread.spawn(move || start.work(&received, &out)).map_err(|error| {
+            EngineError::other(with_remedy(format!("its thread cannot be started: {error}")))
+        })?;
+        self.seats.insert(seat, RunHandle { commands, numbers: BTreeMap::new() });
+        self.quotas.add(seat, quota);
+        Ok(seat)
+    }
+
+    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
+        self.send(seat, RunCommand::Stand(flow.to_owned(), standing));
+    }
+
+    fn cancel(&mut self, seat: Seat, flow: &str) {
+        if let Some(number) = self.take_number(seat, flow) {
+            self.withdraw(number);
+        }
+        self.send(seat, RunCommand::Cancel(flow.to_owned()));
+    }
+
+    fn seat_of(&self, flow: FlowId) -> Option<Seat> {
+        self.arrived.get(&flow).map(|arrived| arrived.seat)
+    }
+
+    fn ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+
+    fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
+        self.fleet.waker()
+    }
+
+    fn stop(&mut self) -> Vec<Ended> {
+        self.seats.values().for_each(|run| run.send(RunCommand::Stop));
+        self.wait_for_ends(PATIENCE);
+        self.seats.values().for_each(|run| run.send(RunCommand::Leave));
+        // A run whose thread is blocked stays behind. Its journal has all that is done.
+        self.wait_for_ends(LEAVE);
+        self.ended()
+    }
+}
+
+impl ResidentEngine {
+    /// Waits until all runs have left, at most for that time.
+    fn wait_for_ends(&mut self, patience: Duration) {
+        let until = self.clock.now().0 + patience.as_micros() as u64;
+        while !self.seats.is_empty() && self.clock.now().0 < until {
+            self.hear(Duration::from_micros(until.saturating_sub(self.clock.now().0)));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A flow on its way to the driver: what is left of it, as it stands, in the time of the service.
+
+use std::collections::BTreeSet;
+
+use slackline_model::draft::{FlowDraft, MachineDraft};
+use slackline_model::instance::Arrival;
+use slackline_model::{Draft, FlowId, Instance, PhaseId, PhaseKind, Time};
+use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::task_id::TaskId;
+
+use crate::engine::backend::{Seat, Standing};
+use crate::engine::hosted::Busy;
+use crate::run::error::EngineError;
+use crate::spec::job_plan::JobPlan;
+use crate::spec::remaining::{Numbers, flow_left};
+
+/// A flow that the driver has.
+pub(crate) struct Arrived {
+    /// The run it is of.
+    pub(crate) seat: Seat,
+    /// The number that the driver has given its first phase; the others follow.
+    first: PhaseId,
+    numbers: Numbers,
+}
+
+/// What a flow is made of.
+pub(crate) struct Source<'a> {
+    pub(crate) seat: Seat,
+    /// Its workload, with the durations that are believed.
+    pub(crate) workload: &'a Draft,
+    pub(crate) jobs: &'a [JobPlan],
+    pub(crate) done: &'a BTreeSet<TaskId>,
+    pub(crate) dates: Dates,
+}
+
+/// Where the dates of a run are in the time of the engine: they count from the start of the run, by the wall clock of now.
+#[derive(Clone, Copy)]
+pub(crate) struct Dates {
+    /// The start of the run by the wall clock, seconds.
+    start: f64,
+    /// The start of the run by its own time, seconds.
+    own_start: f64,
+    now: f64,
+}
+
+impl Dates {
+    /// Those of a run with this clock in the time of an engine, whose clock shows `now`.
+    pub(crate) fn of(run: &RunClock, (engine, now): (&RunClock, Time), later: Later) -> Self {
+        Self { start: run.date_on(engine), own_start: later.seconds(), now: now.seconds() }
+    }
+
+    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that time is at it.
+    fn applied(self, mut flow: FlowDraft) -> FlowDraft {
+        // Costs over time cannot begin before it.
+        let by_date = (flow.cost.is_none() || self.start >= 0.0).then_some(self.start);
+        flow = flow.later(by_date.unwrap_or(self.own_start));
+        flow.release = flow.release.min(self.now).max(0.0);
+        flow.deadline = flow.deadline.map(|at| at.max(0.0));
+        flow
+    }
+}
+
+impl Source<'_> {
+    /// A flow as what is left of it and as it stands; of one that is held what is at work. None if that is nothing. The
+    /// driver's numbers of its phases are [to come](Arrived::begin_at).
+    ///
+    /// # Errors
+    /// A workload that is none.
+    pub(crate) fn arrival(
+        &self,
+        (flow, standing): (&str, Standing),
+        busy: &[Busy],
+        machines: &[MachineDraft],
+    ) -> Result<Option<(Arrived, Arrival)>, EngineError> {
+        let out = if standing.held { self.all_but(flow, busy) } else { self.done.clone() };
+        let Some(left) = flow_left(self.workload, flow, &out) else { return Ok(None) };
+        let mut left = self.dates.applied(left);
+        let [deadline, next] =
+            [standing.deadline, standing.next].map(|at| at.map(|at| (at + self.dates.start).max(0.0)));
+        let moved = Standing { deadline, ..standing };
+        moved.applied(&mut left);
+        let Draft { start, objective, weights, pools, machines: _, flows: _ } = self.workload;
+        let draft = Draft {
+            start: start.clone(),
+            machines: machines.to_vec(),
+            objective: *objective,
+            weights: *weights,
+            pools: pools.clone(),
+            flows: vec![left],
+        };
+        let instance = Instance::new(&draft)?;
+        let numbers = Numbers::new(&instance, self.jobs, &out);
+        let mut arrival = instance.excerpt(FlowId(0));
+        arrival.announce(next.map(Time::from_seconds_nearest));
+        Ok(Some((Arrived { seat: self.seat, first: PhaseId(0), numbers }, arrival)))
+    }
+
+    /// All tasks of a flow but those that are at work.
+    fn all_but(&self, flow: &str, busy: &[Busy]) -> BTreeSet<TaskId> {
+        let is_busy = |id: &TaskId| busy.iter().any(|busy| busy.id == *id);
+        let of = |(job, plan): (u32, &JobPlan)| {
+            let tasks = PhaseKind::ALL.map(|phase| (phase, plan.tasks(phase)));
+            tasks.into_iter().flat_map(move |(phase, n)| (0..n).map(move |task| TaskId { job, phase, task }))
+        };
+        let jobs = (0..).zip(self.jobs).filter(|(_, plan)| plan.flow == flow);
+        jobs.flat_map(of).filter(|id| !is_busy(id)).collect()
+    }
+}
+
+impl Arrived {
+    /// The driver gives its first phase this number.
+    pub(crate) fn begin_at(&mut self, first: PhaseId) {
+        self.first = first;
+    }
+
+    /// The task of the run that is task `task` of a phase of the driver's.
+    pub(crate) fn id(&self, phase: PhaseId, task: u32) -> TaskId {
+        self.numbers.id(PhaseId(phase.0 - self.first.0), task)
+    }
+
+    /// Its phases, in the order of their numbers: the job, and how many tasks.
+    pub(crate) fn phases(&self) -> impl Iterator<Item = (u32, PhaseKind, u32)> + '_ {
+        self.numbers.phases()
+    }
+
+    /// What the driver calls a task of the run.
+    pub(crate) fn place(&self, id: TaskId) -> Option<(PhaseId, u32)> {
+        let (phase, task) = self.numbers.place(id)?;
+        Some((PhaseId(phase.0 + self.first.0), task))
+    }
+}

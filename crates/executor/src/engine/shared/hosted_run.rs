@@ -1,0 +1,387 @@
+//! A run among others, on a separate thread: its session and its engine.
+//!
+//! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends it what
+//! happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet is to do and what the driver
+//! is to know ([`RunEvent`]), in order. Neither waits for the other. So each may hear of something that is over for the other:
+//! the loop drops reports of rows that the driver has dropped, and the run reports each row that it cannot begin as failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use slackline_model::draft::MachineDraft;
+use slackline_model::instance::Arrival;
+use slackline_model::{Instance, MachineId, SlotKind};
+use slackline_policy::Config;
+use slackline_policy::engine::{Order, Report, RowId};
+use slackline_task::base::activity::{self, Duty};
+use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::spec::Spec;
+
+use crate::engine::external_runs::Over;
+use crate::engine::shared::fleet_mux::{Hub, Share, lock};
+use crate::engine::shared::flow::{Arrived, Dates, Source};
+use crate::engine::shared::{Busy, EngineError, Fate, Local, RunEnd, Seat, Standing};
+use crate::engine::{Observer, Settings, TICK};
+use crate::fleet::{Assignment, Told, Waker};
+use crate::run::Session;
+
+/// A session, and what is left of its workload.
+pub(crate) struct Owned {
+    pub(crate) session: Session,
+    pub(crate) instance: Instance,
+}
+
+/// What the loop sends to a run.
+pub(crate) enum RunCommand {
+    /// News of the fleet.
+    Told(Told),
+    /// The driver starts a task on a slot; held, it waits for the maps of its job.
+    Begin {
+        row: RowId,
+        id: TaskId,
+        slot: u32,
+        held: bool,
+    },
+    /// A running attempt has a row again.
+    Adopt {
+        number: u64,
+        row: RowId,
+        id: TaskId,
+    },
+    /// The driver decides something else.
+    Order(Order),
+    /// Another run starts something on a slot.
+    GiveWay(SlotKind, u32),
+    /// A flow stands in another way.
+    Stand(String, Standing),
+    Cancel(String),
+    /// The wall clock has jumped: dates are other times.
+    ClockJumped,
+    /// Everything is to stop, to be resumed some day.
+    Stop,
+    /// The run has to leave, also with running tasks.
+    Leave,
+}
+
+/// What a run sends to the loop.
+pub(crate) enum RunEvent {
+    /// The fleet is to start an attempt.
+    Start(Assignment, Box<Spec>),
+    /// The fleet is to stop one.
+    Stop(u64),
+    /// The driver is to know, in the time of the service.
+    Reports(Vec<Report>),
+    /// A flow comes to the driver, as what is left of it and as it stands, with what of it is at work. Nothing comes of one
+    /// that is held and has nothing at work.
+    Comes {
+        flow: String,
+        arrival: Option<Box<(Arrived, Arrival)>>,
+        busy: Vec<Busy>,
+    },
+    /// The driver is to give up a flow.
+    Goes(String),
+    /// The driver is to give up all its flows.
+    AllGo,
+    Ended(Result<RunEnd, EngineError>, Box<Session>),
+    /// Its thread has panicked.
+    Panicked,
+}
+
+/// Where a run sends to. It wakes the loop.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    pub(crate) seat: Seat,
+    pub(crate) events: Sender<(Seat, RunEvent)>,
+    pub(crate) waker: Waker,
+}
+
+impl Outbox {
+    pub(crate) fn send(&self, event: RunEvent) {
+        // A loop that is gone needs nothing.
+        let _ = self.events.send((self.seat, event));
+        (self.waker)();
+    }
+}
+
+/// What a run begins with.
+pub(crate) struct RunStart {
+    pub(crate) session: Session,
+    /// The machines when it came, and those of them that are not there; it hears of changes since.
+    pub(crate) machines: Vec<MachineDraft>,
+    pub(crate) away: BTreeSet<MachineId>,
+    /// How often a task may fail whose job does not say.
+    pub(crate) attempts_max: u16,
+    pub(crate) standings: BTreeMap<String, Standing>,
+    pub(crate) settings: Settings,
+    /// The clock of the engine.
+    pub(crate) engine: RunClock,
+    pub(crate) observer: Box<dyn Observer + Send>,
+    pub(crate) hub: Arc<Mutex<Hub>>,
+}
+
+impl RunStart {
+    /// Works on the run until it leaves.
+    pub(crate) fn work(self, commands: &Receiver<RunCommand>, out: &Outbox) {
+        let _report = PanicReport(out);
+        activity::announce(format!("the run in {}", self.session.layout().root().display()), Duty::Helper);
+        let Self { mut session, machines, away, attempts_max, standings, .. } = self;
+        let Self { settings, engine, observer, hub, .. } = self;
+        let clock = session.clock();
+        let later = clock.later(&engine);
+        let joined = session.join(&machines).and_then(|()| {
+            let mut left = session.left().ok_or_else(|| EngineError::other("nothing is left to do"))?;
+            left.machines = machines;
+            Ok(Instance::new(&left)?)
+        });
+        let instance = match joined {
+            Ok(instance) => instance,
+            Err(error) => return out.send(RunEvent::Ended(Err(error), Box::new(session))),
+        };
+        let mut config = Config::plain().with_attempts_max(attempts_max);
+        let fleet = Box::new(Share { hub: hub.clone(), out: out.clone() });
+        let owned = Owned { session, instance };
+        let work = owned.session.work(&owned.instance, &mut config);
+        let local = Local::new(work, settings, clock, observer, fleet).without_machines(away);
+        let here = |id: &String| FlowState {
+            standing: standings.get(id).copied().unwrap_or_default(),
+            has_come: false,
+        };
+        let flows =
+            owned.instance.flows().iter_enumerated().map(|(_, flow)| (flow.id.clone(), here(&flow.id)));
+        let mut run = Run {
+            owned: &owned,
+            local,
+            flows: flows.collect(),
+            later,
+            engine,
+            hub,
+            out,
+            is_stopped: false,
+            is_stopping: false,
+        };
+        let Some(is_interrupted) = run.go(commands) else { return };
+        let (over, fatal) = run.close(is_interrupted);
+        let Owned { mut session, .. } = owned;
+        let end = session.over(over);
+        let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
+        out.send(RunEvent::Ended(end, Box::new(session)));
+    }
+}
+
+/// Tells the loop if the thread panics.
+struct PanicReport<'a>(&'a Outbox);
+
+impl Drop for PanicReport<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.send(RunEvent::Panicked);
+        }
+    }
+}
+
+struct Run<'a> {
+    owned: &'a Owned,
+    local: Local<'a>,
+    /// Its flows that were not over when it came.
+    flows: BTreeMap<String, FlowState>,
+    /// How much later its time begins than that of the engine.
+    later: Later,
+    engine: RunClock,
+    hub: Arc<Mutex<Hub>>,
+    out: &'a Outbox,
+    /// Whether the loop has seen the failure of the engine.
+    is_stopped: bool,
+    /// Whether the loop has asked it to stop.
+    is_stopping: bool,
+}
+
+/// A flow of the run.
+#[derive(Clone, Copy, Debug)]
+struct FlowState {
+    standing: Standing,
+    /// Whether it has come: released, and what it reads is there.
+    has_come: bool,
+}
+
+impl Run<'_> {
+    /// Goes on until the run leaves; whether it was interrupted. None if the loop is gone.
+    fn go(&mut self, commands: &Receiver<RunCommand>) -> Option<bool> {
+        let state = self.owned.session.layout().root().display();
+        let mut patience = Some(Duration::ZERO);
+        while let Some(time) = patience {
+            let first = match commands.recv_timeout(time) {
+                Ok(command) => Some(command),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return None,
+            };
+            let all = first.into_iter().chain(commands.try_iter());
+            patience = activity::during("work in", &state, || self.step(all));
+        }
+        Some(self.is_stopping)
+    }
+
+    /// Does what is asked and what is due. How long it then waits for the loop; none if it leaves.
+    fn step(&mut self, commands: impl Iterator<Item = RunCommand>) -> Option<Duration> {
+        let mut told = Vec::new();
+        for command in commands {
+            if let RunCommand::Told(news) = command {
+                told.push(news);
+                continue;
+            }
+            // In the order in which they came, and news that came together are recorded together.
+            if !told.is_empty() {
+                self.local.take(mem::take(&mut told));
+            }
+            match command {
+                RunCommand::Leave => {
+                    self.is_stopping = true;
+                    return None;
+                }
+                RunCommand::Stop => {
+                    self.local.interrupt_here();
+                    self.local.end();
+                    self.is_stopping = true;
+                }
+                command => self.carry_out(command),
+            }
+        }
+        let has_news = self.turn(told);
+        if self.local.is_settled() && (self.is_stopping || self.is_stopped || !self.is_open()) {
+            return None;
+        }
+        Some(match has_news {
+            _ if self.is_stopping => TICK,
+            true => Duration::ZERO,
+            false => self.rest(),
+        })
+    }
+
+    /// Whether a flow of it is not over.
+    fn is_open(&self) -> bool {
+        self.flows.keys().any(|flow| self.local.fate(flow) == Fate::Open)
+    }
+
+    /// The engine goes on by itself. How long it then waits for the loop.
+    fn rest(&mut self) -> Duration {
+        self.local.idle();
+        if self.local.has_due() {
+            return Duration::ZERO;
+        }
+        let until = self.local.due_in();
+        if self.local.is_quiet() {
+            until.unwrap_or(QUIET)
+        } else {
+            until.map_or(TICK, |until| until.min(TICK))
+        }
+    }
+
+    fn carry_out(&mut self, command: RunCommand) {
+        match command {
+            RunCommand::Begin { row, id, slot, held } => self.local.begin_task(row, id, slot, held),
+            RunCommand::Adopt { number, row, id } => self.local.adopt(number, row, id),
+            RunCommand::Order(order) => self.local.order_here(order),
+            RunCommand::GiveWay(slot_kind, slot) => self.local.give_way(slot_kind, slot),
+            RunCommand::Stand(flow, standing) => self.stand(&flow, standing),
+            RunCommand::Cancel(flow) => self.cancel(flow),
+            RunCommand::ClockJumped => self.bring_all_again(),
+            RunCommand::Told(_) | RunCommand::Stop | RunCommand::Leave => {}
+        }
+    }
+
+    /// Takes in what has happened, and tells the loop what follows; true if something does.
+    fn turn(&mut self, told: Vec<Told>) -> bool {
+        let mut reports = Vec::new();
+        let coming = self.local.turn(told, &mut reports);
+        for report in &mut reports {
+            if let Report::Finished { at, .. } | Report::Failed { at, .. } = report {
+                *at = self.later.of(*at);
+            }
+        }
+        let has_news = !reports.is_empty() || !coming.is_empty();
+        if !reports.is_empty() {
+            self.out.send(RunEvent::Reports(reports));
+        }
+        for flow in coming {
+            if let Some(here) = self.flows.get_mut(&flow) {
+                here.has_come = true;
+                self.bring(&flow, Vec::new());
+            }
+        }
+        if self.local.fatal().is_some() && !mem::replace(&mut self.is_stopped, true) {
+            self.out.send(RunEvent::AllGo);
+        }
+        has_news
+    }
+
+    fn stand(&mut self, flow: &str, standing: Standing) {
+        let Some(here) = self.flows.get_mut(flow) else { return };
+        let is_new = here.standing != standing;
+        here.standing = standing;
+        if !is_new || !here.has_come || self.local.fate(flow) != Fate::Open {
+            return;
+        }
+        self.bring_again(flow);
+    }
+
+    /// The driver gives up a flow, and gets it again as it is now, with what of it runs.
+    fn bring_again(&mut self, flow: &str) {
+        let busy = self.local.busy(flow);
+        self.local.hand_over(busy.iter().map(|busy| busy.number));
+        self.bring(flow, busy);
+    }
+
+    fn bring_all_again(&mut self) {
+        let come = self.flows.iter().filter(|(_, flow)| flow.has_come).map(|(id, _)| id.clone());
+        for flow in come.collect::<Vec<_>>() {
+            if self.local.fate(&flow) == Fate::Open {
+                self.bring_again(&flow);
+            }
+        }
+    }
+
+    fn cancel(&mut self, flow: String) {
+        if self.local.fate(&flow) == Fate::Open {
+            self.local.cancel(&flow);
+            self.out.send(RunEvent::Goes(flow));
+        }
+    }
+
+    fn bring(&self, flow: &str, mut busy: Vec<Busy>) {
+        let Some(here) = self.flows.get(flow) else { return };
+        let machines = lock(&self.hub).machines().to_vec();
+        let session = &self.owned.session;
+        let source = Source {
+            seat: self.out.seat,
+            workload: session.draft(),
+            jobs: session.jobs(),
+            done: self.local.done(),
+            dates: Dates::of(&self.local.clock, (&self.engine, self.engine.now()), self.later),
+        };
+        // The workload was one when the session came; what is left of it is one too.
+        let arrival = source.arrival((flow, here.standing), &busy, &machines);
+        let arrival = arrival.expect("invariant: what is left of a workload is one").map(Box::new);
+        for busy in &mut busy {
+            busy.since = self.later.of(busy.since);
+        }
+        self.out.send(RunEvent::Comes { flow: flow.to_owned(), arrival, busy });
+    }
+
+    /// Ends it: what is recorded is on disk. What the session has to know, and why the engine could not go on.
+    fn close(mut self, is_interrupted: bool) -> (Over, Option<String>) {
+        if is_interrupted {
+            self.local.interrupt_here();
+        }
+        self.local.end();
+        let all_done = self.flows.keys().all(|flow| self.local.fate(flow) == Fate::Done);
+        let fatal = self.local.fatal().map(str::to_owned);
+        let interrupted = is_interrupted || fatal.is_some();
+        (Over { all_done, interrupted, policy_failed: None }, fatal)
+    }
+}
+
+/// How long a run without running tasks and timers waits.
+const QUIET: Duration = Duration::from_secs(3600);

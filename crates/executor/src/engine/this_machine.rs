@@ -1,0 +1,339 @@
+//! This machine as an engine: tasks are processes, outputs are directories.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use slackline_model::cluster::Slots;
+use slackline_model::draft::{MachineDraft, RunWork};
+use slackline_model::params::{self, Param, ParamError, Values};
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{Draft, Span};
+use slackline_task::process::spec::NEEDS_HADOOP;
+use slackline_task::process::worker_command::WorkerCommand;
+
+use crate::engine::backend::{Backend, EngineEntry, Prepared, Residence, Resident, SWITCH, Session, Stop};
+use crate::engine::drive::Drive;
+use crate::engine::shared::ResidentEngine;
+use crate::engine::shared::machine_table::Stock;
+use crate::engine::{Interrupt, Settings};
+use crate::fleet::concurrent_runs;
+use crate::fleet::processes::Processes;
+use crate::run::error::{EngineError, file};
+use crate::run::opening;
+use crate::run::opening::Opening;
+use crate::run::{self, JobVerdict, LostOutput, Recovered, RunEnd};
+use crate::spec::fault::Fault;
+use crate::spec::job_cost::{GROUP, JobHistory};
+use crate::spec::preflight::Obstacle;
+use crate::spec::resolve::{InputRules, Resolved, resolve};
+use crate::store::journal::{Attempt, Segment};
+use crate::store::pid_file;
+
+/// What the table of engines says of it.
+pub const ENTRY: EngineEntry =
+    EngineEntry { name: "local", summary: "processes of this machine", params: PARAMS, make };
+
+/// With smaller splits, processes are started for every few lines.
+const SPLIT_MIN: u64 = 1 << 10;
+
+/// With less memory, the buffers of a task are written out for every few records.
+const MEMORY_MIN: u64 = 1 << 20;
+
+// What every engine is told that runs attempts itself.
+pub(crate) const SPLIT: Param = Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads");
+pub(crate) const TASK_MEMORY: Param =
+    Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task");
+pub(crate) const TIMEOUT: Param = Param::new(
+    "timeout",
+    "none",
+    Values::Seconds(1e-6, SECONDS_MAX),
+    "seconds after which an attempt is killed and counts as failed",
+)
+.or_word("none");
+pub(crate) const SPECULATE: Param = Param::new(
+    "speculate",
+    "off",
+    SWITCH,
+    "try tasks a second time that take much longer than others of their phase, on idle slots",
+);
+pub(crate) const HASH: Param = Param::new("hash", "off", SWITCH, "compare inputs by content");
+
+const PARAMS: &[Param] = &[
+    Param::new("slots", "processors", Values::Count(1, 4096), "tasks at a time").or_word("processors"),
+    Param::new("map-slots", "none", Values::Count(1, 4096), "maps at a time; goes with reduce-slots")
+        .or_word("none"),
+    Param::new("reduce-slots", "none", Values::Count(1, 4096), "reduces at a time; goes with map-slots")
+        .or_word("none"),
+    SPLIT,
+    TASK_MEMORY,
+    TIMEOUT,
+    SPECULATE,
+    HASH,
+    Param::new("share", "off", SWITCH, "half the slots beside others"),
+];
+
+fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {
+    let mut slots = slots(settings)?;
+    if settings.choice("share") == "on" && !concurrent_runs::others().is_empty() {
+        slots = concurrent_runs::half(slots);
+    }
+    let Rules { split_bytes, hash, settings } = Rules::of(settings)?;
+    Ok(Box::new(LocalEngine { slots, split_bytes, hash, settings }))
+}
+
+/// How inputs are cut and attempts are run.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) split_bytes: u64,
+    pub(crate) hash: bool,
+    pub(crate) settings: Settings,
+}
+
+impl Rules {
+    /// What an engine was told that has the parameters above.
+    pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
+        let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
+        let attempts = Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
+            .with_memory_bytes(bytes(settings, TASK_MEMORY.name, MEMORY_MIN, "64MiB or 64MB, 1MiB or more")?)
+            .with_timeout(limit.map(Span::from_seconds_nearest))
+            .with_speculate(settings.choice(SPECULATE.name) == "on");
+        Ok(Self {
+            split_bytes: bytes(settings, SPLIT.name, SPLIT_MIN, "64MiB or 64MB, 1KiB or more")?,
+            hash: settings.choice(HASH.name) == "on",
+            settings: attempts,
+        })
+    }
+}
+
+/// How inputs are cut and attempts are run, to be recorded with a run.
+pub(crate) fn recorded_options(
+    split_bytes: u64,
+    hash: bool,
+    settings: &Settings,
+) -> BTreeMap<String, String> {
+    let mut options = BTreeMap::from([
+        (SPLIT.name, split_bytes.to_string()),
+        (TASK_MEMORY.name, settings.memory_bytes.to_string()),
+    ]);
+    options.extend(settings.timeout.map(|timeout| (TIMEOUT.name, timeout.seconds().to_string())));
+    let switches = [(HASH.name, hash), (SPECULATE.name, settings.speculate)];
+    options.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| (name, "on".to_owned())));
+    options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn slots(settings: &params::Settings) -> Result<Slots, ParamError> {
+    let count = |name| settings.given(name).then(|| settings.count(name) as u32);
+    let wrong = |name: &'static str, found: u32, expected: &str| {
+        Err(ParamError::Value { name, found: found.to_string(), expected: expected.to_owned() })
+    };
+    match (count("slots"), count("map-slots"), count("reduce-slots")) {
+        (None, None, None) => {
+            let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            Ok(Slots::Universal(u32::try_from(processors).unwrap_or(1)))
+        }
+        (Some(slots), None, None) => Ok(Slots::Universal(slots)),
+        (None, Some(map), Some(reduce)) => Ok(Slots::Typed { map, reduce }),
+        (Some(slots), ..) => wrong("slots", slots, "slots, or map-slots and reduce-slots, not both"),
+        (None, Some(map), None) => wrong("map-slots", map, "reduce-slots with it"),
+        (None, None, Some(reduce)) => wrong("reduce-slots", reduce, "map-slots with it"),
+    }
+}
+
+/// A size of at least `min` bytes.
+fn bytes(
+    settings: &params::Settings,
+    name: &'static str,
+    min: u64,
+    such_as: &str,
+) -> Result<u64, ParamError> {
+    let found = settings.count(name);
+    if found >= min {
+        return Ok(found);
+    }
+    Err(ParamError::Value { name, found: found.to_string(), expected: format!("a size such as {such_as}") })
+}
+
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LocalEngine {
+    /// Tasks at a time.
+    pub slots: Slots,
+    /// About how many bytes of a file a map reads.
+    pub split_bytes: u64,
+    /// Whether inputs are known by their content, and not by size and time alone.
+    pub hash: bool,
+    /// How attempts are run.
+    pub settings: Settings,
+}
+
+/// About how many bytes of a file a map reads where nothing else is asked for.
+const SPLIT_BYTES: u64 = 64 << 20;
+
+impl LocalEngine {
+    /// This machine with so many slots, maps of about 64 MiB, and attempts that are run like this.
+    pub fn new(slots: Slots, settings: Settings) -> Self {
+        Self { slots, split_bytes: SPLIT_BYTES, hash: false, settings }
+    }
+
+    /// With maps that read about so many bytes of a file.
+    #[must_use]
+    pub fn with_split_bytes(mut self, split_bytes: u64) -> Self {
+        self.split_bytes = split_bytes;
+        self
+    }
+}
+
+impl Backend for LocalEngine {
+    fn options(&self) -> BTreeMap<String, String> {
+        let mut options = recorded_options(self.split_bytes, self.hash, &self.settings);
+        options.insert("engine".to_owned(), ENTRY.name.to_owned());
+        options.insert("slots".to_owned(), format!("{:?}", self.slots));
+        options
+    }
+
+    fn machines(&self) -> Vec<MachineDraft> {
+        vec![MachineDraft { name: GROUP.to_owned(), count: 1, speed: 1.0, slots: self.slots, rack: None }]
+    }
+
+    fn prepare(
+        &self,
+        workload: &Draft,
+        past: &JobHistory,
+        _: &Path,
+    ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
+        let directory = std::env::current_dir().unwrap_or_default();
+        let rules = InputRules { split_bytes: self.split_bytes, hash: self.hash, directory: &directory };
+        let faults = jars(workload);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        match resolve(workload, rules, past) {
+            Ok(resolved) => Ok(Box::new(PreparedHere { resolved, settings: self.settings.clone() })),
+            Err(error) => Err(vec![Fault::new(error.path, error.problem)]),
+        }
+    }
+
+    fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
+        opening::unfinished_since(state)
+    }
+
+    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
+        let Residence { files, started, seen, .. } = residence;
+        let pids = files.join("pids");
+        std::fs::create_dir_all(files).map_err(file(files))?;
+        // What a killed one has left of its workers goes.
+        pid_file::fence(&pids).map_err(file(&pids))?;
+        let groups = run::hold_memory_of_all(&files.join("memory"));
+        let settings = self.settings.clone();
+        let fleet = Processes::new(settings.worker.clone(), pids.clone(), groups).map_err(file(&pids))?;
+        let stock = Stock::fixed(self.machines());
+        Ok(Box::new(ResidentEngine::new(Box::new(fleet), stock, settings, (started, seen))?))
+    }
+}
+
+/// Jobs that only Hadoop runs.
+pub(crate) fn jars(workload: &Draft) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (f, flow) in workload.flows.iter().enumerate() {
+        for (j, job) in flow.jobs.iter().enumerate() {
+            if job.run.as_ref().is_some_and(|run| matches!(run.work, RunWork::Jar { .. })) {
+                let path = format!("flows[{f}].jobs[{j}].run.jar");
+                faults.push(Fault::new(path, NEEDS_HADOOP));
+            }
+        }
+    }
+    faults
+}
+
+/// A workload that is ready to be run here.
+struct PreparedHere {
+    resolved: Resolved,
+    settings: Settings,
+}
+
+impl Prepared for PreparedHere {
+    fn workload(&self) -> &Draft {
+        &self.resolved.draft
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.resolved.warnings
+    }
+
+    fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
+        opening::preview(opening, &self.resolved)
+    }
+
+    fn memory(&self) -> Option<String> {
+        run::would_hold_memory(self.resolved.jobs.iter())
+    }
+
+    fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError> {
+        let Self { resolved, settings } = *self;
+        let beside_others = opening.beside_others;
+        let mut session = opening::open(opening, &resolved)?;
+        if !beside_others {
+            session.hold_memory();
+        }
+        Ok(Box::new(SessionHere { session, settings }))
+    }
+}
+
+/// A run on this machine, or one that an engine that stays takes.
+pub(crate) struct SessionHere {
+    pub(crate) session: run::Session,
+    pub(crate) settings: Settings,
+}
+
+impl Session for SessionHere {
+    fn workload(&self) -> &Draft {
+        self.session.draft()
+    }
+
+    fn started(&self) -> u64 {
+        self.session.started()
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        self.session.attempts()
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.session.recovered()
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        self.session.verdicts()
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
+    }
+
+    fn segments(&self) -> &[Segment] {
+        self.session.segments()
+    }
+
+    fn memory(&self) -> Option<&str> {
+        self.session.memory()
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        self.session.obstacles()
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        self.session.finished_jobs()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
+        let interrupted = |interrupt: Interrupt| stop(Stop::new(move || interrupt.stop()));
+        self.session.run(drive, self.settings.clone(), interrupted)
+    }
+}

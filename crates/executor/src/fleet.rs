@@ -1,0 +1,159 @@
+//! Machines that run attempts. They know nothing of flows, policies or journals.
+//!
+//! - `Processes`: this machine; its workers may be held by control `groups`; `pid_file` says who they are;
+//! - `Agents`: machines that are reached over a `link`, on each of which an agent runs attempts for us; what is said to
+//!   them and what they say is in `protocol`, and comes as `lines`.
+
+pub mod agent;
+pub mod agents;
+pub mod concurrent_runs;
+pub mod hosts;
+pub mod lines;
+pub mod link;
+pub mod processes;
+pub mod protocol;
+pub mod slurm;
+pub mod speeds;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slackline_model::{MachineId, PhaseKind};
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::limits::{Capacity, Demand};
+use slackline_task::process::report::Report;
+use slackline_task::process::spec::Spec;
+
+use crate::store::pid_file::AssignedTask;
+
+/// Machines that run attempts. Each has a number by which the fleet knows it: those that are there from the beginning count
+/// from 0 ([`Fleet::machines`]), those that come say theirs ([`Told::Joined`]).
+pub(crate) trait Fleet {
+    /// What each machine has that is there from the beginning.
+    fn machines(&self) -> Vec<Capacity>;
+
+    /// Whether machines may go, and come.
+    fn changes(&self) -> bool {
+        false
+    }
+
+    /// Starts an attempt. Its output is in its directory when it has ended well. On a machine that has gone nothing
+    /// happens: [`Told::Down`] says so.
+    ///
+    /// # Errors
+    /// It cannot be started; then nothing of it runs.
+    fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()>;
+
+    /// Stops an attempt and whatever it started. [`Told::Ended`] still comes when nothing of it is left.
+    fn stop(&mut self, attempt: u64);
+
+    /// Waits for news, not longer than `patience` and not longer than until [`Fleet::waker`] is used.
+    fn next(&mut self, patience: Duration) -> Option<Told>;
+
+    /// What others have on these machines, who share them.
+    fn beside(&self) -> Vec<Beside> {
+        Vec::new()
+    }
+
+    /// What ends a [`Fleet::next`] that waits, or the next one.
+    fn waker(&self) -> Waker;
+
+    /// Nothing is at work, and yet something is left to do, because no machine is there, or because those that are go too
+    /// soon (`is_barred`): what may be hoped for.
+    fn prospect(&mut self, is_barred: bool) -> Prospect {
+        let _ = is_barred;
+        Prospect::Same
+    }
+}
+
+/// Ends the waiting of a fleet, from any thread.
+pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// What may be hoped for of machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// They are those that are there.
+    Same,
+    /// Others may come, or come back.
+    Coming,
+    /// None will come any more, for this reason: what is left is for another session.
+    Over(String),
+}
+
+/// An attempt and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// Its number in the run.
+    pub(crate) number: u64,
+    pub(crate) id: TaskId,
+    /// Its machine, as the fleet knows it.
+    pub(crate) machine: MachineId,
+    /// Its slot, of the slot kind that serves the task.
+    pub(crate) slot: u32,
+    /// Since when it is at work: microseconds since the run began.
+    pub(crate) since: u64,
+    /// What it takes of its machine.
+    pub(crate) demand: Demand,
+}
+
+impl From<Assignment> for AssignedTask {
+    fn from(Assignment { number, id, slot, since, .. }: Assignment) -> Self {
+        Self { number, id, slot, since }
+    }
+}
+
+/// What somebody else has who shares the machines: a slot, and what the attempt on it takes of its machine, if one is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// What the slot serves.
+    pub(crate) phase: PhaseKind,
+    /// The slot, of the slot kind that serves such phases.
+    pub(crate) slot: u32,
+    /// The machine, and what is at work there.
+    pub(crate) at_work: Option<(MachineId, Demand)>,
+}
+
+/// News of a fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    /// An attempt has ended, and nothing that it started is left.
+    Ended {
+        attempt: u64,
+        /// What it reported, or why it did not.
+        report: Result<Report, String>,
+    },
+    /// A machine is not there any more, and nothing more is heard of the attempts that were at work on it. They may go on
+    /// for a while.
+    Down {
+        machine: MachineId,
+        /// Why it is believed to be gone.
+        why: String,
+    },
+    /// A machine is there again. Nothing of its earlier attempts is.
+    Up(MachineId),
+    /// A machine that was not known before.
+    Joined(NewMachine),
+    /// A machine will be there for so long, and no longer.
+    Until {
+        machine: MachineId,
+        /// For how long from now on.
+        left: Duration,
+    },
+    /// Something that somebody should know.
+    Said(String),
+}
+
+/// A machine that joins.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NewMachine {
+    /// By which number the fleet knows it.
+    pub(crate) number: MachineId,
+    /// Its name, which no other has.
+    pub(crate) name: String,
+    /// How many attempts it takes at a time.
+    pub(crate) slots: u32,
+    /// Its speed, as far as it is known.
+    pub(crate) speed: f64,
+    pub(crate) capacity: Capacity,
+}

@@ -1,0 +1,494 @@
+//! One machine with an agent, as the hub sees it: away, being reached, there, or ending.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use slackline_model::MachineId;
+use slackline_task::process::limits::Capacity;
+use slackline_task::process::report::Report;
+
+use super::{First, Machine, News, Pace, Terms};
+use crate::fleet::link::{GRACE, Line, Link, ORDERLY, Wanted};
+use crate::fleet::protocol::{BEAT, FromAgent, Hello, LINE_MAX, Ready, Refused, ToAgent, line, mismatch};
+use crate::fleet::{Assignment, NewMachine, Told};
+use crate::store::pid_file::PidFile;
+
+/// The longest that is waited before a machine is tried again that did not answer.
+const AGAIN_MAX: Duration = Duration::from_secs(60);
+
+/// More than this that is not read by an agent is not added to by beats, bytes.
+const UNREAD: usize = 1 << 16;
+
+pub(super) struct Host {
+    id: MachineId,
+    name: String,
+    link: Box<dyn Link>,
+    pids: PathBuf,
+    pace: Pace,
+    state: State,
+    /// How often it went.
+    epoch: u32,
+    /// What is at work there, with its slot.
+    attempts: BTreeMap<u64, u32>,
+    /// By slot: what it is at work on, for those who look on from outside.
+    places: BTreeMap<u32, PidFile>,
+    /// How often it did not answer, one after the other.
+    tries: u32,
+    /// What the engine knows of it.
+    known: Known,
+    /// Whether it is to be reached no more.
+    is_retired: bool,
+    /// How many attempts it takes at a time, and its speed.
+    slots: u32,
+    speed: f64,
+    /// Until when it is there, if that is known.
+    ends: Option<Duration>,
+}
+
+/// What the engine knows of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// It waits for the end of the first try to reach it.
+    Awaited,
+    /// Nothing: it is to join.
+    Nothing,
+    /// That it is one of the run's.
+    Told,
+}
+
+/// Where a machine is.
+enum State {
+    /// It is not there, and is tried again then.
+    Away { again: Duration },
+    /// It was told hello.
+    Opening(Opening),
+    /// Its agent takes attempts.
+    Up(Spoken),
+    /// Its line was closed; then its process is told to end, and then it is killed.
+    Ending(Ending),
+}
+
+/// A line that is spoken over.
+struct Spoken {
+    line: Line,
+    /// When something was heard last.
+    heard: Duration,
+    /// When something was said last.
+    said: Duration,
+}
+
+struct Opening {
+    spoken: Spoken,
+    since: Duration,
+    /// The first that was said and is none of the protocol, such as a greeting of a shell.
+    noise: Option<String>,
+}
+
+struct Ending {
+    line: Line,
+    /// When its process is told to end; none if it was.
+    term: Option<Duration>,
+    /// When it is killed.
+    kill: Duration,
+    /// What is to be said of it when it has ended.
+    failure: Option<Failure>,
+}
+
+/// Why a machine is not there.
+#[derive(Clone, Debug)]
+enum Failure {
+    /// It cannot be one of this run's.
+    Refused(String),
+    /// It does not answer.
+    Missing(String),
+}
+
+/// What a line said, or that it has ended.
+enum Heard {
+    Message(Box<FromAgent>),
+    /// Something that is none of the protocol.
+    Noise(String),
+    Over,
+}
+
+impl Spoken {
+    fn beat(&mut self, now: Duration) {
+        if now.saturating_sub(self.said) >= BEAT && self.line.unsaid() < UNREAD {
+            self.line.say(&line(&ToAgent::Beat {}));
+            self.line.tell();
+            self.said = now;
+        }
+    }
+
+    /// What it said, one after the other.
+    fn hear(&mut self, now: Duration) -> Vec<Heard> {
+        let (lines, is_over) = self.line.hear();
+        if !lines.is_empty() {
+            self.heard = now;
+        }
+        let read = |line: Vec<u8>| match serde_json::from_slice(&line) {
+            Ok(message) => Heard::Message(Box::new(message)),
+            Err(_) => Heard::Noise(quoted(&line)),
+        };
+        let mut heard: Vec<Heard> = lines.into_iter().map(read).collect();
+        if self.line.babbles() {
+            heard.push(Heard::Noise(format!("a line of more than {LINE_MAX} bytes")));
+        }
+        if is_over {
+            self.line.tell();
+            heard.push(Heard::Over);
+        }
+        heard
+    }
+}
+
+/// The beginning of a line.
+fn quoted(line: &[u8]) -> String {
+    format!("the line {:?}", String::from_utf8_lossy(line).chars().take(120).collect::<String>())
+}
+
+impl Host {
+    pub(super) fn new(id: MachineId, machine: Machine, now: Duration, terms: &Terms) -> Self {
+        let Machine { name, slots, speed, link, left } = machine;
+        Self {
+            id,
+            name,
+            link,
+            pids: terms.pids.clone(),
+            pace: terms.pace,
+            state: State::Away { again: now },
+            epoch: 0,
+            attempts: BTreeMap::new(),
+            places: BTreeMap::new(),
+            tries: 0,
+            known: Known::Awaited,
+            is_retired: false,
+            slots,
+            speed,
+            ends: left.map(|left| now + left),
+        }
+    }
+
+    /// The same, of which the engine hears when it is there.
+    pub(super) fn joining(mut self) -> Self {
+        self.known = Known::Nothing;
+        self
+    }
+
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.name == name
+    }
+
+    /// It is to be reached again, by another link perhaps. Its slots are those that it had.
+    pub(super) fn readmit(&mut self, machine: Machine, now: Duration) {
+        self.link = machine.link;
+        self.ends = machine.left.map(|left| now + left);
+        (self.is_retired, self.tries) = (false, 0);
+        if let State::Away { again } = &mut self.state {
+            *again = now;
+        }
+    }
+
+    /// It goes, and is to be reached no more until it is added again.
+    pub(super) fn dismiss(&mut self, now: Duration, why: &str, tell: &mut dyn FnMut(News)) {
+        if matches!(self.state, State::Up(_)) {
+            self.lose(now, why.to_owned(), tell);
+        }
+        self.retire(now);
+    }
+
+    /// Whether an attempt is at work there.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.attempts.contains_key(&number)
+    }
+
+    /// Whether its line is closed, and the end of its process is what it is waited for.
+    pub(super) fn is_ending(&self) -> bool {
+        matches!(self.state, State::Ending(_))
+    }
+
+    /// Whether nothing of it is left that was to end.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.state, State::Away { .. })
+    }
+
+    fn line(&self) -> Option<&Line> {
+        match &self.state {
+            State::Away { .. } => None,
+            State::Opening(opening) => Some(&opening.spoken.line),
+            State::Up(spoken) => Some(&spoken.line),
+            State::Ending(ending) => Some(&ending.line),
+        }
+    }
+
+    /// What is waited for; nothing if it is away.
+    pub(super) fn wanted(&self) -> Option<Wanted<'_>> {
+        self.line().map(Line::wanted)
+    }
+
+    /// Has it begin with an attempt, if it is there as often as the engine knows.
+    pub(super) fn start(&mut self, attempt: Assignment, epoch: u32, told: &[u8]) {
+        let State::Up(spoken) = &mut self.state else { return };
+        if epoch != self.epoch {
+            return;
+        }
+        spoken.line.say(told);
+        self.attempts.insert(attempt.number, attempt.slot);
+        let path = self.pids.join(format!("{}.{}", self.name, attempt.slot));
+        let place = match self.places.entry(attempt.slot) {
+            Entry::Occupied(place) => Some(place.into_mut()),
+            // What cannot be written is not shown.
+            Entry::Vacant(place) => {
+                let file = spoken.line.pid().and_then(|pid| PidFile::create(path, pid).ok());
+                file.map(|file| place.insert(file))
+            }
+        };
+        if let Some(place) = place {
+            place.note(Some(attempt.into()));
+        }
+    }
+
+    /// Has something said to it.
+    pub(super) fn say(&mut self, told: &[u8]) {
+        if let State::Up(spoken) = &mut self.state {
+            spoken.line.say(told);
+        }
+    }
+
+    /// Says what it takes of what is unsaid.
+    pub(super) fn tell(&mut self) {
+        if let State::Opening(Opening { spoken, .. }) | State::Up(spoken) = &mut self.state {
+            spoken.line.tell();
+        }
+    }
+
+    /// Has it end, and not be reached any more.
+    pub(super) fn retire(&mut self, now: Duration) {
+        self.is_retired = true;
+        self.end(now, ORDERLY, None);
+    }
+
+    /// Closes its line, if it has one. Its process is told to end after `patience`.
+    fn end(&mut self, now: Duration, patience: Duration, failure: Option<Failure>) {
+        let mut line = match std::mem::replace(&mut self.state, State::Away { again: now }) {
+            State::Opening(opening) => opening.spoken.line,
+            State::Up(spoken) => spoken.line,
+            other => return self.state = other,
+        };
+        line.close();
+        let (term, kill) = (Some(now + patience), now + patience + GRACE);
+        self.state = State::Ending(Ending { line, term, kill, failure });
+        self.attempts.clear();
+        self.places.clear();
+    }
+
+    /// Its agent is not there any more: nothing more is heard of its attempts.
+    fn lose(&mut self, now: Duration, why: String, tell: &mut dyn FnMut(News)) {
+        let is_silent =
+            matches!(&self.state, State::Up(spoken) if now.saturating_sub(spoken.heard) > self.pace.silent);
+        self.epoch += 1;
+        tell(News::Told(Told::Down { machine: self.id, why }));
+        self.end(now, if is_silent { Duration::ZERO } else { ORDERLY }, None);
+    }
+
+    /// Does what the clock says.
+    pub(super) fn look(&mut self, now: Duration, terms: &Terms, tell: &mut dyn FnMut(News)) {
+        match &mut self.state {
+            State::Away { again } => {
+                if !self.is_retired && now >= *again {
+                    self.reach(now, terms, tell);
+                }
+            }
+            State::Opening(opening) => {
+                opening.spoken.beat(now);
+                if now.saturating_sub(opening.since) > self.pace.opening {
+                    let why = format!("found no answer within {} s", self.pace.opening.as_secs());
+                    self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
+                }
+            }
+            State::Up(spoken) => {
+                spoken.beat(now);
+                if now.saturating_sub(spoken.heard) > self.pace.silent {
+                    self.lose(
+                        now,
+                        format!("nothing was heard of it for {} s", self.pace.silent.as_secs()),
+                        tell,
+                    );
+                }
+            }
+            State::Ending(ending) => {
+                if ending.line.is_gone() {
+                    self.gone(now, tell);
+                } else if now >= ending.kill {
+                    ending.line.signal(Signal::KILL);
+                    ending.kill = now + GRACE;
+                } else if ending.term.is_some_and(|at| now >= at) {
+                    ending.line.signal(Signal::TERM);
+                    ending.term = None;
+                }
+            }
+        }
+    }
+
+    /// Starts an agent there.
+    fn reach(&mut self, now: Duration, terms: &Terms, tell: &mut dyn FnMut(News)) {
+        match self.link.open(self.pids.join(format!("link-{}", self.name))) {
+            Err(error) => self.failed(now, Failure::Missing(error.to_string()), tell),
+            Ok(mut opened) => {
+                let hello = Hello { machine: self.name.clone(), ..terms.hello.clone() };
+                opened.say(&line(&ToAgent::Hello(hello)));
+                opened.tell();
+                let spoken = Spoken { line: opened, heard: now, said: now };
+                self.state = State::Opening(Opening { spoken, since: now, noise: None });
+            }
+        }
+    }
+
+    /// The process of its line has ended.
+    fn gone(&mut self, now: Duration, tell: &mut dyn FnMut(News)) {
+        let State::Ending(mut ending) =
+            std::mem::replace(&mut self.state, State::Away { again: now + self.pace.again })
+        else {
+            return;
+        };
+        if let Some(failure) = ending.failure {
+            let words = ending.line.words();
+            let with_words = |why: String| match &words {
+                Some(words) => format!("{why}: {words}"),
+                None => why,
+            };
+            let failure = match failure {
+                Failure::Refused(why) => Failure::Refused(why),
+                Failure::Missing(why) => Failure::Missing(with_words(why)),
+            };
+            self.failed(now, failure, tell);
+        }
+    }
+
+    /// It could not be reached.
+    fn failed(&mut self, now: Duration, failure: Failure, tell: &mut dyn FnMut(News)) {
+        let pause = self.pace.again.saturating_mul(1 << self.tries.min(8)).min(AGAIN_MAX);
+        self.tries += 1;
+        self.state = State::Away { again: now + pause };
+        let is_first = self.known == Known::Awaited;
+        if is_first {
+            self.known = Known::Told;
+            // The engine hears that it is gone.
+            self.epoch += 1;
+        }
+        match failure {
+            Failure::Refused(why) if is_first => tell(News::First(self.id.index(), First::Refused(why))),
+            Failure::Missing(why) if is_first => tell(News::First(self.id.index(), First::Missing(why))),
+            Failure::Refused(why) => tell(News::Told(Told::Said(format!("{}: {why}", self.name)))),
+            // It is away, and that was told.
+            Failure::Missing(_) => {}
+        }
+    }
+
+    /// Hears what it says.
+    pub(super) fn hear(&mut self, now: Duration, tell: &mut dyn FnMut(News)) {
+        let heard = match &mut self.state {
+            State::Away { .. } => return,
+            State::Opening(opening) => opening.spoken.hear(now),
+            State::Up(spoken) => spoken.hear(now),
+            State::Ending(ending) => {
+                // Nobody cares any more, but who cannot speak does not end.
+                ending.line.hear();
+                return;
+            }
+        };
+        for one in heard {
+            match &self.state {
+                State::Opening(_) => self.hear_opening(now, one, tell),
+                State::Up(_) => self.hear_up(now, one, tell),
+                State::Away { .. } | State::Ending(_) => return,
+            }
+        }
+    }
+
+    /// It says something before it takes attempts.
+    fn hear_opening(&mut self, now: Duration, heard: Heard, tell: &mut dyn FnMut(News)) {
+        let State::Opening(opening) = &mut self.state else { return };
+        match heard {
+            Heard::Message(message) => match *message {
+                FromAgent::Ready(ready) => self.ready(now, &ready, tell),
+                FromAgent::Refused(Refused { why, .. }) => {
+                    self.end(now, ORDERLY, Some(Failure::Refused(why)));
+                }
+                FromAgent::Beat {} | FromAgent::Ended { .. } => {}
+            },
+            Heard::Noise(what) => {
+                opening.noise.get_or_insert(what);
+                if opening.spoken.line.babbles() {
+                    let why = "found no end of what it says before it answers".to_owned();
+                    self.end(now, Duration::ZERO, Some(Failure::Missing(why)));
+                }
+            }
+            Heard::Over => {
+                let rest = opening.spoken.line.rest();
+                let noise = opening.noise.take().or_else(|| (!rest.is_empty()).then(|| quoted(rest)));
+                let why = match noise {
+                    None => "its agent ended without an answer".to_owned(),
+                    Some(what) => format!("its agent ended after {what}"),
+                };
+                self.end(now, ORDERLY, Some(Failure::Missing(why)));
+            }
+        }
+    }
+
+    fn ready(&mut self, now: Duration, ready: &Ready, tell: &mut dyn FnMut(News)) {
+        if let Some(why) = mismatch(ready.v, &ready.program) {
+            return self.end(now, ORDERLY, Some(Failure::Refused(why)));
+        }
+        let State::Opening(opening) = std::mem::replace(&mut self.state, State::Away { again: now }) else {
+            return;
+        };
+        self.state = State::Up(opening.spoken);
+        self.tries = 0;
+        let capacity = Capacity { processors: ready.processors, memory: ready.memory };
+        tell(match std::mem::replace(&mut self.known, Known::Told) {
+            Known::Awaited => News::First(self.id.index(), First::Ready(capacity)),
+            Known::Told => News::Told(Told::Up(self.id)),
+            Known::Nothing => {
+                let (name, slots, speed) = (self.name.clone(), self.slots, self.speed);
+                News::Told(Told::Joined(NewMachine { number: self.id, name, slots, speed, capacity }))
+            }
+        });
+        if let Some(ends) = self.ends {
+            let left = ends.saturating_sub(now);
+            tell(News::Told(Told::Until { machine: self.id, left }));
+        }
+    }
+
+    /// It says something while it takes attempts.
+    fn hear_up(&mut self, now: Duration, heard: Heard, tell: &mut dyn FnMut(News)) {
+        match heard {
+            Heard::Message(message) => match *message {
+                FromAgent::Ended { n, report, broken } => self.ended(n, report, broken, tell),
+                FromAgent::Refused(Refused { why, .. }) => self.lose(now, why, tell),
+                FromAgent::Beat {} | FromAgent::Ready(_) => {}
+            },
+            Heard::Noise(what) => {
+                self.lose(now, format!("found {what}, expected a message of its agent"), tell);
+            }
+            Heard::Over => {
+                let State::Up(spoken) = &mut self.state else { return };
+                let words = spoken.line.words().map_or_else(String::new, |words| format!(": {words}"));
+                self.lose(now, format!("its agent ended{words}"), tell);
+            }
+        }
+    }
+
+    /// An attempt has ended. What is told of one that is not at work there comes a second time, or too late.
+    fn ended(&mut self, n: u64, report: Option<Report>, broken: Option<String>, tell: &mut dyn FnMut(News)) {
+        let Some(slot) = self.attempts.remove(&n) else { return };
+        if let Some(place) = self.places.get(&slot) {
+            place.note(None);
+        }
+        let broken = broken.unwrap_or_else(|| "its agent gave no report".to_owned());
+        tell(News::Told(Told::Ended { attempt: n, report: report.ok_or(broken) }));
+    }
+}

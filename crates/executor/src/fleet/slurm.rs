@@ -1,0 +1,4 @@
+//! TODO: one sentence.
+
+pub mod allocation;
+pub mod nodes;

@@ -1,0 +1,98 @@
+//! Why an engine cannot begin or resume a run.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+use slackline_model::Invalid;
+use slackline_model::params::ParamError;
+
+use crate::run::reuse::ChoiceError;
+use crate::spec::fault::UnrunnableJob;
+use crate::spec::resolve::ResolveError;
+use crate::store::journal::ADVICE;
+use crate::store::log::LogError;
+
+/// Why an engine cannot begin or resume a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The journal or the history.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The directory holds an unfinished run that has no job of this one.
+    #[error("{path}: found an unfinished run of other jobs, expected one of this flow file's or none")]
+    Another { path: String },
+    /// The run was started with another engine.
+    #[error(
+        "{path}: found an unfinished run that was started with engine {began}, expected one of engine {now}: use --engine \
+         {began} to resume it, --again to start over, or another --state to keep both runs"
+    )]
+    OtherEngine {
+        path: String,
+        /// The engine that the run was started with.
+        began: String,
+        /// The engine that was asked to resume it.
+        now: String,
+    },
+    /// The map output of a run that goes on is in another directory than the machines are to share.
+    #[error(
+        "found the map output of this run in {from}, expected it in the directory that --shared names: leave --shared out, \
+         and it is used where it is; --again starts over"
+    )]
+    Moved { from: String },
+    /// No flow can be run.
+    #[error("{}", .0.first().map_or("", |job| job.fault.problem.as_str()))]
+    Unrunnable(Vec<UnrunnableJob>),
+    /// A choice that names no job.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The directory is in use for something else.
+    #[error(
+        "{path}: found it, and neither a journal nor jobs.log beside it, expected the state directory of a run, or one that \
+         is new: name another; if this is what is left of a run, remove the directory, and move the outputs away"
+    )]
+    InUse { path: String },
+    /// Another run writes to an output directory.
+    #[error("{path}: found another run at work there, expected an output directory of its own")]
+    Claimed { path: String },
+    /// What the journal says cannot be.
+    #[error("{path}: found {problem}; the journal is damaged: {}", ADVICE)]
+    Damaged {
+        path: String,
+        /// What does not fit.
+        problem: String,
+    },
+    /// The file system refused something.
+    #[error("{path}: {problem}")]
+    File { path: String, problem: io::Error },
+    /// An output directory is in the way.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// What is left of the workload is none.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// The policy could not go on; what is done stays done, and the run can be resumed.
+    #[error("{0}")]
+    Policy(String),
+    /// The engine had to stop.
+    #[error("{0}")]
+    Stopped(String),
+    /// Its settings do not go together, or are not to be had here.
+    #[error(transparent)]
+    Setting(#[from] ParamError),
+    /// Whatever an engine of another kind says.
+    #[error(transparent)]
+    Other(Box<dyn Error + Send + Sync>),
+}
+
+impl EngineError {
+    /// An error of an engine of another kind.
+    pub fn other(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+    move |problem| EngineError::File { path: path.display().to_string(), problem }
+}

@@ -1,0 +1,727 @@
+//! Opening the run of a state directory: what is done already is kept, what was cut short is continued, the rest begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use slackline_model::Draft;
+use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, PerPhase};
+use slackline_task::base::clock::{Now, unix_micros};
+use slackline_task::base::files::remove;
+use slackline_task::base::source::Source;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::limits::Capacity;
+use slackline_task::process::memory::Memory;
+
+use super::error::file;
+use super::{JobVerdict, LostOutput, Recovered, Session};
+use crate::run::error::EngineError;
+use crate::run::recover::settle;
+use crate::run::reuse::{Choices, Decision, Past, Reason, Unfinished, Verdict, decide};
+use crate::run::reused::kept_jobs;
+use crate::spec::fault::{Fault, UnrunnableJob};
+use crate::spec::job_cost::JobName;
+use crate::spec::job_plan::{JobPlan, KnownJob};
+use crate::spec::preflight::{Obstacle, preflight};
+use crate::spec::resolve::{self, Resolved};
+use crate::store::finished_jobs::{Made, MadeJobs, MadeLog};
+use crate::store::journal::{Attempt, Content, Head, Journal, KeptJob, Segment, Setup, done_tasks};
+use crate::store::layout::Layout;
+use crate::store::log::LogError;
+use crate::store::output_files::SUCCESS;
+use crate::store::output_files::TEMPORARY;
+use crate::store::output_lock::{OutputLocks, is_staging};
+use crate::store::pid_file;
+use crate::store::publish::KnownParts;
+
+/// Where and when a run is opened, and what is asked of it.
+#[derive(Clone, Debug)]
+pub struct Opening<'a> {
+    pub state: &'a Path,
+    /// How it is begun or continued; its directory is where relative paths start from.
+    pub setup: Setup,
+    /// When it starts, unless it is continued: microseconds since 1970.
+    pub started: u64,
+    /// What is to be done whatever was done before.
+    pub choices: Choices,
+    /// Whether it is to be run beside others, by an engine that stays and holds the memory of their commands itself.
+    pub beside_others: bool,
+    /// Is told what is waited for.
+    pub says: Says<'a>,
+}
+
+/// Is told what an engine waits for before a run begins, in words for a person; nobody by default.
+#[derive(Clone, Copy, Default)]
+pub struct Says<'a>(Option<&'a dyn Fn(&str)>);
+
+impl<'a> Says<'a> {
+    pub fn new(says: &'a dyn Fn(&str)) -> Self {
+        Self(Some(says))
+    }
+
+    pub fn say(self, what: &str) {
+        if let Some(says) = self.0 {
+            says(what);
+        }
+    }
+}
+
+impl fmt::Debug for Says<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Says(somebody)" } else { "Says(nobody)" })
+    }
+}
+
+/// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
+/// The directory may be in use.
+///
+/// # Errors
+/// A journal that is damaged or cannot be read.
+pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
+    let layout = Layout::new(state);
+    let begun = Begun::of(&layout, seen(&layout)?)?;
+    Ok(begun.and_then(Begun::unfinished).map(|run| run.head.started))
+}
+
+/// What would become of each job, in the order of the resolved jobs; nothing is written. O(jobs + files).
+///
+/// # Errors
+/// A choice that names no job; a state directory of something else.
+pub fn preview(opening: &Opening<'_>, resolved: &Resolved) -> Result<Vec<JobVerdict>, EngineError> {
+    let layout = Layout::new(opening.state);
+    let seen = match seen(&layout) {
+        Err(EngineError::Log(LogError::Damaged { .. })) if opening.choices.again => Content::default(),
+        seen => seen?,
+    };
+    let begun = Begun::of(&layout, seen)?;
+    refuse_engine(begun.as_ref(), opening)?;
+    let made = MadeJobs::look(&layout.made())?;
+    let forgotten = forgotten(begun.as_ref(), &made);
+    let unfinished = begun.and_then(Begun::unfinished);
+    let past =
+        Past { made: &made, unfinished: unfinished.as_ref(), directory: Path::new(&opening.setup.directory) };
+    let decisions = decide(resolved, &opening.choices, &past)?;
+    let mut verdicts = verdicts(resolved, &decisions);
+    let chosen = Chosen::of(resolved, &decisions, unfinished.as_ref());
+    let owner = unfinished.as_ref().map_or("", |run| run.head.owner.as_str());
+    let mut prevented = chosen.obstacles(&done_tasks(&chosen.attempts));
+    prevented.extend(foreign(&OutputLocks::of(owner), &chosen, (&made, &forgotten))?);
+    for Obstacle { job, problem } in &prevented {
+        let plan = &chosen.plans[*job];
+        let it = verdicts.iter_mut().find(|it| it.flow == plan.flow && it.job == plan.job);
+        if let Some(it) = it {
+            it.verdict = Verdict::Prevented(problem.clone());
+        }
+    }
+    // A flow that cannot be finished is not begun.
+    for it in verdicts.iter_mut().filter(|it| matches!(it.verdict, Verdict::Run(_) | Verdict::Resumed)) {
+        let mut plans = prevented.iter().map(|obstacle| &chosen.plans[obstacle.job]);
+        if let Some(plan) = plans.find(|plan| plan.flow == it.flow) {
+            let problem = format!("its flow is not begun, because {} cannot be run", plan.job);
+            it.verdict = Verdict::Prevented(problem);
+        }
+    }
+    Ok(verdicts)
+}
+
+/// Opens the run of a state directory, which is made where it is missing.
+///
+/// # Errors
+/// The directory is of something else, or another process is at work on it; outputs that are another's; files that
+/// cannot be read, written or moved. Nothing is begun then.
+pub fn open(opening: Opening<'_>, resolved: &Resolved) -> Result<Session, EngineError> {
+    open_with(opening, resolved, &mut |_| Ok(None))
+}
+
+/// What a run that is about to begin or to go on needs.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Needs<'a> {
+    /// The name by which its outputs are known.
+    pub owner: &'a str,
+    /// Where its files are.
+    pub layout: &'a Layout,
+    pub jobs: &'a [JobPlan],
+}
+
+/// Gets what a run needs; gives its machines, if they are not those that were expected.
+pub type Acquire<'a> = dyn FnMut(Needs<'_>) -> Result<Option<Vec<MachineDraft>>, EngineError> + 'a;
+
+/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before anything of an
+/// earlier run is given up.
+///
+/// # Errors
+/// Those of [`open`], and those of `acquire`.
+pub fn open_with(
+    opening: Opening<'_>,
+    resolved: &Resolved,
+    acquire: &mut Acquire<'_>,
+) -> Result<Session, EngineError> {
+    let state = opening.state;
+    fs::create_dir_all(state).map_err(file(state))?;
+    let layout = Layout::new(state);
+    if !layout.journal().exists() {
+        refuse_use(&layout)?;
+    }
+    if opening.choices.again && layout.journal().exists() {
+        // One that is damaged is in the way of a run that begins anew; any other stays until that has begun.
+        Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
+    }
+    let journal = Journal::open(&layout.journal())?;
+    let content = journal.read()?;
+    if content.head.is_none() {
+        // A journal that has lost its beginning must not be taken for that of a new run in somebody else's directory.
+        refuse_use(&layout)?;
+    }
+    let mut begun = Begun::of(&layout, content)?;
+    refuse_engine(begun.as_ref(), &opening)?;
+    let Opening { setup, started, choices, .. } = opening;
+    let goes_on = begun.as_ref().is_some_and(|begun| !choices.again && !begun.is_finished());
+    let layout = place(layout, resolved, goes_on)?;
+    resolve::refuse_state(resolved, [state, layout.data()])?;
+    let (made_log, mut made) = MadeLog::open(&layout.made())?;
+    let cut_short = fence(&layout)?;
+    let known_parts = KnownParts::default();
+    let lost = match &mut begun {
+        Some(Begun(run)) => settle(run, &journal, &layout, &known_parts, (&mut made, &made_log))?,
+        None => Vec::new(),
+    };
+    let is_first = begun.is_none() && made.is_empty();
+    let left = layout.clone();
+    let new = New { layout, setup, started, choices, made, made_log, known_parts, cut_short, lost, acquire };
+    let opened = new.session(journal, begun, resolved);
+    if opened.is_err() && is_first {
+        forget(&left);
+    }
+    opened
+}
+
+/// Where the files of a run are: where its engine wants them, but what a run has made that goes on is where it is.
+fn place(layout: Layout, resolved: &Resolved, goes_on: bool) -> Result<Layout, EngineError> {
+    let Some(shared) = resolved.spread.as_ref().and_then(|spread| spread.shared.as_deref()) else {
+        return Ok(layout);
+    };
+    let wanted = layout.clone().sharing(shared);
+    if goes_on && !wanted.shares_with(&layout) {
+        return Err(EngineError::Moved { from: layout.data().display().to_string() });
+    }
+    Ok(wanted)
+}
+
+/// What is in the journal, which a run may have open; nothing if there is none.
+fn seen(layout: &Layout) -> Result<Content, EngineError> {
+    let path = layout.journal();
+    Ok(if path.exists() { Journal::glance(&path)?.0 } else { Content::default() })
+}
+
+/// Removes a run that could not begin: what it leaves is nothing but its beginning.
+fn forget(layout: &Layout) {
+    // What cannot be removed is an empty run, which does no harm.
+    let _ = (layout.remove_data(), remove(&layout.pids()));
+    let _ = remove(&layout.made()).and_then(|()| remove(&layout.journal()));
+    if let Some(root) = layout.journal().parent() {
+        let _ = fs::remove_dir(root);
+    }
+}
+
+/// What is known of a run to be opened.
+struct New<'a> {
+    layout: Layout,
+    setup: Setup,
+    started: u64,
+    choices: Choices,
+    made: MadeJobs,
+    made_log: MadeLog,
+    known_parts: KnownParts,
+    cut_short: usize,
+    lost: Vec<LostOutput>,
+    acquire: &'a mut Acquire<'a>,
+}
+
+impl New<'_> {
+    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before: they are as they
+    /// were by size and time. Remembers the stamps of parts that were touched and have the content that was published.
+    fn know_content(&mut self, resolved: &Resolved, decisions: &[Decision]) -> Result<(), EngineError> {
+        let directory = Path::new(&self.setup.directory);
+        for (plan, _) in
+            resolved.jobs.iter().zip(decisions).filter(|(_, decision)| decision.verdict == Verdict::Kept)
+        {
+            if let Some(made) = self.made.get(&plan.definition.output()).and_then(Made::restamped) {
+                self.made_log.add(&made)?;
+                self.made.insert(made);
+            }
+            let Some(made) = self.made.get(&plan.definition.output()) else { continue };
+            let is_new = |(path, now): &(PathBuf, &Source)| {
+                now.sha256.is_some() && made.read.get(path).is_some_and(|then| then.sha256.is_none())
+            };
+            let sources = plan.inputs.sources.iter().map(|(path, now)| (directory.join(path), now));
+            let new: Vec<(PathBuf, Source)> =
+                sources.filter(is_new).map(|(path, now)| (path, now.clone())).collect();
+            if !new.is_empty() {
+                let mut made = made.clone();
+                made.read.extend(new);
+                self.made_log.add(&made)?;
+                self.made.insert(made);
+            }
+        }
+        Ok(())
+    }
+
+    fn session(
+        mut self,
+        journal: Journal,
+        begun: Option<Begun>,
+        resolved: &Resolved,
+    ) -> Result<Session, EngineError> {
+        let owner = begun.as_ref().map(|begun| begun.0.head.owner.clone());
+        let is_first = begun.is_none() && self.made.is_empty();
+        let forgotten = forgotten(begun.as_ref(), &self.made);
+        let (finished, unfinished) = match begun {
+            Some(begun) if begun.is_finished() => (Some(begun.0), None),
+            other => (None, other.map(|begun| begun.0)),
+        };
+        let directory = Path::new(&self.setup.directory);
+        let past = Past { made: &self.made, unfinished: unfinished.as_ref(), directory };
+        let decisions = decide(resolved, &self.choices, &past)?;
+        self.know_content(resolved, &decisions)?;
+        if let Some(unfinished) = &unfinished
+            && !self.choices.again
+            && !is_continued(unfinished, resolved)
+        {
+            return Err(EngineError::Another { path: self.layout.journal().display().to_string() });
+        }
+        let verdicts = verdicts(resolved, &decisions);
+        let earlier = finished.as_ref().or(unfinished.as_ref());
+        let kept_jobs = kept_jobs(resolved, &decisions, earlier, &self.made);
+        if decisions.iter().all(Decision::is_idle)
+            && let Some(last) = finished
+        {
+            return Ok(self.idle(journal, last, verdicts));
+        }
+        let owner = owner.unwrap_or_else(new_owner);
+        // It goes on, and keeps its start, only if something of it does.
+        let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
+        let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
+        let chosen = Chosen::of(resolved, &decisions, kept.as_ref());
+        let asked = asked(resolved, &decisions, &self.made);
+        let earlier = Earlier { is_first, kept, dropped, asked, forgotten, kept_jobs };
+        self.begin(journal, earlier, chosen, owner, verdicts)
+    }
+
+    /// A run in which nothing is to be done: the last one, as it was.
+    fn idle(self, journal: Journal, last: Unfinished, verdicts: Vec<JobVerdict>) -> Session {
+        // A run that was killed at its very end may have left something; what cannot be removed does no harm.
+        for left in [self.layout.attempts(), self.layout.all_maps()] {
+            let _ = remove(&left);
+        }
+        let Unfinished { head, jobs, attempts, .. } = last;
+        Session {
+            layout: self.layout.of_jobs(&jobs),
+            journal,
+            made: self.made,
+            made_log: self.made_log,
+            known_parts: self.known_parts,
+            head,
+            jobs,
+            attempts,
+            recovered: Recovered::default(),
+            obstacles: Vec::new(),
+            verdicts,
+            lost: self.lost,
+            memory: Memory::default(),
+        }
+    }
+
+    fn begin(
+        self,
+        journal: Journal,
+        earlier: Earlier,
+        mut chosen: Chosen,
+        owner: String,
+        verdicts: Vec<JobVerdict>,
+    ) -> Result<Session, EngineError> {
+        let Earlier { is_first, kept, dropped, asked, forgotten, kept_jobs } = earlier;
+        let locks = OutputLocks::of(&owner);
+        let done: BTreeSet<TaskId> = done_tasks(&chosen.attempts);
+        let mut obstacles = chosen.obstacles(&done);
+        obstacles.extend(foreign(&locks, &chosen, (&self.made, &forgotten))?);
+        if kept.is_none() {
+            refuse_hopeless(&chosen, &obstacles)?;
+        }
+        self.layout.note_data().map_err(file(self.layout.data()))?;
+        let layout = self.layout.clone().of_jobs(&chosen.plans);
+        let needs = Needs { owner: &owner, layout: &layout, jobs: &chosen.plans };
+        if let Some(machines) = (self.acquire)(needs)? {
+            chosen.draft.machines = machines;
+        }
+        let jobs: Vec<KnownJob> = chosen.plans.iter().map(JobPlan::known).collect();
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.head.jobs == jobs && kept.done == done) {
+            // Also the failed attempts of jobs of which nothing is done yet.
+            chosen.attempts.clone_from(&kept.attempts);
+        }
+        let segments = self.segments(kept.as_ref(), &chosen);
+        let head = Head {
+            setup: self.setup.clone(),
+            owner,
+            started: kept.as_ref().map_or(self.started, |run| run.head.started),
+            workload: chosen.draft.clone(),
+            jobs,
+            kept: kept_jobs,
+            segments,
+        };
+        let resumed = chosen.resumed;
+        asked.iter().try_for_each(|made| self.made_log.add(made))?;
+        let attempts = chosen.attempts;
+        let is_same = kept.as_ref().is_some_and(|kept| kept.head == head && kept.done == done);
+        let journal =
+            if is_same { journal } else { Journal::replace(&self.layout.journal(), &head, &attempts)? };
+        let mut session = Session {
+            layout,
+            journal,
+            made: self.made,
+            made_log: self.made_log,
+            known_parts: self.known_parts,
+            head,
+            jobs: chosen.plans,
+            attempts,
+            recovered: Recovered {
+                cut_short: self.cut_short,
+                starts_over: self.choices.again && !is_first,
+                ..Recovered::default()
+            },
+            obstacles,
+            verdicts,
+            lost: self.lost,
+            memory: Memory::default(),
+        };
+        kept.iter().chain(&dropped).for_each(|run| session.let_go(run));
+        session.recover(&resumed)?;
+        session.lock_outputs(kept.is_some())?;
+        Ok(session)
+    }
+
+    /// The segments of the run: those of a run that is continued, and one more if the settings are others now.
+    fn segments(&self, kept: Option<&Unfinished>, chosen: &Chosen) -> Vec<Segment> {
+        let (options, machines) = (self.setup.options.clone(), chosen.draft.machines.clone());
+        let mut next = Segment { options, machines, ..Segment::default() };
+        let Some(kept) = kept else { return vec![next] };
+        let mut segments = kept.head.segments.clone();
+        let is_used = |number: usize| chosen.attempts.iter().any(|it| it.segment as usize == number);
+        let mut edited = chosen.attempts.len() < kept.attempts.len()
+            || !self.lost.is_empty()
+            || order(&kept.head.workload) != order(&chosen.draft);
+        // A segment in which nothing ended leaves nothing to be said of.
+        let is_idle = |last: &Segment| !last.is_same(&next) && last.jumped == 0;
+        while segments.last().is_some_and(is_idle) && !is_used(segments.len() - 1) {
+            edited |= segments.pop().is_some_and(|last| last.edited);
+        }
+        next.edited = edited;
+        match segments.last_mut() {
+            Some(last) if last.is_same(&next) && !next.edited => last.machines = next.machines,
+            Some(last) => {
+                let seen = chosen.attempts.iter().map(|attempt| attempt.end).max().unwrap_or(0);
+                let now = kept.head.time_base().time(Now::read().wall).0;
+                // Nothing of an earlier segment starts when this one does.
+                next.start = now.max(seen.max(last.start) + 1);
+                segments.push(next);
+            }
+            None => segments.push(next),
+        }
+        segments
+    }
+}
+
+/// What a workload says of when the tasks of a job may start.
+#[derive(PartialEq)]
+struct JobOrder<'a> {
+    flow: &'a str,
+    job: &'a str,
+    release: f64,
+    after: &'a [String],
+    max_slots: PerPhase,
+}
+
+fn order(workload: &Draft) -> Vec<JobOrder<'_>> {
+    fn of<'a>(flow: &'a FlowDraft, job: &'a JobDraft) -> JobOrder<'a> {
+        let (release, max_slots) = (flow.release, job.max_slots);
+        JobOrder { flow: &flow.id, job: &job.id, release, after: &job.after, max_slots }
+    }
+    workload.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| of(flow, job))).collect()
+}
+
+/// A name that no other run has: one process may open several that start at the same time.
+pub(crate) fn new_owner() -> String {
+    static OWNERS: AtomicU64 = AtomicU64::new(0);
+    let k = OWNERS.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{k}", unix_micros(), std::process::id())
+}
+
+/// What was in a state directory before.
+struct Earlier {
+    is_first: bool,
+    /// A run that is continued.
+    kept: Option<Unfinished>,
+    /// A run that was not finished and is not continued.
+    dropped: Option<Unfinished>,
+    /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
+    asked: Vec<Made>,
+    /// Outputs that the record of finished jobs has lost.
+    forgotten: BTreeSet<PathBuf>,
+    /// Jobs that earlier runs have done.
+    kept_jobs: Vec<KeptJob>,
+}
+
+/// What was made of jobs that are asked to be done again, and is not marked so yet.
+fn asked(resolved: &Resolved, decisions: &[Decision], made: &MadeJobs) -> Vec<Made> {
+    let is_asked = |decision: &Decision| decision.verdict == Verdict::Run(Reason::Asked);
+    let asked = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| is_asked(decision));
+    let made = asked.filter_map(|(plan, _)| made.get(&plan.definition.output()));
+    made.filter(|made| !made.again).map(|made| Made { again: true, ..made.clone() }).collect()
+}
+
+/// Refuses a run of which no flow can be run.
+fn refuse_hopeless(chosen: &Chosen, obstacles: &[Obstacle]) -> Result<(), EngineError> {
+    let flows: BTreeSet<&str> = chosen.plans.iter().map(|plan| plan.flow.as_str()).collect();
+    let prevented: BTreeSet<&str> = obstacles.iter().map(|o| chosen.plans[o.job].flow.as_str()).collect();
+    if flows.is_empty() || prevented.len() < flows.len() {
+        return Ok(());
+    }
+    let fault = |obstacle: &Obstacle| UnrunnableJob {
+        flow: chosen.plans[obstacle.job].flow.clone(),
+        fault: Fault::new(&*chosen.places[obstacle.job], &*obstacle.problem),
+    };
+    Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
+}
+
+/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know that: it has
+/// lost its end.
+fn forgotten(last: Option<&Begun>, made: &MadeJobs) -> BTreeSet<PathBuf> {
+    let Some(Begun(run)) = last else { return BTreeSet::new() };
+    let is_known = |output: &PathBuf| made.get(output).is_some_and(|made| made.run.0 == run.head.started);
+    let complete = (0..).zip(&run.jobs).filter(|(index, plan)| plan.is_complete(*index, &run.done));
+    let outputs = complete.map(|(_, plan)| plan.definition.output());
+    outputs.filter(|output| !is_staging(output) && !is_known(output)).collect()
+}
+
+/// Outputs that hold what no run of this state directory has made, or that were changed since.
+fn foreign(
+    locks: &OutputLocks,
+    chosen: &Chosen,
+    (made, forgotten): (&MadeJobs, &BTreeSet<PathBuf>),
+) -> Result<Vec<Obstacle>, EngineError> {
+    let mut found = Vec::new();
+    for (job, plan) in chosen.plans.iter().enumerate().filter(|(job, _)| !chosen.complete.contains(job)) {
+        let Some(name) = locks.foreign(plan, made).map_err(file(&plan.output))? else { continue };
+        let output = plan.output.display();
+        let problem = if name == TEMPORARY {
+            format!(
+                "output {output}: found another run at work there or resumable, expected an output of its own; if there is \
+                 none, remove {output}/{TEMPORARY}"
+            )
+        } else if forgotten.contains(&plan.definition.output()) {
+            format!(
+                "output {output}: found {name}, of which jobs.log in the state directory has lost the record: it is shorter \
+                 than it was written; move the output away, and it is made again"
+            )
+        } else if made.parts(&plan.definition.output()).any(|part| part == name) {
+            format!(
+                "output {output}: found {name} changed since it was written, expected it as it was: move it away"
+            )
+        } else {
+            format!(
+                "output {output}: found {name}, which no run of this state directory has made: move it away, name another output, or run it \
+                 where that was made (run --state, submit --name)"
+            )
+        };
+        found.push(Obstacle { job, problem });
+    }
+    Ok(found)
+}
+
+/// The jobs of a run: those that are to be done, and those that the unfinished run has done.
+struct Chosen {
+    draft: Draft,
+    plans: Vec<JobPlan>,
+    /// By job: where the document says what it runs.
+    places: Vec<String>,
+    attempts: Vec<Attempt>,
+    /// Those of which everything is done.
+    complete: BTreeSet<usize>,
+    /// Those that go on where an earlier session was.
+    resumed: BTreeSet<u32>,
+    /// Those that read what is not there from jobs that are left out.
+    unmade: Vec<Obstacle>,
+    /// What attempts may ask for, if it is known before the machines are.
+    machine: Option<Capacity>,
+}
+
+impl Chosen {
+    /// What first prevents each job from running, but for what is in its output. O(files).
+    fn obstacles(&self, done: &BTreeSet<TaskId>) -> Vec<Obstacle> {
+        let mut obstacles = preflight(&self.plans, done, self.machine);
+        // An input that is not there is the other job's, and of no use to look for.
+        obstacles.retain(|obstacle| self.unmade.iter().all(|unmade| unmade.job != obstacle.job));
+        obstacles.extend(self.unmade.iter().cloned());
+        obstacles
+    }
+
+    fn of(resolved: &Resolved, decisions: &[Decision], kept: Option<&Unfinished>) -> Self {
+        let is_chosen = |index: usize| {
+            let Decision { verdict, resumed } = &decisions[index];
+            resumed.is_some() || matches!(verdict, Verdict::Run(_) | Verdict::Resumed)
+        };
+        let (mut flows, mut plans, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let (mut index, mut complete, mut places) = (0, BTreeSet::new(), Vec::new());
+        let is_unmade = |read: &&usize| {
+            decisions[**read].verdict == Verdict::Left && !resolved.jobs[**read].output.join(SUCCESS).exists()
+        };
+        let mut unmade = Vec::new();
+        for flow in &resolved.draft.flows {
+            let mut jobs = Vec::new();
+            for job in &flow.jobs {
+                let (at, decision) = (index, &decisions[index]);
+                index += 1;
+                if !is_chosen(at) {
+                    continue;
+                }
+                let (mut job, mut plan) = (job.clone(), resolved.jobs[at].clone());
+                if let Some(run) = &mut job.run {
+                    let named = run.inputs.iter_mut().filter(|input| input.starts_with('@'));
+                    let left = named.zip(&resolved.reads[at]).filter(|(_, read)| !is_chosen(**read));
+                    // What is not made in this run is a directory like any other.
+                    left.for_each(|(input, &read)| *input = resolved.jobs[read].output.display().to_string());
+                }
+                if let (Some(found), Some(kept)) = (&decision.resumed, kept) {
+                    renumbered.insert(found.index, plans.len() as u32);
+                    let before = kept.head.workload.flows.iter().flat_map(|flow| &flow.jobs);
+                    if let Some(before) = before.into_iter().nth(found.index as usize) {
+                        // What was believed when it began.
+                        (job.map, job.reduce) = (before.map.clone(), before.reduce.clone());
+                    }
+                    plan.inputs = found.inputs.clone().unwrap_or(plan.inputs);
+                }
+                if decision.verdict == Verdict::Kept {
+                    complete.insert(plans.len());
+                }
+                if let Some(&read) = resolved.reads[at].iter().find(is_unmade) {
+                    let JobPlan { flow, job, .. } = &resolved.jobs[read];
+                    let problem = format!("it reads from {flow}/{job}, which is not done and was not chosen");
+                    unmade.push(Obstacle { job: plans.len(), problem });
+                }
+                plans.push(plan);
+                places.push(resolved.places[at].clone());
+                jobs.push(job);
+            }
+            let names: BTreeSet<String> = jobs.iter().map(|job| job.id.clone()).collect();
+            for job in &mut jobs {
+                job.after.retain(|name| names.contains(name));
+            }
+            if !jobs.is_empty() {
+                flows.push(FlowDraft { jobs, ..flow.clone() });
+            }
+        }
+        let draft = Draft { flows, ..resolved.draft.clone() };
+        let attempts = kept.map_or(&[][..], |kept| &kept.attempts).iter().filter_map(|attempt| {
+            let job = *renumbered.get(&attempt.id.job)?;
+            let mut attempt = attempt.clone();
+            attempt.id.job = job;
+            Some(attempt)
+        });
+        let resumed = renumbered.values().copied().collect();
+        let machine = resolved.spread.is_none().then(Capacity::here);
+        Self { attempts: attempts.collect(), draft, plans, places, complete, resumed, unmade, machine }
+    }
+}
+
+/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those that are made for
+/// several values, whichever of them.
+fn is_continued(unfinished: &Unfinished, resolved: &Resolved) -> bool {
+    let name = |plan: &JobPlan| JobName::of(plan);
+    let known: BTreeSet<_> = resolved.jobs.iter().map(name).collect();
+    unfinished.jobs.iter().any(|plan| known.contains(&name(plan)))
+}
+
+fn verdicts(resolved: &Resolved, decisions: &[Decision]) -> Vec<JobVerdict> {
+    let of = |(plan, decision): (&JobPlan, &Decision)| JobVerdict {
+        flow: plan.flow.clone(),
+        job: plan.job.clone(),
+        maps: plan.maps(),
+        reduces: plan.reducers,
+        verdict: decision.verdict.clone(),
+        goes_on: decision.resumed.is_some(),
+    };
+    resolved.jobs.iter().zip(decisions).map(of).collect()
+}
+
+/// A run that was begun, as its journal has it.
+struct Begun(Unfinished);
+
+impl Begun {
+    /// The run of a journal, if one was begun.
+    fn of(layout: &Layout, content: Content) -> Result<Option<Self>, EngineError> {
+        let Content { head, attempts } = content;
+        let Some(head) = head else { return Ok(None) };
+        let damaged =
+            |problem| EngineError::Damaged { path: layout.journal().display().to_string(), problem };
+        let jobs = JobPlan::all(&head.workload, head.jobs.clone()).map_err(damaged)?;
+        let is_known =
+            |id: TaskId| jobs.get(id.job as usize).is_some_and(|job| id.task < job.tasks(id.phase));
+        if let Some(attempt) = attempts.iter().find(|attempt| !is_known(attempt.id)) {
+            return Err(damaged(format!("an attempt of a task that the run has not: {:?}", attempt.id)));
+        }
+        let done = done_tasks(&attempts);
+        let named = layout.clone().of_jobs(&jobs);
+        let elsewhere = (0..jobs.len() as u32).filter(|&job| named.elsewhere(job).exists()).collect();
+        Ok(Some(Self(Unfinished { head, jobs, attempts, done, elsewhere })))
+    }
+
+    fn is_finished(&self) -> bool {
+        let Unfinished { jobs, done, .. } = &self.0;
+        (0..).zip(jobs).all(|(index, job)| job.is_complete(index, done))
+    }
+
+    fn unfinished(self) -> Option<Unfinished> {
+        (!self.is_finished()).then_some(self.0)
+    }
+}
+
+/// Refuses to continue a run with another engine than the one that started it: each engine has its own running tasks and its own
+/// files. A run of an earlier version may not name its engine.
+fn refuse_engine(begun: Option<&Begun>, opening: &Opening<'_>) -> Result<(), EngineError> {
+    let Some(begun) = begun.filter(|begun| !opening.choices.again && !begun.is_finished()) else {
+        return Ok(());
+    };
+    let name = |options: &BTreeMap<String, String>| {
+        // An engine with an address may have another one, as after a fail-over.
+        options.get("engine").and_then(|engine| engine.split("://").next()).map(str::to_owned)
+    };
+    match (name(&begun.0.head.last_segment().options), name(&opening.setup.options)) {
+        (Some(began), Some(now)) if began != now => {
+            Err(EngineError::OtherEngine { path: opening.state.display().to_string(), began, now })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a directory without a run in which there is what only a run makes.
+fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
+    match layout.first_in_use().map_err(file(&layout.journal()))? {
+        Some(path) => Err(EngineError::InUse { path: path.display().to_string() }),
+        None => Ok(()),
+    }
+}
+
+/// Fences off every worker of an earlier session; returns how many were at work. Of a run of another user none is: the engine
+/// that runs for others knows its workers itself, and what is written here is the user's.
+fn fence(layout: &Layout) -> Result<usize, EngineError> {
+    pid_file::fence(&layout.pids()).map_err(file(&layout.pids()))
+}
+
+impl JobPlan {
+    /// What a journal keeps of it.
+    fn known(&self) -> KnownJob {
+        KnownJob { inputs: self.inputs.clone(), definition: self.definition.clone() }
+    }
+}

@@ -1,0 +1,287 @@
+//! How long tasks may take, before any has run.
+//!
+//! A job that ran before is expected to take as long a byte as it did, and to write as many bytes for each it
+//! reads; so a night with twice the logs is expected to take twice as long, and so is what reads its output.
+//! Else what the document says of durations counts, else bytes over a rate.
+
+use std::collections::BTreeMap;
+
+use slackline_model::PhaseKind;
+use slackline_model::draft::{FlowDraft, PhaseDraft, TasksDraft};
+use slackline_model::history::Record;
+use slackline_task::process::spec::{Job, Split};
+
+use crate::spec::job_cost::{JobCost, JobHistory, JobName};
+use crate::spec::job_plan::JobPlan;
+
+/// What a task of a built-in program is believed to read a second before any has ended, bytes: what word count
+/// and sorting did on one core in 2026.
+const PROGRAM_RATE: f64 = 80e6;
+
+/// The same of a task that runs commands: what a small script did.
+const COMMAND_RATE: f64 = 20e6;
+
+/// What a task is believed to take before it does anything, seconds.
+const STARTUP: f64 = 0.02;
+
+/// Gives every job of a flow its phases, task by task. `plans` are its jobs, each after those it reads from.
+pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
+    let mut written: BTreeMap<&str, Option<f64>> = BTreeMap::new();
+    for (nth, plan) in plans.iter().enumerate() {
+        let bytes: Vec<Option<f64>> =
+            plan.inputs.maps.iter().map(|splits| plan.expected(splits, &plans[..nth], &written)).collect();
+        let total: Option<f64> = bytes.iter().copied().sum();
+        let took = past.get(&JobName::of(plan));
+        written.insert(&plan.job, plan.writes_about(total, took));
+        let Some(job) = flow.jobs.iter_mut().find(|job| job.id == plan.job) else { continue };
+        let rate = match plan.work {
+            Job::Program { .. } => PROGRAM_RATE,
+            Job::Commands { .. } | Job::Command { .. } | Job::Jar { .. } => COMMAND_RATE,
+        };
+        let pace = |phase: Option<&PhaseDraft>, kind| {
+            let record =
+                took.map(|took| (took.record(kind), took.bytes_in)).filter(|(record, _)| record.tasks > 0);
+            match (record, phase.and_then(mean)) {
+                (Some((record, bytes)), _) => Pace::of(record, bytes),
+                (None, Some(seconds)) => Pace { fixed: seconds, a_byte: 0.0, mean: seconds },
+                (None, None) => Pace { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
+            }
+        };
+        let map = pace(job.map.as_ref(), PhaseKind::Map);
+        let reduce = pace(job.reduce.as_ref(), PhaseKind::Reduce);
+        let maps = bytes.iter().map(|&b| map.seconds(b)).collect();
+        job.map = Some(PhaseDraft { tasks: TasksDraft::Each(maps), ..limits(job.map.as_ref()) });
+        job.reduce = (plan.reducers > 0).then(|| {
+            let each = reduce.seconds(total.map(|total| total / f64::from(plan.reducers)));
+            let tasks = TasksDraft::Each(vec![each; plan.reducers as usize]);
+            PhaseDraft { tasks, ..limits(job.reduce.as_ref()) }
+        });
+    }
+}
+
+/// How long a task takes: something at any rate, and something for each byte of its job's input that falls to
+/// it. Seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pace {
+    fixed: f64,
+    a_byte: f64,
+    /// What it takes where nobody knows how many bytes there are.
+    mean: f64,
+}
+
+impl Pace {
+    /// That of tasks that shared so many bytes; without bytes all take the same.
+    fn of(record: Record, bytes: u64) -> Self {
+        let mean = record.seconds / record.tasks as f64;
+        if bytes == 0 {
+            return Self { fixed: mean, a_byte: 0.0, mean };
+        }
+        let fixed = mean.min(STARTUP);
+        Self { fixed, a_byte: (mean - fixed) * record.tasks as f64 / bytes as f64, mean }
+    }
+
+    /// In whole microseconds, as simulated time is.
+    fn seconds(self, bytes: Option<f64>) -> f64 {
+        let seconds = bytes.map_or(self.mean, |bytes| self.fixed + self.a_byte * bytes);
+        (seconds * 1e6).round().max(1.0) / 1e6
+    }
+}
+
+impl JobPlan {
+    /// Bytes that its maps read, as they are on disk now; of a generator, bytes it makes.
+    pub(crate) fn bytes_in(&self) -> u64 {
+        let read = || self.inputs.maps.iter().flatten().map(on_disk).sum();
+        self.makes.unwrap_or_else(read)
+    }
+
+    /// Bytes a map is expected to read, if anybody knows; `earlier` jobs have not written yet what they are expected to.
+    fn expected(
+        &self,
+        splits: &[Split],
+        earlier: &[JobPlan],
+        written: &BTreeMap<&str, Option<f64>>,
+    ) -> Option<f64> {
+        if let Some(bytes) = self.makes {
+            return Some(bytes as f64 / self.inputs.maps.len().max(1) as f64);
+        }
+        let bytes = |split: &Split| match earlier.iter().find(|job| job.writes(&split.path)) {
+            Some(job) => {
+                written.get(job.job.as_str()).copied().flatten().map(|bytes| bytes / f64::from(job.parts()))
+            }
+            None => Some(on_disk(split) as f64),
+        };
+        splits.iter().map(bytes).sum()
+    }
+
+    /// Bytes the job is expected to write when it reads `total`: as many for each of them as it did. One that reads
+    /// nothing writes as many as it did in the runs before, and nobody knows how many if there were none.
+    fn writes_about(&self, total: Option<f64>, took: Option<&JobCost>) -> Option<f64> {
+        let reads =
+            total.filter(|&total| total > 0.0 || self.inputs.maps.iter().any(|splits| !splits.is_empty()));
+        match took {
+            Some(took) if took.bytes_in > 0 => {
+                reads.map(|total| total * took.bytes_out as f64 / took.bytes_in as f64)
+            }
+            Some(took) if took.maps > 0 => {
+                let runs = took.maps as f64 / f64::from(self.maps().max(1));
+                Some(took.bytes_out as f64 / runs)
+            }
+            _ => reads,
+        }
+    }
+}
+
+fn on_disk(split: &Split) -> u64 {
+    split.length.unwrap_or_else(|| std::fs::metadata(&split.path).map_or(0, |meta| meta.len()))
+}
+
+/// The minimum and maximum of a phase; its tasks are replaced.
+fn limits(phase: Option<&PhaseDraft>) -> PhaseDraft {
+    PhaseDraft {
+        tasks: TasksDraft::Each(Vec::new()),
+        min_slots: phase.and_then(|p| p.min_slots),
+        max_slots: phase.and_then(|p| p.max_slots),
+    }
+}
+
+/// The mean task of a phase as the document gives it, seconds.
+fn mean(phase: &PhaseDraft) -> Option<f64> {
+    match &phase.tasks {
+        TasksDraft::Uniform { seconds, .. } => Some(*seconds),
+        TasksDraft::Each(list) => {
+            Some(list.iter().sum::<f64>() / list.len() as f64).filter(|m| m.is_finite())
+        }
+        TasksDraft::Work { work, tasks: Some(tasks) } if *tasks > 0 => Some(work / f64::from(*tasks)),
+        TasksDraft::Work { .. } => None,
+        TasksDraft::Splits(splits) => {
+            let count: u32 = splits.iter().map(|s| s.count).sum();
+            let work: f64 = splits.iter().map(|s| s.seconds * f64::from(s.count)).sum();
+            (count > 0).then(|| work / f64::from(count))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::draft::JobDraft;
+
+    use super::*;
+    use crate::spec::job_plan::Inputs;
+
+    fn plan(job: &str, reads: &[(&str, Option<u64>)], reducers: u32) -> JobPlan {
+        let split = |&(path, length): &(&str, Option<u64>)| {
+            vec![Split { path: path.into(), offset: 0, length, input: 0, source: None, copy: None }]
+        };
+        JobPlan {
+            flow: "nightly#4".into(),
+            job: job.into(),
+            work: Job::Commands { mapper: "cat".into(), combiner: None, reducer: None },
+            named: Vec::new(),
+            inputs: Inputs { maps: reads.iter().map(split).collect(), ..Inputs::default() },
+            reducers,
+            output: format!("out/{job}").into(),
+            prepare: false,
+            makes: None,
+            definition: crate::spec::definition::Definition::default(),
+            setting: slackline_task::process::spec::Setting::default(),
+            shuffle: slackline_task::process::spec::Shuffle::default(),
+            compress: None,
+            limits: slackline_task::process::limits::Limits::default(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    fn tasks(phase: Option<&PhaseDraft>) -> Vec<f64> {
+        match &phase.unwrap().tasks {
+            TasksDraft::Each(seconds) => seconds.iter().map(|s| (s * 1e6).round() / 1e6).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn twice_the_input_takes_twice_as_long_here_and_further_down() {
+        let draft = |id: &str| JobDraft { id: id.into(), ..JobDraft::default() };
+        let mut flow = FlowDraft::new("nightly#4", vec![draft("words"), draft("top"), draft("new")]);
+        let plans = [
+            plan("words", &[("a", Some(1000)), ("b", Some(3000))], 2),
+            plan("top", &[("out/words/part-00000", None), ("out/words/part-00001", None)], 1),
+            plan("new", &[("out/top/part-00000", None)], 0),
+        ];
+        let name = |job: &str| JobName { flow: "nightly".into(), job: job.into() };
+        // Two runs of one map each, which read 1,000 bytes and wrote 500.
+        let words = JobCost {
+            maps: 2,
+            map_micros: 2_040_000,
+            reduces: 4,
+            reduce_micros: 4_080_000,
+            bytes_in: 2000,
+            bytes_out: 1000,
+            ..JobCost::default()
+        };
+        let top = JobCost {
+            maps: 2,
+            map_micros: 2_000_000,
+            reduces: 1,
+            reduce_micros: 520_000,
+            bytes_in: 1000,
+            ..JobCost::default()
+        };
+        let past = JobHistory::from([(name("words"), words), (name("top"), top)]);
+        fill(&mut flow, &plans, &past);
+        assert_eq!(tasks(flow.jobs[0].map.as_ref()), [1.02, 3.02], "a second for 1,000 bytes");
+        assert_eq!(tasks(flow.jobs[0].reduce.as_ref()), [4.02, 4.02], "two seconds for 1,000 bytes of input");
+        // 4,000 bytes become 2,000 in two parts; before, two maps read 1,000.
+        assert_eq!(tasks(flow.jobs[1].map.as_ref()), [1.98, 1.98]);
+        assert_eq!(tasks(flow.jobs[1].reduce.as_ref()), [1.02]);
+        assert_eq!(tasks(flow.jobs[2].map.as_ref()), [STARTUP], "nothing is written, so nothing is read");
+    }
+
+    /// A job that reads nothing, and two that read what it writes.
+    fn from_nothing() -> (FlowDraft, [JobPlan; 3]) {
+        let draft = |id: &str| JobDraft { id: id.into(), ..JobDraft::default() };
+        let flow = FlowDraft::new("f", vec![draft("get"), draft("work"), draft("report")]);
+        let mut get = plan("get", &[], 0);
+        get.inputs.maps = vec![Vec::new()];
+        let work = plan("work", &[("out/get/part-00000", None)], 0);
+        (flow, [get, work, plan("report", &[("out/work/part-00000", None)], 1)])
+    }
+
+    #[test]
+    fn what_reads_the_output_of_a_job_that_reads_nothing_takes_as_long_as_before() {
+        let (mut flow, plans) = from_nothing();
+        let name = |job: &str| JobName { flow: "nightly".into(), job: job.into() };
+        let cost = |maps, seconds: u64, bytes_in, bytes_out| JobCost {
+            maps,
+            map_micros: seconds * 1_000_000,
+            bytes_in,
+            bytes_out,
+            ..JobCost::default()
+        };
+        // Two runs, in which it wrote 21 bytes each time.
+        let mut past =
+            JobHistory::from([(name("get"), cost(2, 4, 0, 42)), (name("work"), cost(2, 12, 42, 4))]);
+        fill(&mut flow, &plans, &past);
+        let maps =
+            |flow: &FlowDraft| flow.jobs.iter().flat_map(|job| tasks(job.map.as_ref())).collect::<Vec<_>>();
+        assert_eq!(maps(&flow), [2.0, 6.0, 0.02]);
+        // Where it is not known what the first one wrote, the second takes what it took.
+        past.remove(&name("get"));
+        let (mut flow, plans) = from_nothing();
+        fill(&mut flow, &plans, &past);
+        assert_eq!(maps(&flow), [0.02, 6.0, 0.02]);
+        let (mut flow, plans) = from_nothing();
+        let reduce = JobCost { reduces: 1, reduce_micros: 3_000_000, ..cost(1, 5, 2, 1) };
+        fill(&mut flow, &plans, &JobHistory::from([(name("report"), reduce)]));
+        assert_eq!((maps(&flow), tasks(flow.jobs[2].reduce.as_ref())), (vec![0.02, 0.02, 5.0], vec![3.0]));
+    }
+
+    #[test]
+    fn what_the_document_says_is_believed_where_nothing_ran() {
+        let said = Some(TasksDraft::Uniform { tasks: 1, seconds: 7.0 }.into());
+        let job = JobDraft { id: "j".into(), map: said, ..JobDraft::default() };
+        let mut flow = FlowDraft::new("f", vec![job]);
+        fill(&mut flow, &[plan("j", &[("a", Some(1)), ("b", Some(40_000_000))], 1)], &JobHistory::new());
+        assert_eq!(tasks(flow.jobs[0].map.as_ref()), [7.0, 7.0]);
+        assert_eq!(tasks(flow.jobs[0].reduce.as_ref()), [2.02], "40 MB at 20 MB/s");
+    }
+}

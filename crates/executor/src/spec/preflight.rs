@@ -1,0 +1,171 @@
+//! What keeps a flow from being run and can be seen before anything runs: input that is not there, an output
+//! that cannot be written. Such a flow has failed from the start; the others run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use slackline_model::PhaseKind;
+use slackline_task::base::regular_file;
+use slackline_task::base::source::Source;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::input::reader;
+use slackline_task::input::split;
+use slackline_task::process::limits::Capacity;
+use slackline_task::programs;
+
+use crate::spec::job_plan::JobPlan;
+
+/// The directory that is made to see whether one can be, and removed; its name is that of a temporary entry.
+const PROBE: &str = "_temporary.probe";
+
+/// How many have been made.
+static PROBES: AtomicU64 = AtomicU64::new(0);
+
+/// What prevents a job from running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Index of the job among the run's jobs.
+    pub job: usize,
+    /// What was found and what was expected.
+    pub problem: String,
+}
+
+/// What first prevents each job from running; tasks that are `done` need nothing any more. An attempt may ask for what
+/// the machine has, if that is known. O(files).
+pub(crate) fn preflight(
+    jobs: &[JobPlan],
+    done: &BTreeSet<TaskId>,
+    machine: Option<Capacity>,
+) -> Vec<Obstacle> {
+    let of_job = |(job, plan): (usize, &JobPlan)| {
+        let index = job as u32;
+        if plan.is_complete(index, done) {
+            return None;
+        }
+        let problem = (machine.and_then(|machine| plan.limits.too_large(machine)))
+            .or_else(|| missing_file(plan))
+            .or_else(|| missing_input(plan, index, jobs, done))
+            .or_else(|| unwritable(&plan.output))?;
+        Some(Obstacle { job, problem })
+    };
+    let mut obstacles: Vec<Obstacle> = jobs.iter().enumerate().filter_map(of_job).collect();
+    spread(jobs, done, &mut obstacles);
+    obstacles
+}
+
+/// What reads from a flow that cannot be run cannot be run either. O(flows · jobs · what they read).
+fn spread(jobs: &[JobPlan], done: &BTreeSet<TaskId>, obstacles: &mut Vec<Obstacle>) {
+    if obstacles.is_empty() {
+        return;
+    }
+    loop {
+        let prevented: BTreeSet<&str> = obstacles.iter().map(|o| jobs[o.job].flow.as_str()).collect();
+        let is_open = |(index, plan): &(usize, &JobPlan)| {
+            !prevented.contains(plan.flow.as_str()) && !plan.is_complete(*index as u32, done)
+        };
+        let reads = |(index, plan): (usize, &JobPlan)| {
+            let paths = || plan.inputs.maps.iter().flatten().map(|split| split.path.as_path());
+            let mut others = (0..).zip(jobs).filter(|(at, other)| {
+                prevented.contains(other.flow.as_str()) && !other.is_complete(*at, done)
+            });
+            let (_, from) = others.find(|(_, other)| paths().any(|path| other.writes(path)))?;
+            let problem = format!("it reads from {}/{}, which cannot be run", from.flow, from.job);
+            Some(Obstacle { job: index, problem })
+        };
+        let more: Vec<Obstacle> = jobs.iter().enumerate().filter(is_open).filter_map(reads).collect();
+        if more.is_empty() {
+            return;
+        }
+        obstacles.extend(more);
+    }
+}
+
+/// A file that the job declares and that cannot be read.
+fn missing_file(plan: &JobPlan) -> Option<String> {
+    let file = plan.definition.missing_file()?;
+    Some(format!(
+        "file {file}: found no file that can be read, expected one: its content is a part of the job"
+    ))
+}
+
+/// The first input that a map still has to read and cannot; what other jobs write will be there.
+fn missing_input(plan: &JobPlan, index: u32, jobs: &[JobPlan], done: &BTreeSet<TaskId>) -> Option<String> {
+    let is_made = |path: &Path| jobs.iter().any(|job| job.writes(path));
+    let open = (0..)
+        .zip(&plan.inputs.maps)
+        .filter(|(task, _)| !done.contains(&TaskId { job: index, phase: PhaseKind::Map, task: *task }));
+    // The plan of a job that cannot be done was refused.
+    let format = programs::input_format(&plan.work).ok().flatten();
+    // Splits of one file follow each other.
+    let mut last: Option<&Path> = None;
+    for split in open.flat_map(|(_, splits)| splits) {
+        if last.replace(&split.path) == Some(&split.path) || is_made(&split.path) {
+            continue;
+        }
+        if let Err(problem) = check_input(&split.path, plan.inputs.sources.get(&split.path), format) {
+            return Some(problem);
+        }
+    }
+    None
+}
+
+/// Whether an input exists, can be read, and is what it was when the run began; and whether its format can be read, unless
+/// a command reads it.
+fn check_input(path: &Path, then: Option<&Source>, format: Option<reader::Format>) -> Result<(), String> {
+    let shown = path.display();
+    let found = fs::metadata(path);
+    if found.as_ref().map_or(true, fs::Metadata::is_dir) {
+        let problem = split::of_inputs(&[path.to_string_lossy().into_owned()], 1).err();
+        return Err(problem.map_or_else(
+            || {
+                format!(
+                    "input {shown}: found nothing when the run began, and files now; --again starts it from the beginning"
+                )
+            },
+            |error| error.to_string(),
+        ));
+    }
+    if let Err(error) = regular_file::open(path) {
+        return Err(format!("input {shown}: cannot be read: {error}"));
+    }
+    if let Some(format) = format {
+        reader::check_format(path, format).map_err(|error| error.to_string())?;
+    }
+    match (Source::now(path), then) {
+        (Ok(now), Some(then)) if !now.is_same(then) => Err(format!(
+            "input {shown}: found it changed since the run began, expected it as it was; --again starts from the beginning"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether files can be made in a directory, or it can be made itself: tried, and undone.
+fn unwritable(output: &Path) -> Option<String> {
+    let whole = std::path::absolute(output).unwrap_or_else(|_| output.to_owned());
+    let there = whole.ancestors().find(|path| path.exists() || path.is_symlink())?;
+    if !there.exists() {
+        let to = fs::read_link(there).unwrap_or_default();
+        return Some(format!(
+            "output {}: cannot be made: {} is a link to {}, which does not exist: make that directory, or mount its disk",
+            output.display(),
+            there.display(),
+            to.display()
+        ));
+    }
+    let tried = if there.is_dir() {
+        // Several runs may be opened at a time, by one process too.
+        let k = PROBES.fetch_add(1, Ordering::Relaxed);
+        let probe = there.join(format!("{PROBE}.{}.{k}", std::process::id()));
+        fs::create_dir(&probe).map(|()| {
+            // Another run that clears up may have been faster.
+            let _ = fs::remove_dir(&probe);
+        })
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    };
+    let error = tried.err()?;
+    Some(format!("output {}: cannot be made: {}: {error}", output.display(), there.display()))
+}

@@ -1,0 +1,518 @@
+//! From a flow file to tasks: what each job reads, how many maps and reduces that makes, and how long they
+//! may take.
+//!
+//! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
+//! reads another's output has one map for each of its part files. An input that is not there becomes a map that
+//! cannot run: [`preflight`](mod@crate::spec::preflight) says so before the run, and it concerns its own flow only.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use slackline_model::Draft;
+use slackline_model::draft::{FlowDraft, RunDraft, RunWork};
+use slackline_task::attempt::command;
+use slackline_task::base::error::TaskError;
+use slackline_task::base::source::Source;
+use slackline_task::input::input_list::InputList;
+use slackline_task::input::pattern;
+use slackline_task::input::pattern::Pattern;
+use slackline_task::input::split;
+use slackline_task::process::spec::{Job, Split};
+use slackline_task::programs;
+use slackline_task::shuffle::part::PARTS_MAX;
+
+use crate::spec::definition::Surroundings;
+use crate::spec::estimate;
+use crate::spec::job_cost::JobHistory;
+use crate::spec::job_plan::{Inputs, JobPlan, JobRef, job_of};
+use crate::spec::repeated;
+
+/// The most flows of a workload, and maps of a job: longer lists are surely a mistake.
+const MANY: usize = 100_000;
+
+/// A workload whose tasks are known.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The workload with all phases; each phase lists its tasks one by one.
+    pub draft: Draft,
+    /// Its jobs, in the order of the draft's flows and jobs.
+    pub jobs: Vec<JobPlan>,
+    /// By job: where the document says what it runs, such as `flows[0].jobs[2].run`.
+    pub places: Vec<String>,
+    /// By job: the jobs whose output it reads.
+    pub reads: Vec<Vec<usize>>,
+    /// The directory in the state directory whose files stand for others that are elsewhere, if there are such.
+    pub mirror: Option<PathBuf>,
+    /// Whether files are compared by content.
+    pub hash: bool,
+    /// Whether its tasks are at work on several machines, and what these share.
+    pub spread: Option<Spread>,
+    /// What its user should know, such as a file that a job reads twice.
+    pub warnings: Vec<String>,
+}
+
+impl Resolved {
+    /// Notes the directory whose files stand for others. Such a file is created again in every session, so that its
+    /// identity says nothing about the other file.
+    pub fn set_mirror(&mut self, mirror: PathBuf) {
+        for job in &mut self.jobs {
+            let stand_ins = job.inputs.sources.iter_mut().filter(|(path, _)| path.starts_with(&mirror));
+            stand_ins.for_each(|(_, source)| source.forget_identity());
+        }
+        self.mirror = Some(mirror);
+    }
+}
+
+/// What the machines of a run share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// The directory in which map output is; the state directory, or where it is already, if none is named.
+    pub shared: Option<PathBuf>,
+}
+
+/// How jobs find their input.
+#[derive(Clone, Copy, Debug)]
+pub struct InputRules<'a> {
+    /// About how many bytes of a file each map reads.
+    pub split_bytes: u64,
+    /// Whether inputs are known by their content, and not by size and time alone.
+    pub hash: bool,
+    /// The directory that relative paths start from: that of the process.
+    pub directory: &'a Path,
+}
+
+/// Why a flow file cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct ResolveError {
+    /// Where in the document, such as `flows[0].jobs[2]`.
+    pub path: String,
+    /// What was found there and what was expected.
+    pub problem: String,
+}
+
+/// Finds the tasks of every job. Recurring flows become one flow a copy, each with outputs of its own
+/// (`out/words-0`, `out/words-1`, …). `past` is what earlier runs of the jobs took. O(files + tasks).
+///
+/// # Errors
+/// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
+/// write, flows that read from each other in a circle.
+pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Result<Resolved, ResolveError> {
+    let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
+    let mut draft = Draft { flows, ..draft.clone() };
+    let mut outputs = Outputs::default();
+    let mut reads: Vec<(String, String, PathBuf)> = Vec::new();
+    let mut plans: Vec<Vec<JobPlan>> = vec![Vec::new(); draft.flows.len()];
+    for f in flow_order(&draft.flows, &origins)? {
+        for at in order(&draft.flows[f]) {
+            let flow = &draft.flows[f];
+            let (job, path) = (&flow.jobs[at], format!("flows[{}].jobs[{at}]", origins[f]));
+            let error = |problem: String| ResolveError { path: format!("{path}.run"), problem };
+            let Some(run) = &job.run else {
+                return Err(error(format!(
+                    "found no run section in job {:?}, expected run = {{ program = \"…\" }} or run = {{ mapper = \"…\" }}",
+                    job.id
+                )));
+            };
+            let name = JobRef { flow: &flow.id, job: &job.id };
+            let earlier = Earlier { flows: &draft.flows, plans: &plans, flow: f, rules };
+            let plan = earlier.plan(name, run).map_err(error)?;
+            outputs.reserve(&plan).map_err(error)?;
+            let files =
+                plan.inputs.maps.iter().flatten().filter(|s| !run.inputs[s.input as usize].starts_with('@'));
+            let mut files: Vec<PathBuf> = files.map(|split| split.path.clone()).collect();
+            files.dedup();
+            let own = run.inputs.iter().filter(|input| !input.starts_with('@')).map(PathBuf::from);
+            let by = format!("{}/{}", flow.id, job.id);
+            reads.extend(
+                files.into_iter().chain(own).map(|file| (format!("{path}.run.inputs"), by.clone(), file)),
+            );
+            plans[f].push(plan);
+        }
+        estimate::fill(&mut draft.flows[f], &plans[f], past);
+        let flow = &draft.flows[f];
+        plans[f].sort_by_key(|plan| flow.jobs.iter().position(|job| job.id == plan.job));
+    }
+    for (path, by, file) in reads {
+        outputs.check_input(&file, &by).map_err(|problem| ResolveError { path, problem })?;
+    }
+    let places = |f: usize| (0..plans[f].len()).map(move |at| (f, at));
+    let places = (0..plans.len()).flat_map(places);
+    let places = places.map(|(f, at)| format!("flows[{}].jobs[{at}].run", origins[f])).collect();
+    let reads = read_jobs(&draft.flows);
+    let jobs: Vec<JobPlan> = plans.into_iter().flatten().collect();
+    let warnings = repeated::warnings(&jobs);
+    let hash = rules.hash;
+    Ok(Resolved { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
+}
+
+/// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
+fn upstream(flows: &[FlowDraft], flow: usize, input: &str) -> Option<(usize, usize)> {
+    let name = input.strip_prefix('@')?;
+    let job_of = |f: usize, id: &str| Some((f, flows[f].jobs.iter().position(|job| job.id == id)?));
+    match name.rsplit_once('/') {
+        None => job_of(flow, name),
+        Some((id, job)) => job_of(flows.iter().position(|flow| flow.id == id)?, job),
+    }
+}
+
+/// The flows, each after those whose output it reads.
+fn flow_order(flows: &[FlowDraft], origins: &[usize]) -> Result<Vec<usize>, ResolveError> {
+    let before = |flow: usize| {
+        let inputs = flows[flow].jobs.iter().filter_map(|job| job.run.as_ref()).flat_map(|run| &run.inputs);
+        let named = inputs.filter_map(move |input| upstream(flows, flow, input));
+        named.map(|(other, _)| other).filter(|&other| other != flow).collect::<Vec<_>>()
+    };
+    let (mut ordered, mut seen) = (Vec::new(), vec![false; flows.len()]);
+    for first in 0..flows.len() {
+        let mut open: Vec<usize> = vec![first];
+        while let Some(&flow) = open.last() {
+            let missing = before(flow).into_iter().find(|&other| !seen[other]).filter(|_| !seen[flow]);
+            match missing {
+                Some(other) if open.contains(&other) => {
+                    return Err(ResolveError {
+                        path: format!("flows[{}]", origins[flow]),
+                        problem: format!(
+                            "found flows {:?} and {:?} that read from each other, expected an order",
+                            flows[flow].id, flows[other].id
+                        ),
+                    });
+                }
+                Some(other) => open.push(other),
+                None => {
+                    open.pop();
+                    if !std::mem::replace(&mut seen[flow], true) {
+                        ordered.push(flow);
+                    }
+                }
+            }
+        }
+    }
+    Ok(ordered)
+}
+
+/// By job: the jobs whose output it reads.
+fn read_jobs(flows: &[FlowDraft]) -> Vec<Vec<usize>> {
+    let mut firsts = Vec::with_capacity(flows.len());
+    let mut count = 0;
+    for flow in flows {
+        firsts.push(count);
+        count += flow.jobs.len();
+    }
+    let mut reads = Vec::with_capacity(count);
+    for (f, flow) in flows.iter().enumerate() {
+        for job in &flow.jobs {
+            let inputs = job.run.iter().flat_map(|run| &run.inputs);
+            let named = inputs.filter_map(|input| upstream(flows, f, input));
+            reads.push(named.map(|(flow, job)| firsts[flow] + job).collect());
+        }
+    }
+    reads
+}
+
+/// The outputs of all jobs, by one name for each directory.
+#[derive(Default)]
+struct Outputs(BTreeMap<PathBuf, String>);
+
+impl Outputs {
+    /// Notes the output of a job, which must not overlap that of another.
+    fn reserve(&mut self, plan: &JobPlan) -> Result<(), String> {
+        let output = plain(&plan.output);
+        // Whatever lies below a directory follows it, and what it lies below comes before it.
+        let below = self.0.range(output.clone()..).next().filter(|(other, _)| other.starts_with(&output));
+        let above = output.ancestors().find_map(|path| self.0.get_key_value(path));
+        if let Some((other, by)) = below.or(above) {
+            return Err(format!(
+                "found the output {}, which overlaps {} of job {by}; expected a directory of its own",
+                output.display(),
+                other.display()
+            ));
+        }
+        self.0.insert(output, format!("{}/{}", plan.flow, plan.job));
+        Ok(())
+    }
+
+    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is to be
+    /// waited for.
+    fn check_input(&self, file: &Path, reader: &str) -> Result<(), String> {
+        let path = plain(file);
+        if let Some((_, by)) = path.ancestors().find_map(|path| self.0.get_key_value(path)) {
+            return Err(format!(
+                "found the input {}, which job {by} is going to write; expected \"@\" and the id of an earlier job of the flow, which waits for it",
+                file.display()
+            ));
+        }
+        let below = self.0.range(path.clone()..).next().filter(|(other, _)| other.starts_with(&path));
+        let held = below.filter(|_| path.is_dir()).or_else(|| self.matched(&path));
+        let Some((output, by)) = held else { return Ok(()) };
+        let whose =
+            if by == reader { "the job's own output".to_owned() } else { format!("the output of job {by}") };
+        Err(format!(
+            "found the input {}, which holds {whose}, {}; expected outputs outside of inputs",
+            file.display(),
+            output.display()
+        ))
+    }
+
+    /// The first output that a pattern matches, or a directory that it lies in.
+    fn matched(&self, path: &Path) -> Option<(&PathBuf, &String)> {
+        let text = path.to_str().filter(|text| pattern::is_pattern(text))?;
+        let pattern = Pattern::new(text).ok()?;
+        let is_matched = |output: &Path| output.ancestors().any(|path| pattern.matches(path));
+        self.0.iter().find(|(output, _)| is_matched(output))
+    }
+}
+
+/// Refuses outputs in the state directory, and a state directory in an output.
+///
+/// # Errors
+/// The first of them.
+pub(crate) fn refuse_state(resolved: &Resolved, own: [&Path; 2]) -> Result<(), ResolveError> {
+    let own = own.map(plain);
+    for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
+        let output = plain(&plan.output);
+        let is_elsewhere = resolved.mirror.as_deref().is_some_and(|mirror| output.starts_with(plain(mirror)));
+        let overlaps = |own: &&PathBuf| output.starts_with(own) || own.starts_with(&output);
+        if let Some(own) = own.iter().find(overlaps).filter(|_| !is_elsewhere) {
+            return Err(ResolveError {
+                path: format!("{place}.output"),
+                problem: format!(
+                    "found the output {}, and the run's own files in {}; expected directories apart",
+                    output.display(),
+                    own.display()
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// One name for all names of a file: absolute, without links as far as it exists, and without `..`.
+fn plain(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let real = absolute.ancestors().find_map(|there| Some((there, std::fs::canonicalize(there).ok()?)));
+    let (mut plain, rest) = match &real {
+        Some((there, real)) => (real.clone(), absolute.strip_prefix(there).unwrap_or(&absolute)),
+        None => (PathBuf::new(), absolute.as_path()),
+    };
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Jobs of a flow, every one after those whose output it reads; names that make no order come last, and the
+/// instance says what is wrong with them.
+fn order(flow: &FlowDraft) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..flow.jobs.len()).collect();
+    let mut done: Vec<usize> = Vec::new();
+    while !left.is_empty() {
+        let known = |name: &String| done.iter().any(|&d| flow.jobs[d].id == *name);
+        let ready = left.iter().position(|&at| flow.jobs[at].after.iter().all(known)).unwrap_or(0);
+        done.push(left.remove(ready));
+    }
+    done
+}
+
+/// What the plan of a job builds on.
+#[derive(Clone, Copy)]
+struct Earlier<'a> {
+    flows: &'a [FlowDraft],
+    /// By flow: the plans of the jobs that may be read from.
+    plans: &'a [Vec<JobPlan>],
+    /// The flow of the job.
+    flow: usize,
+    rules: InputRules<'a>,
+}
+
+impl Earlier<'_> {
+    fn plan(self, name: JobRef<'_>, run: &RunDraft) -> Result<JobPlan, String> {
+        let work = job_of(&run.work);
+        check_text(run)?;
+        let shape = programs::describe(&work).map_err(|e| e.to_string())?;
+        let maps = self.maps(&work, run)?;
+        let has_reducer = match &run.work {
+            RunWork::Program { .. } => !shape.is_map_only,
+            RunWork::Commands { reducer, .. } => reducer.is_some(),
+            RunWork::Command { .. } => false,
+            RunWork::Jar { .. } => true,
+        };
+        let reducers = run.reducers.unwrap_or(u32::from(has_reducer));
+        if reducers > PARTS_MAX {
+            return Err(format!("found {reducers} reducers, expected at most {PARTS_MAX}"));
+        }
+        if maps.len() > MANY {
+            let found = maps.len();
+            return Err(format!("found {found} maps, expected at most {MANY}: larger splits make fewer"));
+        }
+        if reducers > 0 && !has_reducer {
+            return Err(format!("found {reducers} reducers for a job of maps only, expected none"));
+        }
+        if reducers == 0 && shape.needs_reducers {
+            return Err(
+                "found no reducers, expected 1 or more: the program's output is made by them".to_owned()
+            );
+        }
+        let around = Surroundings {
+            directory: self.rules.directory,
+            reducers,
+            split_bytes: reads_files(run).then_some(self.rules.split_bytes),
+        };
+        check_size(run, &maps).map_err(|e| e.to_string())?;
+        let inputs = Inputs { sources: self.sources(&maps), maps };
+        JobPlan::new(name, run, inputs, around).map_err(|e| e.to_string())
+    }
+
+    /// The files that maps read, but for those that other jobs make.
+    fn sources(self, maps: &[Vec<Split>]) -> BTreeMap<PathBuf, Source> {
+        let mut sources = BTreeMap::new();
+        for split in maps.iter().flatten() {
+            let is_made = || self.plans.iter().flatten().any(|job| job.writes(&split.path));
+            if sources.contains_key(&split.path) || is_made() {
+                continue;
+            }
+            let found = if self.rules.hash { Source::hashed(&split.path) } else { Source::now(&split.path) };
+            // One that is not there yet has no entry, and is an obstacle.
+            sources.extend(found.ok().map(|source| (split.path.clone(), source)));
+        }
+        sources
+    }
+
+    /// What each map reads: splits of files, and parts of earlier jobs, in the order of the inputs.
+    fn maps(self, work: &Job, run: &RunDraft) -> Result<Vec<Vec<Split>>, String> {
+        let shape = programs::describe(work).map_err(|e| e.to_string())?;
+        programs::check_count(&shape, run.inputs.len()).map_err(|e| e.to_string())?;
+        if let Some(maps) = shape.maps {
+            return Ok(vec![Vec::new(); maps as usize]);
+        }
+        let is_whole = work.has_one_map();
+        // Hadoop would cut parts whose sizes nobody knows yet, and has one rule for all that a job reads.
+        let is_uncut = work.is_jar() && run.inputs.iter().any(|input| input.starts_with('@'));
+        let split_bytes = if is_whole || is_uncut { u64::MAX } else { self.rules.split_bytes };
+        let mut maps = Vec::new();
+        for (k, input) in run.inputs.iter().enumerate() {
+            if input.starts_with('@') {
+                maps.extend(self.parts(input)?.into_iter().map(|path| vec![whole(path, k as u32)]));
+                continue;
+            }
+            match split::of_inputs(std::slice::from_ref(input), split_bytes) {
+                Ok(found) => maps.extend(found.into_iter().map(|splits| numbered(splits, k as u32))),
+                Err(TaskError::Missing { .. } | TaskError::File { .. }) => {
+                    maps.push(vec![whole(PathBuf::from(input), k as u32)]);
+                }
+                Err(other) => return Err(other.to_string()),
+            }
+        }
+        // A plain command is one task that is given all files.
+        if is_whole {
+            return Ok(split::whole_files(maps));
+        }
+        if work.is_jar() {
+            // No files share a map of Hadoop, and what reads nothing has maps of its own.
+            let maps: Vec<Vec<Split>> = maps.into_iter().flatten().map(|split| vec![split]).collect();
+            return Ok(if maps.is_empty() { vec![Vec::new()] } else { maps });
+        }
+        Ok(maps)
+    }
+
+    /// The part files of the job that an input names.
+    fn parts(self, input: &str) -> Result<Vec<PathBuf>, String> {
+        let named = upstream(self.flows, self.flow, input).and_then(|(flow, job)| {
+            let id = &self.flows[flow].jobs[job].id;
+            self.plans[flow].iter().find(|plan| plan.job == *id)
+        });
+        let plan = named.ok_or_else(|| {
+            format!(
+                "found the input {input:?}, expected @ and the id of an earlier job of the flow, or @flow/job"
+            )
+        })?;
+        Ok((0..plan.parts()).map(|part| plan.output.join(plan.part(part))).collect())
+    }
+}
+
+/// Whether the maps of a job follow from the size of files.
+fn reads_files(run: &RunDraft) -> bool {
+    let is_cut = !matches!(run.work, RunWork::Command { .. });
+    is_cut && run.inputs.iter().any(|input| !input.starts_with('@'))
+}
+
+/// Refuses what no command or file name can be.
+fn check_text(run: &RunDraft) -> Result<(), String> {
+    let mut texts = vec![("output", run.output.as_str())];
+    texts.extend(run.inputs.iter().map(|input| ("inputs", input.as_str())));
+    if let RunWork::Command { command } = &run.work {
+        texts.push(("command", command));
+    }
+    if let RunWork::Commands { mapper, reducer, combiner } = &run.work {
+        texts.push(("mapper", mapper));
+        texts.extend(reducer.as_deref().map(|text| ("reducer", text)));
+        texts.extend(combiner.as_deref().map(|text| ("combiner", text)));
+    }
+    match texts.into_iter().find(|(_, text)| text.trim().is_empty() || text.contains('\0')) {
+        Some((name, text)) => Err(format!("{name}: found {text:?}, expected a text")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses commands that cannot be started, or cannot be given the list of their inputs.
+fn check_size(run: &RunDraft, maps: &[Vec<Split>]) -> Result<(), TaskError> {
+    let setting = &run.setting;
+    match &run.work {
+        RunWork::Command { command } => {
+            let files = maps.iter().flatten().map(|split| split.path.as_path());
+            let list = InputList::new(command, files, setting.cwd.is_some())?;
+            command::check_size(&[command], &setting.env, list.variable().len())
+        }
+        RunWork::Commands { mapper, reducer, combiner } => {
+            let others = reducer.iter().chain(combiner).map(String::as_str);
+            let commands: Vec<&str> = others.chain([mapper.as_str()]).collect();
+            command::check_size(&commands, &setting.env, 0)
+        }
+        RunWork::Program { .. } | RunWork::Jar { .. } => Ok(()),
+    }
+}
+
+fn whole(path: PathBuf, input: u32) -> Split {
+    Split { path, offset: 0, length: None, input, source: None, copy: None }
+}
+
+fn numbered(splits: Vec<Split>, input: u32) -> Vec<Split> {
+    splits.into_iter().map(|split| Split { input, ..split }).collect()
+}
+
+/// Recurring flows as one flow a copy, each with the index of the flow it comes from.
+fn expanded(flows: &[FlowDraft]) -> Result<Vec<(usize, FlowDraft)>, ResolveError> {
+    let mut all = Vec::new();
+    for (index, flow) in flows.iter().enumerate() {
+        let Some(repeat) = flow.repeat else {
+            all.push((index, flow.clone()));
+            continue;
+        };
+        if all.len() + repeat.times as usize > MANY {
+            return Err(ResolveError {
+                path: format!("flows[{index}].repeat.times"),
+                problem: format!("found {} more flows, expected at most {MANY} in all", repeat.times),
+            });
+        }
+        for k in 0..repeat.times {
+            let shift = f64::from(k) * repeat.every;
+            let mut copy = FlowDraft {
+                id: format!("{}#{k}", flow.id),
+                release: flow.release + shift,
+                deadline: flow.deadline.map(|d| d + shift),
+                repeat: None,
+                ..flow.clone()
+            };
+            for run in copy.jobs.iter_mut().filter_map(|job| job.run.as_mut()) {
+                run.output = format!("{}-{k}", run.output.trim_end_matches('/'));
+            }
+            all.push((index, copy));
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,79 @@
+//! What a cluster does of a run, as the process that drives it writes it down from time to time for those who look on from
+//! outside. Nothing is decided by it: what is done is in the journal.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use slackline_task::base::regular_file;
+use slackline_task::base::task_id::TaskId;
+use slackline_trace::atomic_file;
+
+use crate::store::journal::Attempt;
+
+/// A job on a cluster. Times are microseconds since the start of the run that does it, or has done it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobThere {
+    pub flow: String,
+    pub job: String,
+    /// When that run started: microseconds since 1970.
+    pub run: u64,
+    /// Its applications as the cluster calls them, the newest last.
+    pub applications: Vec<String>,
+    /// When it was handed to the cluster.
+    pub submitted: Option<u64>,
+    /// Since when its ApplicationMaster has a container, and since when that asks for others.
+    pub master: [Option<u64>; 2],
+    /// Whether it has failed for good.
+    pub failed: bool,
+    /// Containers that it has for tasks.
+    pub containers: u32,
+    /// Tasks that have begun and not ended, and since when.
+    pub at_work: Vec<(TaskId, u64)>,
+    /// Attempts that were successful and are not in the journal yet.
+    pub made: Vec<Attempt>,
+}
+
+impl JobThere {
+    /// Whether it is that job, of the run that started then.
+    pub fn is(&self, run: u64, flow: &str, job: &str) -> bool {
+        self.run == run && self.flow == flow && self.job == job
+    }
+}
+
+/// What was written down last; nothing if that was never done, or cannot be read.
+pub(crate) fn read(path: &Path) -> Vec<JobThere> {
+    let text = regular_file::read(path, regular_file::LARGEST).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+pub(crate) fn write(path: &Path, jobs: &[JobThere]) -> io::Result<()> {
+    let text = serde_json::to_vec(jobs)?;
+    atomic_file::write(path, |out| out.write_all(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_down_is_read_and_what_is_damaged_is_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("applications.json");
+        assert!(read(&path).is_empty());
+        let job = JobThere {
+            flow: "f".to_owned(),
+            job: "j".to_owned(),
+            run: 7,
+            applications: vec!["application_1_0001".to_owned()],
+            submitted: Some(1),
+            master: [Some(2), None],
+            at_work: vec![(TaskId::map(0, 3), 5)],
+            ..JobThere::default()
+        };
+        write(&path, std::slice::from_ref(&job)).unwrap();
+        assert_eq!(read(&path), [job]);
+        std::fs::write(&path, "[{").unwrap();
+        assert!(read(&path).is_empty());
+    }
+}

@@ -1,0 +1,225 @@
+//! What the runs of a state directory have made: of every finished job what it was, what it read and what it wrote. From
+//! this follows what is done already when the flow file, the inputs or the outputs change.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use slackline_task::base::digest::Digest;
+use slackline_task::base::regular_file;
+use slackline_task::base::source::Source;
+
+use crate::spec::definition::Definition;
+use crate::store::log::{Kind, Log, LogError};
+use crate::store::output_files::SUCCESS;
+use crate::store::output_files::others;
+
+/// The file. It is open as long as the journal is, which keeps other runs away.
+const LOG: Kind = Kind {
+    name: "record of finished jobs",
+    line: "slackline jobs 2\n",
+    advice: "put a copy of it in its place, or remove the state directory and move the outputs away: then everything is \
+             done again",
+    tries: 20,
+    reserve: 0,
+};
+
+/// Whether a file is such a record, whatever is in it.
+pub(crate) fn is_one(path: &Path) -> bool {
+    let mut begun = vec![0; LOG.line.len()];
+    regular_file::open_no_link(path).and_then(|mut file| file.read_exact(&mut begun)).is_ok()
+        && begun == LOG.line.as_bytes()
+}
+
+/// So many records more than twice those that count, and the file is written anew.
+const SPARE: usize = 256;
+
+/// A job that was finished, as it was then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Made {
+    pub(crate) flow: String,
+    pub(crate) job: String,
+    pub(crate) definition: Definition,
+    /// What it read, by absolute path.
+    pub(crate) read: BTreeMap<PathBuf, Source>,
+    /// Its part files, by name, in the output directory of its definition.
+    pub(crate) wrote: BTreeMap<String, MadePart>,
+    /// When the run that made it started, and the number of the first attempt of that run after it.
+    pub(crate) run: (u64, u64),
+    /// Whether it is to be done again all the same, because somebody has asked for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) again: bool,
+}
+
+/// A part file of a finished job, as it was when it was published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MadePart {
+    /// What jobs that read it compare.
+    pub(crate) source: Source,
+    /// Its digest. None of a placeholder, and of a part that a jar has made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<Digest>,
+}
+
+impl MadePart {
+    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or on demand.
+    ///
+    /// # Errors
+    /// There is no such file.
+    fn is_still(&self, path: &Path, is_read: bool) -> io::Result<bool> {
+        let now = Source::of_part(path)?;
+        Ok(match &self.digest {
+            Some(digest) => digest.check(path, digest.stamp.filter(|_| !is_read)).is_ok(),
+            None => (now.bytes, now.modified) == (self.source.bytes, self.source.modified),
+        })
+    }
+}
+
+/// What has become of the output of a finished job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// It is as it was written.
+    Intact,
+    /// A file of it is not there any more.
+    Gone(String),
+    /// A file of it was changed.
+    Changed(String),
+    /// Beside its files is another one, which readers of the directory take for a part of it.
+    Foreign(String),
+}
+
+impl Made {
+    /// The directory of its output.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.definition.output()
+    }
+
+    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on demand.
+    /// O(parts), and the bytes that are read.
+    pub(crate) fn output(&self, is_read: bool) -> Output {
+        let directory = self.directory();
+        for (name, part) in &self.wrote {
+            match part.is_still(&directory.join(name), is_read) {
+                Ok(true) => {}
+                Ok(false) => return Output::Changed(name.clone()),
+                Err(_) => return Output::Gone(name.clone()),
+            }
+        }
+        if !directory.join(SUCCESS).exists() {
+            return Output::Gone(SUCCESS.to_owned());
+        }
+        let is_foreign = |name: &String| !name.starts_with(['_', '.']) && !self.wrote.contains_key(name);
+        let found = others(&directory).unwrap_or_default().into_iter().find(is_foreign);
+        found.map_or(Output::Intact, Output::Foreign)
+    }
+
+    /// The same job with the stamps that its parts have now, if some were touched and have the content that was
+    /// published. So they need not be read by every run.
+    pub(crate) fn restamped(&self) -> Option<Self> {
+        let (directory, mut now) = (self.directory(), self.clone());
+        for (name, part) in &mut now.wrote {
+            let Some(digest) = &mut part.digest else { continue };
+            digest.stamp = Some(digest.check(&directory.join(name), digest.stamp).ok()?);
+        }
+        (now != *self).then_some(now)
+    }
+
+    /// Whether it was finished later than attempts of these numbers of a run ended.
+    pub(crate) fn is_later_than(&self, started: u64, mut numbers: impl Iterator<Item = u64>) -> bool {
+        self.run.0 == started && numbers.all(|number| number < self.run.1)
+    }
+
+    /// Whether it wrote a file of this name, which is still as it was written.
+    pub(crate) fn owns(&self, name: &str) -> bool {
+        let is_still = |part: &MadePart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
+        name == SUCCESS || self.wrote.get(name).is_some_and(is_still)
+    }
+}
+
+/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share. The last that
+/// is said of one counts, whatever the job is called.
+#[derive(Debug, Default)]
+pub(crate) struct MadeJobs {
+    jobs: BTreeMap<PathBuf, Made>,
+}
+
+impl MadeJobs {
+    fn of(log: &Log) -> Result<Self, LogError> {
+        let mut made = Self::default();
+        for text in log.texts()? {
+            let job: Made = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
+            made.insert(job);
+        }
+        Ok(made)
+    }
+
+    /// What was made, read from a file that a run may have open; none if there is no file. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub(crate) fn look(path: &Path) -> Result<Self, LogError> {
+        if path.exists() { Self::of(&Log::glance(LOG, path)?.0) } else { Ok(Self::default()) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// A job is finished, or is to be done again.
+    pub(crate) fn insert(&mut self, made: Made) {
+        self.jobs.insert(made.directory(), made);
+    }
+
+    /// What was made in an output directory.
+    pub(crate) fn get(&self, directory: &Path) -> Option<&Made> {
+        self.jobs.get(directory)
+    }
+
+    /// Whether a file in an output directory was written by a run of this state directory, and is as it was written.
+    pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
+        self.get(directory).is_some_and(|made| made.owns(name))
+    }
+
+    /// The names of the part files that were made in an output directory.
+    pub(crate) fn parts(&self, directory: &Path) -> impl Iterator<Item = &str> {
+        self.get(directory).into_iter().flat_map(|made| made.wrote.keys().map(String::as_str))
+    }
+}
+
+/// The record on disk, open to be told more.
+#[derive(Debug)]
+pub(crate) struct MadeLog {
+    log: Log,
+}
+
+impl MadeLog {
+    /// Opens the record, or begins one; and what is in it. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is no record or is damaged, whatever the file system says.
+    pub(crate) fn open(path: &Path) -> Result<(Self, MadeJobs), LogError> {
+        let log = Log::open(LOG, path)?;
+        let (made, records) = (MadeJobs::of(&log)?, log.texts()?.len());
+        if records <= SPARE + 2 * made.jobs.len() {
+            return Ok((Self { log }, made));
+        }
+        // What later records have replaced is left out. Whoever dies meanwhile leaves the one file or the other.
+        let beside = path.with_extension("next");
+        let _ = fs::remove_file(&beside);
+        let mut shorter = Self { log: Log::open(LOG, &beside)? };
+        made.jobs.values().try_for_each(|job| shorter.add(job))?;
+        shorter.log.move_to(&beside, path)?;
+        Ok((shorter, made))
+    }
+
+    /// Says that a job is finished; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn add(&self, made: &Made) -> Result<(), LogError> {
+        let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
+        self.log.append([text.as_slice()])
+    }
+}

@@ -1,0 +1,691 @@
+//! What a run has done, on disk: killed at any moment, it can be resumed.
+//!
+//! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
+//! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
+//! record is the moment of commitment: a recorded task never runs again, an unrecorded one has no output.
+//! Attempts that end together are recorded together, with one append.
+//!
+//! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt that made
+//! it is written once more, as [`Ended::Lost`], and of two records with one number the later one holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+use slackline_model::{Draft, PhaseKind, Time, WallTime};
+use slackline_task::base::clock::TimeBase;
+use slackline_task::base::digest::Digest;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::spec::Outcome;
+use slackline_trace::{Format, ImportOptions, read_workload, write_workload};
+
+use crate::spec::job_plan::KnownJob;
+use crate::store::log::{Kind, Log, LogError};
+
+/// The file. The processes of a run that was killed a moment ago may still have it.
+const LOG: Kind =
+    Kind { name: "journal", line: "slackline journal 4\n", advice: ADVICE, tries: 20, reserve: 256 << 10 };
+
+/// What can be done with a journal that is damaged, and what that costs.
+pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.log beside it has as finished stay done, the \
+                                 others begin anew";
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Well; its output is committed.
+    Done(Outcome),
+    Failed(String),
+    /// It was stopped, or its engine was.
+    Killed,
+    /// Well, but its output does not count any more: it was found gone or damaged later, or made from map output that was
+    /// lost. The checksum of the output stays known, to be compared with that of the next one.
+    Lost(Option<u64>),
+}
+
+impl Ended {
+    /// Whether its output was lost.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
+}
+
+/// An attempt that has ended. Times are microseconds since the start of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its number in the run, from 0; also the name of its directory.
+    pub number: u64,
+    pub id: TaskId,
+    /// The slot, of the slot kind that serves the task, among the slots of its segment.
+    pub slot: u32,
+    /// The number of the segment of the run that recorded it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub segment: u32,
+    /// Since when it had its slot.
+    pub start: u64,
+    /// Since when it was at work: a reduce that has its slot early waits for its maps.
+    pub began: u64,
+    pub end: u64,
+    pub ended: Ended,
+}
+
+impl Attempt {
+    /// The digest of its output, if that counts.
+    pub(crate) fn digest(&self) -> Option<&Digest> {
+        match &self.ended {
+            Ended::Done(outcome) => outcome.output.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// How long it was at work, microseconds.
+    pub fn micros(&self) -> u64 {
+        self.end.saturating_sub(self.began)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The tasks that are done: whose output is committed and was not lost since.
+pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
+    attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
+}
+
+/// The checksums of the outputs that were committed last, by map, also of those that were lost since. Reduces that are
+/// done have read these outputs.
+pub(crate) fn map_sums(attempts: &[Attempt]) -> BTreeMap<TaskId, u64> {
+    let maps = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Map);
+    let sum = |attempt: &Attempt| match &attempt.ended {
+        Ended::Lost(sum) => *sum,
+        _ => attempt.digest().map(|digest| digest.sum),
+    };
+    maps.filter_map(|attempt| Some((attempt.id, sum(attempt)?))).collect()
+}
+
+/// How often the output of each task was lost whose output ever was.
+pub(crate) fn losses(attempts: &[Attempt]) -> BTreeMap<TaskId, u16> {
+    let mut losses: BTreeMap<TaskId, u16> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| attempt.ended.is_lost()) {
+        let count = losses.entry(attempt.id).or_default();
+        *count = count.saturating_add(1);
+    }
+    losses
+}
+
+/// How a run was begun or continued the last time: to be shown, and for relative paths.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Version of the program.
+    pub version: String,
+    /// SHA-256 of the flow file.
+    pub sha256: String,
+    /// The directory that relative paths start from.
+    pub directory: String,
+    /// The policy and other options.
+    pub options: BTreeMap<String, String>,
+}
+
+/// A part of a run with its settings. They hold from its start to the start of the next segment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Segment {
+    /// When it starts: microseconds since the start of the run.
+    pub start: u64,
+    /// The policy and other options.
+    pub options: BTreeMap<String, String>,
+    /// Whether the flow file has another order of jobs than in the segment before, jobs started over, or output was lost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
+    /// By how many microseconds the wall clock jumped when it started: the time of a run does not jump with it.
+    #[serde(default, skip_serializing_if = "has_not_jumped")]
+    pub jumped: i64,
+    /// The machines that it has.
+    #[serde(serialize_with = "write_machines", deserialize_with = "read_machines")]
+    pub machines: Vec<MachineDraft>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn has_not_jumped(jumped: &i64) -> bool {
+    *jumped == 0
+}
+
+impl Segment {
+    /// The policy, if it is recorded.
+    pub fn policy(&self) -> Option<&str> {
+        self.options.get("policy").map(String::as_str)
+    }
+
+    /// The fraction of a job's maps after which its reduces may take slots.
+    pub fn slowstart(&self) -> f64 {
+        self.options.get("slowstart").and_then(|text| text.parse().ok()).unwrap_or(1.0)
+    }
+
+    /// How many slots it has, of all kinds.
+    pub fn slots(&self) -> u32 {
+        let slots = self.machines.iter().map(|machine| match machine.slots {
+            Slots::Universal(slots) => machine.count * slots,
+            Slots::Typed { map, reduce } => machine.count * (map + reduce),
+        });
+        slots.sum()
+    }
+
+    /// Whether another segment has the same settings; speeds of machines may differ.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let slots = |machine: &MachineDraft| (machine.name.clone(), machine.count, machine.slots);
+        self.options == other.options && self.machines.iter().map(slots).eq(other.machines.iter().map(slots))
+    }
+}
+
+/// A group of machines of a segment.
+#[derive(Serialize, Deserialize)]
+struct MachineRecord {
+    name: String,
+    count: u32,
+    speed: f64,
+    slots: SlotsRecord,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rack: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum SlotsRecord {
+    Universal(u32),
+    Typed { map: u32, reduce: u32 },
+}
+
+fn write_machines<S: serde::Serializer>(machines: &[MachineDraft], to: S) -> Result<S::Ok, S::Error> {
+    let record = |machine: &MachineDraft| {
+        let MachineDraft { name, count, speed, slots, rack } = machine.clone();
+        let slots = match slots {
+            Slots::Universal(slots) => SlotsRecord::Universal(slots),
+            Slots::Typed { map, reduce } => SlotsRecord::Typed { map, reduce },
+        };
+        MachineRecord { name, count, speed, slots, rack }
+    };
+    to.collect_seq(machines.iter().map(record))
+}
+
+fn read_machines<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<MachineDraft>, D::Error> {
+    let machine = |record: MachineRecord| {
+        let MachineRecord { name, count, speed, slots, rack } = record;
+        let slots = match slots {
+            SlotsRecord::Universal(slots) => Slots::Universal(slots),
+            SlotsRecord::Typed { map, reduce } => Slots::Typed { map, reduce },
+        };
+        MachineDraft { name, count, speed, slots, rack }
+    };
+    Ok(Vec::<MachineRecord>::deserialize(from)?.into_iter().map(machine).collect())
+}
+
+/// The head of a journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// How it was begun or continued.
+    pub setup: Setup,
+    /// The name by which outputs are known to be those of this state directory.
+    pub owner: String,
+    /// When it started: microseconds since 1970.
+    pub started: u64,
+    /// Its workload with all phases, on the machines of its last segment: the document, read.
+    #[serde(serialize_with = "write_document", deserialize_with = "read_document")]
+    pub workload: Draft,
+    /// The jobs of the workload.
+    pub jobs: Vec<KnownJob>,
+    /// The jobs of the flow file that earlier runs have done and this one leaves as they are; none in journals of the time
+    /// before.
+    #[serde(default)]
+    pub kept: Vec<KeptJob>,
+    /// Its segments, in order; one at least. Journals of earlier versions have one, which is made when they are read.
+    #[serde(default)]
+    pub segments: Vec<Segment>,
+}
+
+impl Head {
+    /// Where its time begins on the wall clock.
+    pub(crate) fn time_base(&self) -> TimeBase {
+        TimeBase::recorded(WallTime(self.started), self.segments.iter().map(|segment| segment.jumped).sum())
+    }
+
+    /// The settings of its last segment.
+    pub fn last_segment(&self) -> &Segment {
+        self.segments.last().expect("invariant: a run has a segment")
+    }
+
+    pub(crate) fn join(&mut self, machine: MachineDraft, at: u64) {
+        let mut next = self.next_segment(at);
+        next.machines.push(machine.clone());
+        self.segments.push(next);
+        self.workload.machines.push(machine);
+    }
+
+    /// A segment with the settings of the last one that starts then.
+    fn next_segment(&self, at: u64) -> Segment {
+        let last = self.last_segment();
+        Segment { start: at.max(last.start), edited: false, jumped: 0, ..last.clone() }
+    }
+}
+
+/// A job that an earlier run of the state directory has done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptJob {
+    pub flow: String,
+    pub job: String,
+    /// When the run that has done it started: microseconds since 1970.
+    pub started: u64,
+    /// How many maps it has.
+    pub maps: u32,
+    /// How many reduces it has.
+    pub reduces: u32,
+    /// Its attempts in that run, times since the start of that run; none if nothing is known of them any more.
+    pub attempts: Vec<Attempt>,
+}
+
+fn write_document<S: serde::Serializer>(workload: &Draft, to: S) -> Result<S::Ok, S::Error> {
+    let text = write_workload(workload, Format::Json);
+    let document: serde_json::Value = serde_json::from_str(&text).map_err(serde::ser::Error::custom)?;
+    document.serialize(to)
+}
+
+fn read_document<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Draft, D::Error> {
+    let text = serde_json::Value::deserialize(from)?.to_string();
+    let options = ImportOptions::default().trusting_texts();
+    let read = read_workload("journal", text.as_bytes(), Some("json"), &options);
+    Ok(read.map_err(serde::de::Error::custom)?.draft)
+}
+
+/// A machine that joined a run, with as many slots for either kind of task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct JoinedMachine {
+    pub(crate) name: String,
+    /// Its slots, which have the next numbers.
+    pub(crate) slots: u32,
+    pub(crate) speed: f64,
+    /// Whether each of its slots is a machine, which may go by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) apart: bool,
+}
+
+impl JoinedMachine {
+    /// That of a workload.
+    pub(crate) fn of(machine: &MachineDraft) -> Self {
+        let slots = match machine.slots {
+            Slots::Universal(slots) => slots,
+            Slots::Typed { map, reduce } => map + reduce,
+        };
+        let (slots, apart) = (slots * machine.count, machine.count > 1);
+        Self { name: machine.name.clone(), slots, speed: machine.speed, apart }
+    }
+
+    /// The same as workloads have it.
+    pub(crate) fn draft(self) -> MachineDraft {
+        let Self { name, slots, speed, apart } = self;
+        let (count, slots) = if apart { (slots, 1) } else { (1, slots) };
+        MachineDraft { name, count, speed, slots: Slots::Universal(slots), rack: None }
+    }
+}
+
+/// A record of such a machine.
+#[derive(Serialize, Deserialize)]
+struct Joined {
+    joined: JoinedMachine,
+    /// When: microseconds since the start of the run.
+    #[serde(default)]
+    at: u64,
+}
+
+/// A record of a jump of the wall clock.
+#[derive(Serialize, Deserialize)]
+struct Jumped {
+    /// By how many microseconds.
+    clock_jumped: i64,
+    /// When: microseconds since the start of the run, which does not jump.
+    at: u64,
+}
+
+/// The machines and settings of a run from then on.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Change {
+    Joined(Joined),
+    Jumped(Jumped),
+}
+
+/// The journal of a run: its head, then attempts as they end, and machines as they join.
+pub struct Journal {
+    log: Log,
+}
+
+/// What is in a journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// What the run is; none if it was not begun. Machines that joined are among its workload's.
+    pub head: Option<Head>,
+    /// All attempts that ended, in the order of their numbers, as they are now.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Journal {
+    /// Opens a journal, or begins one. O(bytes).
+    ///
+    /// # Errors
+    /// Another run that has it open, a file that is no journal, whatever the file system says.
+    pub fn open(path: &Path) -> Result<Self, LogError> {
+        Ok(Self { log: Log::open(LOG, path)? })
+    }
+
+    /// Gives a journal that is damaged another name, so that one can begin in its place.
+    ///
+    /// # Errors
+    /// Another run that has it open, a file that is no journal, whatever the file system says.
+    pub fn set_aside(path: &Path, to: &Path) -> Result<(), LogError> {
+        Log::set_aside(LOG, path, to)
+    }
+
+    /// Begins a journal beside the one that is at `path`, and puts it in its place when it is whole: a process that dies
+    /// meanwhile leaves the one or the other. Both are locked until then.
+    ///
+    /// # Errors
+    /// Whatever the file system says; then the earlier one is still there.
+    pub fn replace(path: &Path, head: &Head, attempts: &[Attempt]) -> Result<Self, LogError> {
+        let beside = path.with_extension("next");
+        // One that was begun and never finished was not yet anything.
+        let _ = std::fs::remove_file(&beside);
+        let mut journal = Self::open(&beside)?;
+        journal.begin(head)?;
+        if !attempts.is_empty() {
+            journal.record(attempts)?;
+        }
+        journal.log.move_to(&beside, path)?;
+        Ok(journal)
+    }
+
+    /// What is in it. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub fn read(&self) -> Result<Content, LogError> {
+        let texts = self.log.texts()?;
+        let Some((head, records)) = texts.split_first() else { return Ok(Content::default()) };
+        let mut head: Head = serde_json::from_slice(head).map_err(|e| self.log.unreadable(&e))?;
+        if head.segments.is_empty() {
+            let (options, machines) = (head.setup.options.clone(), head.workload.machines.clone());
+            head.segments.push(Segment { options, machines, ..Segment::default() });
+        }
+        let mut attempts: Vec<Attempt> = Vec::new();
+        for text in records {
+            match serde_json::from_slice(text) {
+                Ok(attempt) => attempts.push(attempt),
+                Err(error) => match serde_json::from_slice(text).map_err(|_| self.log.unreadable(&error))? {
+                    Change::Joined(Joined { joined, at }) => head.join(joined.draft(), at),
+                    Change::Jumped(Jumped { clock_jumped, at }) => {
+                        let next = head.next_segment(at);
+                        head.segments.push(Segment { jumped: clock_jumped, ..next });
+                    }
+                },
+            }
+        }
+        // Stable: of records with one number the latest is the last, and holds.
+        attempts.sort_by_key(|attempt| attempt.number);
+        attempts.reverse();
+        attempts.dedup_by_key(|attempt| attempt.number);
+        attempts.reverse();
+        Ok(Content { head: Some(head), attempts })
+    }
+
+    /// What is in the journal of a run that may be at work, up to its last whole record, and whether one is. The file
+    /// stays as it is, and is not kept from anybody. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be read.
+    pub fn glance(path: &Path) -> Result<(Content, bool), LogError> {
+        let (log, is_busy) = Log::glance(LOG, path)?;
+        Ok((Self { log }.read()?, is_busy))
+    }
+
+    /// Writes the head of a run that begins; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub fn begin(&self, head: &Head) -> Result<(), LogError> {
+        let text = serde_json::to_vec(head).map_err(|e| self.log.unreadable(&e))?;
+        self.log.append([text.as_slice()])
+    }
+
+    /// Records attempts that ended; they are on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example; then nothing is recorded.
+    pub fn record(&self, attempts: &[Attempt]) -> Result<(), LogError> {
+        self.append(attempts.iter())
+    }
+
+    fn append<'a, R: Serialize + 'a>(&self, records: impl Iterator<Item = &'a R>) -> Result<(), LogError> {
+        let text = |record| serde_json::to_vec(record).expect("invariant: a record can be written as JSON");
+        let texts: Vec<Vec<u8>> = records.map(text).collect();
+        self.log.append(texts.iter().map(Vec::as_slice))
+    }
+
+    /// Records that a machine joins at that time of the run, with which a segment starts; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn joined(&self, machine: &JoinedMachine, at: u64) -> Result<(), LogError> {
+        self.append(std::iter::once(&Joined { joined: machine.clone(), at }))
+    }
+
+    /// Records a jump of the wall clock in microseconds, at that time of the run.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example.
+    pub(crate) fn jumped(&self, by: i64, at: Time) -> Result<(), LogError> {
+        self.append(std::iter::once(&Jumped { clock_jumped: by, at: at.0 }))
+    }
+
+    /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is
+    /// left of it is removed. Tasks that are not done stay as they are. O(bytes).
+    ///
+    /// # Errors
+    /// A journal that cannot be read; whatever the file system says, a full disk for example; then nothing is recorded.
+    pub fn lost(&self, tasks: &BTreeSet<TaskId>) -> Result<(), LogError> {
+        self.record_loss(tasks, &[])
+    }
+
+    /// Records that the output of `tasks` is lost, and `attempts` that ended, with one append. The losses come first: a
+    /// process that dies meanwhile leaves no attempt without them. O(bytes) if there are tasks.
+    ///
+    /// # Errors
+    /// As [`Self::lost`].
+    pub(crate) fn record_loss(&self, tasks: &BTreeSet<TaskId>, attempts: &[Attempt]) -> Result<(), LogError> {
+        let mut lost = if tasks.is_empty() { Vec::new() } else { self.read()?.attempts };
+        lost.retain(|attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id));
+        for attempt in &mut lost {
+            attempt.ended = Ended::Lost(attempt.digest().map(|digest| digest.sum));
+        }
+        if lost.is_empty() && attempts.is_empty() {
+            return Ok(());
+        }
+        self.append(lost.iter().chain(attempts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+
+    use super::*;
+    use crate::spec::definition::Definition;
+    use crate::spec::job_plan::Inputs;
+
+    fn attempt(number: u64) -> Attempt {
+        let phase = if number.is_multiple_of(2) { PhaseKind::Reduce } else { PhaseKind::Map };
+        let id = TaskId { job: 1, phase, task: 3 };
+        Attempt {
+            number,
+            id,
+            slot: 0,
+            segment: 0,
+            start: 5,
+            began: 6,
+            end: 9,
+            ended: Ended::Done(Outcome::default()),
+        }
+    }
+
+    #[test]
+    fn what_was_recorded_is_there_when_it_is_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let tasks = Some(TasksDraft::Each(vec![0.1, 1.0 / 3.0]).into());
+        let job = JobDraft { id: "j".into(), map: tasks, ..JobDraft::default() };
+        let head = Head {
+            setup: Setup { version: "1".into(), directory: "/".into(), ..Setup::default() },
+            owner: "7-1".into(),
+            started: 7,
+            workload: Draft { flows: vec![FlowDraft::new("f", vec![job])], ..Draft::default() },
+            jobs: vec![KnownJob { inputs: Inputs::default(), definition: Definition::default() }],
+            kept: Vec::new(),
+            segments: vec![Segment::default()],
+        };
+        {
+            let journal = Journal::open(&path).unwrap();
+            assert_eq!(journal.read().unwrap(), Content::default());
+            journal.begin(&head).unwrap();
+            journal.record(&[attempt(1), attempt(0)]).unwrap();
+            assert!(matches!(Journal::open(&path), Err(LogError::Busy { .. })));
+        }
+        let journal = Journal::open(&path).unwrap();
+        let expected = Content { head: Some(head), attempts: vec![attempt(0), attempt(1)] };
+        assert_eq!(journal.read().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_head_of_the_time_before_keeps_no_jobs() {
+        let kept = KeptJob {
+            flow: "f".into(),
+            job: "j".into(),
+            started: 3,
+            maps: 4,
+            reduces: 0,
+            attempts: vec![attempt(1)],
+        };
+        let head = Head {
+            setup: Setup::default(),
+            owner: String::new(),
+            started: 7,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            jobs: Vec::new(),
+            kept: vec![kept],
+            segments: vec![Segment::default()],
+        };
+        let mut text = serde_json::to_value(&head).unwrap();
+        assert_eq!(serde_json::from_value::<Head>(text.clone()).unwrap(), head);
+        text.as_object_mut().unwrap().remove("kept").expect("it is written");
+        let before = serde_json::from_value::<Head>(text).unwrap();
+        assert_eq!(before, Head { kept: Vec::new(), ..head });
+    }
+
+    /// The head of a run of one flow without jobs.
+    fn head_at(started: u64) -> Head {
+        Head {
+            setup: Setup::default(),
+            owner: String::new(),
+            started,
+            workload: Draft { flows: vec![FlowDraft::new("f", Vec::new())], ..Draft::default() },
+            jobs: Vec::new(),
+            kept: Vec::new(),
+            segments: vec![Segment::default()],
+        }
+    }
+
+    #[test]
+    fn a_task_whose_output_is_lost_is_not_done_until_it_was_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let head = head_at(0);
+        journal.begin(&head).unwrap();
+        let (reduce, map) = (attempt(0).id, attempt(1).id);
+        journal.record(&[attempt(0), Attempt { ended: Ended::Killed, ..attempt(3) }, attempt(1)]).unwrap();
+        for round in 1..4 {
+            journal.lost(&BTreeSet::from([map])).unwrap();
+            // Nothing is lost twice.
+            journal.lost(&BTreeSet::from([map])).unwrap();
+            let attempts = journal.read().unwrap().attempts;
+            assert_eq!(done_tasks(&attempts), BTreeSet::from([reduce]));
+            assert_eq!(losses(&attempts), BTreeMap::from([(map, round)]));
+            journal.record(&[attempt(3 + 2 * u64::from(round))]).unwrap();
+            assert_eq!(done_tasks(&journal.read().unwrap().attempts), BTreeSet::from([reduce, map]));
+        }
+        let numbers: Vec<u64> = journal.read().unwrap().attempts.iter().map(|a| a.number).collect();
+        assert_eq!(numbers, [0, 1, 3, 5, 7, 9], "an attempt is there once");
+    }
+
+    #[test]
+    fn a_machine_that_joins_begins_a_segment() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let machine =
+            |name: &str, slots| MachineDraft { name: name.into(), count: 1, speed: 1.0, slots, rack: None };
+        let first = machine("a", Slots::Typed { map: 2, reduce: 1 });
+        let options = BTreeMap::from([("policy".to_owned(), "edf".to_owned())]);
+        let setup = Setup { options: options.clone(), ..Setup::default() };
+        let workload = Draft {
+            machines: vec![first.clone()],
+            flows: vec![FlowDraft::new("f", Vec::new())],
+            ..Draft::default()
+        };
+        // As an earlier version wrote it.
+        let head = Head {
+            setup,
+            owner: String::new(),
+            started: 0,
+            workload,
+            jobs: Vec::new(),
+            kept: Vec::new(),
+            segments: Vec::new(),
+        };
+        journal.begin(&head).unwrap();
+        journal.joined(&JoinedMachine { name: "b".into(), slots: 3, speed: 2.0, apart: false }, 17).unwrap();
+        let head = journal.read().unwrap().head.unwrap();
+        let second = MachineDraft { speed: 2.0, ..machine("b", Slots::Universal(3)) };
+        assert_eq!(head.workload.machines, [first.clone(), second.clone()]);
+        let segment =
+            |start, machines| Segment { start, options: options.clone(), machines, ..Segment::default() };
+        let expected = [segment(0, vec![first.clone()]), segment(17, vec![first, second])];
+        assert_eq!(head.segments, expected);
+        assert_eq!(head.segments.iter().map(Segment::slots).collect::<Vec<_>>(), [3, 6]);
+        let text = serde_json::to_string(&expected[1]).unwrap();
+        assert_eq!(serde_json::from_str::<Segment>(&text).unwrap(), expected[1]);
+    }
+
+    #[test]
+    fn a_jump_of_the_clock_begins_a_segment_with_the_same_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::open(&path).unwrap();
+        let head = head_at(7);
+        journal.begin(&head).unwrap();
+        journal.jumped(-3, Time(5)).unwrap();
+        journal.record(&[attempt(0)]).unwrap();
+        let content = journal.read().unwrap();
+        let read = content.head.unwrap();
+        assert_eq!((content.attempts.len(), read.segments.len()), (1, 2));
+        assert_eq!((read.segments[1].start, read.segments[1].jumped), (5, -3));
+        assert_eq!(read.time_base(), TimeBase::measured(WallTime(4), Time::ZERO));
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_is_said_to_be_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        std::fs::write(&path, "this is a text of more than a few bytes, and no journal at all").unwrap();
+        assert!(matches!(Journal::open(&path), Err(LogError::Foreign { .. })));
+    }
+}

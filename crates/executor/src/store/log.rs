@@ -1,0 +1,518 @@
+//! An append-only log in one file, under the journal and the history.
+//!
+//! The file is a line that says what it is, and records: length, check sum of the text, check sum of these two (each
+//! 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or machine that dies
+//! while it appends leaves part of the last append: that tail was never confirmed to the caller, and is cut off. Damage
+//! anywhere else is an error; nothing is guessed.
+//!
+//! Texts hold no byte 0. Where the last record is of full length and wrong, a 0 in it tells pages that never reached
+//! the disk from bytes that changed there.
+
+use std::cell::Cell;
+use std::fs::{File, TryLockError};
+use std::io::{self, Seek, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use slackline_task::base::activity::during;
+use slackline_task::base::file_lock::is_at;
+use slackline_task::base::system::lock_refused;
+use slackline_task::base::{clock, regular_file};
+
+/// Bytes before each text.
+const HEAD: usize = 12;
+/// Time between two tries to open a log that another process has open.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is wrong with a journal or a history.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The file system refused something.
+    #[error("{name}: {problem}")]
+    File {
+        /// What the log is for, and its file.
+        name: String,
+        problem: io::Error,
+    },
+    /// Another process has it open.
+    #[error("{name}: found another run at work on it, expected none")]
+    Busy {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// The file is something else.
+    #[error("{name}: found another file, expected one that slackline has written or none")]
+    Foreign {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// The file was written as a log, and has changed since.
+    #[error("{name}: the file is damaged at byte {at}, expected it as it was written; {advice}")]
+    Damaged {
+        /// What the log is for, and its file.
+        name: String,
+        at: u64,
+        /// What can be done, and what that costs.
+        advice: &'static str,
+    },
+    /// The file was written by another version.
+    #[error(
+        "{name}: found a file of another version of slackline, which this one cannot read; it stays as it is: finish \
+         it with the program that wrote it, or name another"
+    )]
+    Version {
+        /// What the log is for, and its file.
+        name: String,
+    },
+    /// A history that is no document.
+    #[error("{problem}")]
+    History {
+        /// What the file is for, what was found, where, and what was expected.
+        problem: String,
+    },
+    /// A record is no text of this kind of log.
+    #[error("{name}: the file is damaged, {problem}; {advice}")]
+    Record {
+        /// What the log is for, and its file.
+        name: String,
+        problem: String,
+        /// What can be done, and what that costs.
+        advice: &'static str,
+    },
+}
+
+/// A kind of log.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// What messages call it.
+    pub name: &'static str,
+    /// The first line of its files.
+    pub line: &'static str,
+    /// What can be done with one that is damaged, and what that costs.
+    pub advice: &'static str,
+    /// How often a log is tried to open that another process has open; 50 ms apart.
+    pub tries: u32,
+    /// Room on the disk, bytes, that an open log keeps for what is appended next, so that it can still be written when
+    /// others have filled the disk; 0 for none. Where the file system cannot keep room there is none.
+    pub reserve: u64,
+}
+
+/// An open log. As long as one process may append to it, no other has it open.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    name: String,
+    kind: Kind,
+    /// Up to where room is kept, bytes.
+    kept: Cell<u64>,
+    /// Whether an append has left something that could not be cut off.
+    is_broken: Cell<bool>,
+}
+
+impl Log {
+    /// Opens a log to append to it, or begins one. Cuts off what an interrupted append has left. O(bytes).
+    ///
+    /// # Errors
+    /// Another process that has it open, a file that is none or is damaged, whatever the file system says.
+    pub fn open(kind: Kind, path: &Path) -> Result<Self, LogError> {
+        let is_new = !path.exists();
+        let log = Self::locked_of(kind, path, || regular_file::open_to_append(path))?;
+        let (bytes, end) = log.content()?;
+        let cut = |at: u64| {
+            log.file.set_len(at)?;
+            if at == 0 {
+                (&log.file).write_all(kind.line.as_bytes())?;
+            }
+            log.file.sync_all()
+        };
+        if end < bytes.len() || end == 0 {
+            cut(end as u64).map_err(|e| log.refused(e))?;
+        }
+        if let Some(directory) = path.parent().filter(|_| is_new) {
+            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        }
+        log.keep_room(end as u64);
+        Ok(log)
+    }
+
+    /// Keeps room for what is appended behind `end`, as far as there is any, so that most appends do not ask for it.
+    fn keep_room(&self, end: u64) {
+        let reserve = self.kind.reserve;
+        if reserve == 0 || self.kept.get() >= end + reserve / 2 {
+            return;
+        }
+        #[cfg(target_os = "linux")]
+        if rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, end, reserve).is_ok() {
+            self.kept.set(end + reserve);
+        }
+    }
+
+    /// Opens a log that is there, to read it; its file stays as it is. O(bytes).
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn open_to_read(kind: Kind, path: &Path) -> Result<Self, LogError> {
+        Self::locked_of(kind, path, || regular_file::open_no_link(path))
+    }
+
+    /// Gives the file of a log another name if it is damaged, in place of a file that may be there.
+    ///
+    /// # Errors
+    /// Another process that has it open, a file that is none, whatever the file system says.
+    pub(crate) fn set_aside(kind: Kind, path: &Path, to: &Path) -> Result<(), LogError> {
+        let mut log = Self::open_to_read(kind, path)?;
+        match log.content() {
+            Err(LogError::Damaged { .. }) => log.move_to(path, to),
+            other => other.map(drop),
+        }
+    }
+
+    /// Gives it another name, in place of a file that may be there.
+    ///
+    /// # Errors
+    /// Whatever the file system says; then it keeps its name.
+    pub fn move_to(&mut self, from: &Path, to: &Path) -> Result<(), LogError> {
+        during("move", &self.name, || std::fs::rename(from, to)).map_err(|e| self.refused(e))?;
+        self.name = format!("{} {}", self.kind.name, to.display());
+        if let Some(directory) = to.parent() {
+            // Where a directory cannot be synchronised, its names are as safe as they can be.
+            let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        }
+        Ok(())
+    }
+
+    /// Opens a log that another process may be appending to, and says whether one has it open; its file stays as it is.
+    /// What is being appended at that moment counts as torn off.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn glance(kind: Kind, path: &Path) -> Result<(Self, bool), LogError> {
+        let name = format!("{} {}", kind.name, path.display());
+        let file = regular_file::open_no_link(path)
+            .map_err(|problem| LogError::File { name: name.clone(), problem })?;
+        let log = Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) };
+        // Who wants to append tries for a while, and so is not kept from it by somebody who looks.
+        let is_busy = match log.file.try_lock_shared() {
+            Ok(()) => false,
+            Err(TryLockError::WouldBlock) => true,
+            Err(TryLockError::Error(problem)) => return Err(log.refused(lock_refused(problem))),
+        };
+        if !is_busy {
+            log.file.unlock().map_err(|e| log.refused(e))?;
+        }
+        Ok((log, is_busy))
+    }
+
+    /// The log of a file that is opened for each try.
+    fn locked_of(
+        kind: Kind,
+        path: &Path,
+        mut open: impl FnMut() -> io::Result<File>,
+    ) -> Result<Self, LogError> {
+        let name = format!("{} {}", kind.name, path.display());
+        let refused = |problem| LogError::File { name: name.clone(), problem };
+        for left in (0..kind.tries).rev() {
+            let file = open().map_err(refused)?;
+            match file.try_lock() {
+                // Who had it open may have removed or replaced it meanwhile: then the lock is of a file without a name.
+                Ok(()) if is_at(&file, path).map_err(refused)? => {
+                    return Ok(Self { file, name, kind, kept: Cell::new(0), is_broken: Cell::new(false) });
+                }
+                Err(TryLockError::Error(problem)) => return Err(refused(lock_refused(problem))),
+                // It may be about to close it, or killed and not quite gone.
+                Err(TryLockError::WouldBlock) if left > 0 => clock::pause(PAUSE),
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+            }
+        }
+        Err(LogError::Busy { name })
+    }
+
+    /// Appends texts; they are on disk, all of them, when this returns. O(bytes), one write and one flush.
+    ///
+    /// # Errors
+    /// Whatever the file system says, a full disk for example; then nothing is appended.
+    pub fn append<'a>(&self, texts: impl IntoIterator<Item = &'a [u8]>) -> Result<(), LogError> {
+        let mut bytes = Vec::new();
+        for text in texts {
+            debug_assert!(!text.contains(&0), "texts hold no byte 0");
+            let mut head = [0; HEAD];
+            head[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+            head[4..8].copy_from_slice(&crc32fast::hash(text).to_le_bytes());
+            let check = crc32fast::hash(&head[..8]).to_le_bytes();
+            head[8..].copy_from_slice(&check);
+            bytes.extend_from_slice(&head);
+            bytes.extend_from_slice(text);
+        }
+        if self.is_broken.get() {
+            return Err(self.refused(io::Error::other("an earlier record could not be written")));
+        }
+        during("write to", &self.name, || self.append_bytes(&bytes)).map_err(|e| self.refused(e))
+    }
+
+    fn append_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        let written = (&self.file).write_all(bytes).and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => self.keep_room(before + bytes.len() as u64),
+            Err(_) => self.is_broken.set(self.file.set_len(before).is_err()),
+        }
+        written
+    }
+
+    /// All texts, in the order in which they were appended. O(bytes).
+    ///
+    /// # Errors
+    /// A file that is no such log or is damaged, whatever the file system says.
+    pub fn texts(&self) -> Result<Vec<Vec<u8>>, LogError> {
+        let (bytes, end) = self.content()?;
+        let (mut texts, mut at) = (Vec::new(), self.kind.line.len());
+        while at < end {
+            let from = at + HEAD;
+            at = from + u32_at(&bytes[at..]) as usize;
+            texts.push(bytes[from..at].to_vec());
+        }
+        Ok(texts)
+    }
+
+    /// What is in the file, and where its whole records end; 0 if not even its first line is whole.
+    fn content(&self) -> Result<(Vec<u8>, usize), LogError> {
+        let mut file = &self.file;
+        let read = || file.rewind().and_then(|()| regular_file::rest(&mut file, regular_file::LARGEST));
+        let bytes = during("read", &self.name, read);
+        let bytes = bytes.map_err(|e| self.refused(e))?;
+        let line = self.kind.line.as_bytes();
+        if !bytes.starts_with(line) {
+            return match bytes.as_slice() {
+                begun if line.starts_with(begun) => Ok((bytes, 0)),
+                other if is_version(line, other) => Err(LogError::Version { name: self.name.clone() }),
+                _ => Err(LogError::Foreign { name: self.name.clone() }),
+            };
+        }
+        let mut at = line.len();
+        while at < bytes.len() {
+            match record(&bytes[at..]) {
+                Found::Whole(len) => at += len,
+                Found::Torn => break,
+                Found::Damaged => {
+                    let (name, at) = (self.name.clone(), at as u64);
+                    return Err(LogError::Damaged { name, at, advice: self.kind.advice });
+                }
+            }
+        }
+        Ok((bytes, at))
+    }
+
+    fn refused(&self, problem: io::Error) -> LogError {
+        LogError::File { name: self.name.clone(), problem }
+    }
+
+    /// The error for a text that is none of this log's.
+    pub fn unreadable(&self, problem: &dyn std::fmt::Display) -> LogError {
+        LogError::Record {
+            name: self.name.clone(),
+            problem: format!("found a record that is none: {problem}"),
+            advice: self.kind.advice,
+        }
+    }
+}
+
+/// Whether a file begins as a log of the same kind does, but for the number of its version.
+fn is_version(line: &[u8], bytes: &[u8]) -> bool {
+    let digits = line.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    let kind = &line[..line.len().saturating_sub(1 + digits)];
+    bytes.strip_prefix(kind).is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.kept.get() > 0
+            && let Ok(meta) = self.file.metadata()
+        {
+            // The room that was kept is others' again; if not, it stays with the file.
+            let _ = self.file.set_len(meta.len());
+        }
+    }
+}
+
+/// What is at a place in a log.
+enum Found {
+    /// A record of so many bytes.
+    Whole(usize),
+    /// The beginning of the last append.
+    Torn,
+    /// Neither.
+    Damaged,
+}
+
+/// Looks at the record that bytes begin with; they go to the end of the file.
+fn record(bytes: &[u8]) -> Found {
+    if bytes.len() < HEAD {
+        return Found::Torn;
+    }
+    if crc32fast::hash(&bytes[..8]) != u32_at(&bytes[8..]) {
+        let is_unwritten = bytes.len() > HEAD && bytes[HEAD..].iter().all(|&byte| byte == 0);
+        return if is_unwritten { Found::Torn } else { Found::Damaged };
+    }
+    let end = HEAD + u32_at(bytes) as usize;
+    let Some(text) = bytes.get(HEAD..end) else { return Found::Torn };
+    if crc32fast::hash(text) == u32_at(&bytes[4..]) {
+        Found::Whole(end)
+    } else if end == bytes.len() && text.contains(&0) {
+        Found::Torn
+    } else {
+        Found::Damaged
+    }
+}
+
+/// The little-endian number that bytes begin with.
+fn u32_at(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Other tests start processes, which have this file until they are another program.
+    const KIND: Kind =
+        Kind { name: "test", line: "a log of a test\n", advice: "", tries: 20, reserve: 1 << 16 };
+    const TEXTS: [&[u8]; 3] = [b"one", b"", b"{\"three\": 3}"];
+
+    fn written(path: &Path) -> Vec<u8> {
+        let log = Log::open(KIND, path).unwrap();
+        log.append(TEXTS[..2].iter().copied()).unwrap();
+        log.append([TEXTS[2]]).unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn what_was_appended_is_there_and_nobody_else_may_append_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        written(&path);
+        let log = Log::open(KIND, &path).unwrap();
+        assert_eq!(log.texts().unwrap(), TEXTS);
+        log.append([b"four".as_slice()]).unwrap();
+        assert_eq!(log.texts().unwrap().len(), 4);
+        assert!(matches!(Log::open(KIND, &path), Err(LogError::Busy { .. })));
+        drop(log);
+        assert_eq!(Log::open_to_read(KIND, &path).unwrap().texts().unwrap().len(), 4);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_log_that_was_removed_or_replaced_while_it_was_waited_for_is_opened_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("log"), dir.path().join("other"));
+        let options = || std::fs::OpenOptions::new().create(true).append(true).read(true).to_owned();
+        let change: [&dyn Fn(); 2] =
+            [&|| std::fs::remove_file(&path).unwrap(), &|| std::fs::rename(&other, &path).unwrap()];
+        for change in change {
+            let _ = std::fs::remove_file(&path);
+            written(&path);
+            std::fs::copy(&path, &other).unwrap();
+            let mut waiting = Some(options().open(&path).unwrap());
+            change();
+            let log = Log::locked_of(KIND, &path, || match waiting.take() {
+                Some(before) => Ok(before),
+                None => options().open(&path),
+            });
+            // What is appended is in the file of that name, which nobody else gets.
+            log.unwrap().append([b"more".as_slice()]).unwrap();
+            assert!(std::fs::read(&path).unwrap().ends_with(b"more"));
+        }
+    }
+
+    #[test]
+    fn a_tail_that_was_torn_off_anywhere_is_cut_off_and_more_can_be_appended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let bytes = written(&path);
+        let whole = |len: usize| {
+            let mut ends = vec![KIND.line.len()];
+            for text in TEXTS {
+                ends.push(ends[ends.len() - 1] + HEAD + text.len());
+            }
+            ends.iter().filter(|&&end| end <= len).count().saturating_sub(1)
+        };
+        for len in 0..=bytes.len() {
+            std::fs::write(&path, &bytes[..len]).unwrap();
+            let log = Log::open(KIND, &path).unwrap();
+            assert_eq!(log.texts().unwrap(), TEXTS[..whole(len)], "{len} bytes");
+            log.append([b"more".as_slice()]).unwrap();
+            drop(log);
+            assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap().len(), whole(len) + 1);
+        }
+        // As a machine leaves it that lost its power: longer, but never written.
+        for kept in [bytes.len() - 24, bytes.len() - 20, bytes.len() - 5] {
+            let mut zeros = bytes.clone();
+            zeros[kept..].fill(0);
+            std::fs::write(&path, &zeros).unwrap();
+            assert_eq!(Log::open(KIND, &path).unwrap().texts().unwrap(), TEXTS[..2], "{kept} bytes");
+        }
+    }
+
+    /// Defect 9: a disk that others have filled stopped the run.
+    #[test]
+    fn records_can_still_be_appended_where_others_have_filled_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = |args: &[&str]| {
+            let mut command = std::process::Command::new(args[0]);
+            command.args(&args[1..]).arg(dir.path()).stderr(std::process::Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if !mount(&["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"]) {
+            eprintln!("SKIPPED: no disk can be mounted here");
+            return;
+        }
+        let path = dir.path().join("log");
+        let log = Log::open(KIND, &path).unwrap();
+        let mut hog = File::create(dir.path().join("hog")).unwrap();
+        while hog.write_all(&[1; 4096]).is_ok() {}
+        assert_eq!(hog.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        let text = vec![b'x'; 1000];
+        (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
+        // Room is kept again as soon as there is some.
+        hog.set_len(500_000).unwrap();
+        (0..30).for_each(|_| log.append([text.as_slice()]).unwrap());
+        assert_eq!(log.texts().unwrap().len(), 60);
+        drop((log, hog));
+        assert!(mount(&["umount"]));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_log_is_a_file_of_bounded_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        written(&path);
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        let kind = |error: LogError| match error {
+            LogError::File { problem, .. } => problem.kind(),
+            other => panic!("{other}"),
+        };
+        assert_eq!(kind(Log::open(KIND, &path).unwrap_err()), io::ErrorKind::FileTooLarge);
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert_eq!(kind(Log::open(KIND, &path).unwrap_err()), io::ErrorKind::InvalidInput);
+        assert_eq!(kind(Log::glance(KIND, &path).unwrap_err()), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn any_changed_bit_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let bytes = written(&path);
+        for at in 0..bytes.len() {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &bad).unwrap();
+            let error = Log::open(KIND, &path).unwrap_err();
+            let expected = if at < KIND.line.len() { "found another file" } else { "is damaged at byte" };
+            assert!(error.to_string().contains(expected), "byte {at}: {error}");
+            assert_eq!(std::fs::read(&path).unwrap(), bad, "it stays as it is");
+        }
+    }
+}

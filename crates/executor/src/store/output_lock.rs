@@ -1,0 +1,159 @@
+//! Whose an output directory is: the state directory's whose name stands in its `_temporary`, until the output is
+//! complete or the run releases it. Two runs never write to one directory, and none removes what another has made.
+//! Parts lie in `_temporary` too until the output is whole: what an earlier run made there stays to be read until then.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use slackline_task::base::files::{remove, remove_busy};
+use slackline_task::base::regular_file;
+
+use crate::spec::job_plan::JobPlan;
+use crate::store::finished_jobs::MadeJobs;
+use crate::store::output_files::{STAGED, SUCCESS, TEMPORARY, names, staged, temporary};
+
+/// Where the name of the run stands.
+const OWNER: &str = "owner";
+
+/// What is read of the file that says whose an output is, bytes.
+const OWNER_MOST: u64 = 1 << 16;
+
+/// The locks of one state directory on output directories.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputLocks {
+    owner: String,
+}
+
+impl OutputLocks {
+    /// Those of the state directory of that name, which no other has.
+    pub(crate) fn of(owner: &str) -> Self {
+        Self { owner: owner.to_owned() }
+    }
+
+    /// Makes the output directory of a job this one's, where it may hold what its runs have made already.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; whatever the file system says.
+    pub(crate) fn acquire(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+        fs::create_dir_all(&job.output)?;
+        if self.owns(&job.output) {
+            return fs::create_dir_all(staged(&job.output));
+        }
+        // A directory that holds something is never replaced, so that the first run to move its own there has it.
+        let beside = job.output.join(format!("{TEMPORARY}.{}", self.owner));
+        remove(&beside)?;
+        fs::create_dir_all(beside.join(STAGED))?;
+        fs::write(beside.join(OWNER), &self.owner)?;
+        let moved = fs::rename(&beside, temporary(job));
+        if moved.is_err() {
+            remove(&beside)?;
+        }
+        match moved {
+            Err(_) if temporary(job).is_dir() => self.adopt(job)?,
+            other => other?,
+        }
+        if self.foreign(job, made)?.is_some() {
+            self.release(&job.output);
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(())
+    }
+
+    /// Takes over a `_temporary` without an owner: an earlier run has left files in it that cannot be removed.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if it has an owner; whatever the file system says.
+    fn adopt(&self, job: &JobPlan) -> io::Result<()> {
+        let left = temporary(job);
+        if has_owner(&job.output) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        // The run that has left it may still be clearing up.
+        let _ = remove_busy(&left);
+        fs::create_dir_all(staged(&job.output))?;
+        File::create_new(left.join(OWNER))?.write_all(self.owner.as_bytes())
+    }
+
+    /// The first name in the output directory of a job that no run of this state directory has made, or that was changed
+    /// since.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn foreign(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<Option<String>> {
+        let directory = job.definition.output();
+        let is_staging = self.owns(&job.output) && is_staging(&job.output);
+        let is_ours = |name: &String| match name.as_str() {
+            TEMPORARY => self.owns(&job.output) || !has_owner(&job.output),
+            name if name.starts_with(TEMPORARY) => true,
+            // While parts are moved to their places, some are there already.
+            name => made.owns(&directory, name) || is_staging && is_output(name),
+        };
+        Ok(names(&job.output)?.into_iter().find(|name| !is_ours(name)))
+    }
+
+    /// Whether an output directory is this one's.
+    pub(crate) fn owns(&self, output: &Path) -> bool {
+        let file = output.join(TEMPORARY).join(OWNER);
+        regular_file::read_to_string(&file, OWNER_MOST).is_ok_and(|owner| owner == self.owner)
+    }
+
+    /// Removes what a run left that was killed while it cleared up: the name of the run goes first or in between, and then
+    /// nobody's is what stays. Only beside a complete output.
+    pub(crate) fn sweep(output: &Path) -> io::Result<()> {
+        let left = output.join(TEMPORARY);
+        if output.join(SUCCESS).exists() && left.is_dir() && !left.join(OWNER).exists() {
+            remove(&left)?;
+        }
+        Ok(())
+    }
+
+    /// Removes what attempts left in the output directory of a job, if it is this one's; of the finished parts those
+    /// stay that are to be `kept`.
+    pub(crate) fn clear(&self, job: &JobPlan, kept: impl Fn(&str) -> bool) -> io::Result<()> {
+        if !self.owns(&job.output) {
+            return Ok(());
+        }
+        for name in names(&temporary(job))?.into_iter().filter(|name| name != OWNER && name != STAGED) {
+            remove(&temporary(job).join(name))?;
+        }
+        let staged = staged(&job.output);
+        names(&staged)?.into_iter().filter(|name| !kept(name)).try_for_each(|name| remove(&staged.join(name)))
+    }
+
+    /// Releases the output directory of a job that has failed, if it is this one's, unless some of its parts are done: they
+    /// wait there until the run is resumed.
+    pub(crate) fn release_failed(&self, job: &JobPlan) {
+        if names(&staged(&job.output)).is_ok_and(|parts| parts.is_empty()) {
+            self.release(&job.output);
+        } else {
+            // What cannot be removed now is removed by the run that comes next.
+            let _ = self.clear(job, |_| true);
+        }
+    }
+
+    /// Releases an output directory, if it is this one's; it is removed if nothing else is in it.
+    pub(crate) fn release(&self, output: &Path) {
+        if self.owns(output) {
+            // What cannot be removed now is removed by the run that comes next.
+            let _ = remove(&output.join(TEMPORARY));
+            let _ = fs::remove_dir(output);
+        }
+    }
+}
+
+/// Whether a run has an output directory, or has parts in it that wait for the others.
+fn has_owner(output: &Path) -> bool {
+    output.join(TEMPORARY).join(OWNER).exists()
+}
+
+/// Whether finished parts of an output wait until it is whole. A directory that could not be removed afterwards does not
+/// count.
+pub(crate) fn is_staging(output: &Path) -> bool {
+    staged(output).exists() && has_owner(output)
+}
+
+/// Whether it is a name of an output.
+fn is_output(name: &str) -> bool {
+    name == SUCCESS || name.starts_with("part-")
+}

@@ -1,0 +1,251 @@
+//! The files below `pids/`: one for each worker, with the process and what it is at work on.
+//!
+//! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the start of the
+//! machine. The second is what it works on, as JSON ([`AssignedTask`]); empty for a worker that waits. It is written over in
+//! place, padded with spaces to the same length, and nothing waits until it is on disk: it tells of living processes
+//! only.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use slackline_task::base::regular_file;
+use slackline_task::base::task_id::TaskId;
+use slackline_task::process::process_tree::{self, Process};
+
+/// How long a second line is: longer than its longest content.
+const WIDTH: usize = 160;
+
+/// What is read of such a file, bytes.
+const LONGEST: u64 = 1 << 12;
+
+/// The attempt that a worker runs, as its pid file has it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct AssignedTask {
+    /// The number of the attempt in its run.
+    pub(crate) number: u64,
+    pub(crate) id: TaskId,
+    pub(crate) slot: u32,
+    /// Since when, microseconds since the run began.
+    pub(crate) since: u64,
+}
+
+/// An attempt that is at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AtWork {
+    /// The worker's process; none of one on a cluster.
+    pub pid: Option<u64>,
+    /// The number of the attempt in its run, if it has one yet.
+    pub attempt: Option<u64>,
+    pub id: TaskId,
+    /// The slot, of the slot kind that serves the task; none of one on a cluster.
+    pub slot: Option<u32>,
+    /// Since when, microseconds since the run began.
+    pub since: u64,
+}
+
+impl AtWork {
+    /// A task on a cluster.
+    pub(crate) fn there(id: TaskId, since: u64) -> Self {
+        Self { pid: None, attempt: None, id, slot: None, since }
+    }
+}
+
+/// The file of a worker, which says what it works on. It is removed with its worker.
+pub(crate) struct PidFile {
+    path: PathBuf,
+    file: File,
+    /// Where the second line begins.
+    second: u64,
+}
+
+impl PidFile {
+    /// Writes down who a worker is.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub(crate) fn create(path: PathBuf, pid: u64) -> io::Result<Self> {
+        let began = Process::of(pid).map_or(0, |process| process.began);
+        let first = format!("{pid} {began} {}\n", process_tree::boot());
+        let file = File::create(&path)?;
+        let this = Self { path, file, second: first.len() as u64 };
+        this.file.write_all_at(first.as_bytes(), 0)?;
+        this.note(None);
+        Ok(this)
+    }
+
+    /// Writes down what the worker is at work on. What cannot be written is not shown.
+    pub(crate) fn note(&self, task: Option<AssignedTask>) {
+        let text =
+            task.map(|task| serde_json::to_string(&task).expect("invariant: numbers can be written as JSON"));
+        let text = text.unwrap_or_default();
+        let _ = self.file.write_all_at(format!("{text:<WIDTH$}\n").as_bytes(), self.second);
+    }
+
+    /// The mark of what its worker starts.
+    pub(crate) fn mark(&self) -> String {
+        process_tree::mark(&self.path)
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // A file that stays says of a process that is gone that it is gone.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// What a pid file says.
+#[derive(Debug, PartialEq, Eq)]
+struct Content {
+    pid: u64,
+    began: u64,
+    boot: String,
+    /// What the worker works on.
+    at_work: Option<AtWork>,
+}
+
+impl Content {
+    /// `None` of what is no pid file, such as one that was being written when its engine died.
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let mut words = lines.next()?.split_whitespace();
+        let mut number = || words.next()?.parse::<u64>().ok();
+        let (pid, began) = (number()?, number()?);
+        let boot = words.next().unwrap_or_default().to_owned();
+        let task = lines.next().and_then(|line| serde_json::from_str::<AssignedTask>(line).ok());
+        let at_work = task.map(|AssignedTask { number, id, slot, since }| AtWork {
+            pid: Some(pid),
+            attempt: Some(number),
+            id,
+            slot: Some(slot),
+            since,
+        });
+        Some(Self { pid, began, boot, at_work })
+    }
+
+    /// Whether the worker is alive.
+    fn is_alive(&self) -> bool {
+        let is_it = |process: Process| process.began == self.began && !process.is_dead;
+        self.boot == process_tree::boot() && Process::of(self.pid).is_some_and(is_it)
+    }
+}
+
+/// Makes sure that the process of a pid file is gone; there may be no such file.
+///
+/// # Errors
+/// It cannot be read, or the process does not go within ten seconds.
+pub(crate) fn end_process(pid_file: &Path) -> io::Result<()> {
+    let text = match fs::read_to_string(pid_file) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    let Some(content) = Content::parse(&text) else { return Ok(()) };
+    let is_gone = process_tree::wait_for(|| {
+        if !content.is_alive() {
+            return true;
+        }
+        process_tree::signal(content.pid, Signal::KILL);
+        false
+    });
+    if is_gone {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("found process {} still there, expected it to be gone", content.pid)))
+}
+
+/// The pid files of a directory, by their paths; none if there is no directory.
+fn contents(pids: &Path) -> io::Result<Vec<(PathBuf, Option<Content>)>> {
+    let entries = match fs::read_dir(pids) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        match regular_file::read_to_string(&path, LONGEST) {
+            Ok(text) => found.push((path, Content::parse(&text))),
+            // Its worker ended just now.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(found)
+}
+
+/// The attempts that are at work in the run whose state is in this directory, by their numbers; whoever runs it. Of a
+/// run that is not at work there are none.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn at_work(state: &Path) -> io::Result<Vec<AtWork>> {
+    let living = contents(&crate::store::layout::Layout::new(state).pids())?.into_iter();
+    let living = living.filter_map(|(_, content)| content.filter(Content::is_alive));
+    let mut found: Vec<AtWork> = living.filter_map(|content| content.at_work).collect();
+    found.sort_by_key(|at_work| at_work.attempt);
+    Ok(found)
+}
+
+/// Makes sure that nothing of the workers of an earlier session is alive, whether or not the workers themselves are, and
+/// removes their files. Says how many of them were at work.
+///
+/// # Errors
+/// Something cannot be read, or does not go within ten seconds.
+pub(crate) fn fence(pids: &Path) -> io::Result<usize> {
+    let found = contents(pids)?;
+    let boot = process_tree::boot();
+    let is_now = |content: &Content| content.boot == boot;
+    let of_now = found.iter().filter(|(_, content)| content.as_ref().is_some_and(is_now));
+    let marks: BTreeSet<String> = of_now.map(|(path, _)| process_tree::mark(path)).collect();
+    if !marks.is_empty() {
+        process_tree::end_marked(&marks)?;
+    }
+    slackline_task::base::files::remove(pids)?;
+    Ok(found.iter().filter(|(_, content)| content.as_ref().is_some_and(|c| c.at_work.is_some())).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::PhaseKind;
+
+    use super::*;
+
+    #[test]
+    fn a_pid_file_says_what_its_worker_is_at_work_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let pids = dir.path().join("pids");
+        fs::create_dir(&pids).unwrap();
+        let me = u64::from(std::process::id());
+        let file = PidFile::create(pids.join("0"), me).unwrap();
+        assert_eq!(at_work(dir.path()).unwrap(), []);
+        let id = TaskId { job: 3, phase: PhaseKind::Reduce, task: 7 };
+        file.note(Some(AssignedTask { number: 12, id, slot: 1, since: 5_000_000 }));
+        let largest = TaskId { job: u32::MAX, phase: PhaseKind::Reduce, task: u32::MAX };
+        let (number, since) = (u64::MAX, u64::MAX);
+        let longest = AssignedTask { number, id: largest, slot: u32::MAX, since };
+        assert!(serde_json::to_string(&longest).unwrap().len() <= WIDTH);
+        let expected = AtWork { pid: Some(me), attempt: Some(12), id, slot: Some(1), since: 5_000_000 };
+        assert_eq!(at_work(dir.path()).unwrap(), [expected]);
+        let (length, text) =
+            (fs::metadata(pids.join("0")).unwrap().len(), fs::read_to_string(pids.join("0")).unwrap());
+        file.note(None);
+        assert_eq!(fs::metadata(pids.join("0")).unwrap().len(), length, "it is written over in place");
+        assert_eq!(at_work(dir.path()).unwrap(), []);
+        drop(file);
+        assert!(fs::read_dir(&pids).unwrap().next().is_none());
+        // Of another process that has the number meanwhile, and of what was half written.
+        let began = Process::of(me).unwrap().began;
+        fs::write(pids.join("1"), text.replacen(&format!(" {began} "), " 1 ", 1)).unwrap();
+        fs::write(pids.join("2"), "12").unwrap();
+        assert_eq!(at_work(dir.path()).unwrap(), []);
+        assert_eq!(fence(&pids).unwrap(), 1);
+        assert!(!pids.exists());
+        assert_eq!(at_work(dir.path()).unwrap(), []);
+    }
+}

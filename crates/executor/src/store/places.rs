@@ -1,0 +1,330 @@
+//! Which machine a slot is of. The journal has slots by their numbers, of the slot kind that serves the task; people and what is
+//! learned of machines want names. Each segment of a run has its machines and slot numbers; [`WholeCluster`] puts
+//! them together.
+
+use std::collections::BTreeSet;
+
+use slackline_model::cluster::{SlotRange, Slots};
+use slackline_model::draft::MachineDraft;
+use slackline_model::{PhaseKind, SlotKind};
+
+use crate::store::journal::{Attempt, Segment};
+use crate::store::machine_names::former_name;
+
+/// The slots of a workload's machines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places {
+    groups: Vec<MachineDraft>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place<'a> {
+    /// The group of its machine.
+    pub group: &'a str,
+    /// Which machine of the group, from 0; none of one that is alone in it.
+    nth: Option<u32>,
+    /// Its number in the machine.
+    pub slot: u32,
+    /// The speed of the machine, as the workload has it.
+    pub speed: f64,
+}
+
+impl Places {
+    /// Those of these machines.
+    pub fn of(machines: &[MachineDraft]) -> Self {
+        Self { groups: machines.to_vec() }
+    }
+
+    /// Whether there is more than one machine, so that it has to be said which one it is.
+    pub fn are_several(&self) -> bool {
+        self.groups.iter().map(|group| group.count).sum::<u32>() > 1
+    }
+
+    /// A machine has joined.
+    pub fn add(&mut self, name: &str, slots: u32) {
+        let (name, slots) = (name.to_owned(), Slots::Universal(slots));
+        self.groups.push(MachineDraft { name, count: 1, speed: 1.0, slots, rack: None });
+    }
+
+    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one machine.
+    pub fn of_several(&self, kind: PhaseKind, slot: u32) -> Option<(String, u32)> {
+        let place = self.at(kind, slot).filter(|_| self.are_several())?;
+        Some((place.machine(), place.slot))
+    }
+
+    /// Where a slot is that a task of a kind has; none of one that there is not. O(groups).
+    pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<Place<'_>> {
+        let Located { group, nth, slot } = locate(&self.groups, kind, slot)?;
+        let before = match (group.slots, kind) {
+            (Slots::Typed { map, .. }, PhaseKind::Reduce) => map,
+            _ => 0,
+        };
+        let nth = (group.count > 1).then_some(nth);
+        Some(Place { group: &group.name, nth, slot: before + slot, speed: group.speed })
+    }
+
+    /// The speed of the machine of a slot; that of a usual one if there is no such slot.
+    pub(crate) fn speed(&self, kind: PhaseKind, slot: u32) -> f64 {
+        self.at(kind, slot).map_or(1.0, |place| place.speed)
+    }
+}
+
+/// A slot of a group of machines.
+struct Located<'a> {
+    group: &'a MachineDraft,
+    /// Which machine of the group.
+    nth: u32,
+    /// Its number among the slots of the machine that serve the kind.
+    slot: u32,
+}
+
+/// Where a slot is that a task of a kind has. O(groups).
+fn locate(groups: &[MachineDraft], kind: PhaseKind, slot: u32) -> Option<Located<'_>> {
+    let mut left = slot;
+    for group in groups {
+        let each = serving(kind, group.slots);
+        if left < each * group.count {
+            return Some(Located { group, nth: left / each, slot: left % each });
+        }
+        left -= each * group.count;
+    }
+    None
+}
+
+/// How many slots of a machine serve a kind of tasks.
+fn serving(kind: PhaseKind, slots: Slots) -> u32 {
+    match (slots, kind) {
+        (Slots::Universal(slots), _) => slots,
+        (Slots::Typed { map, .. }, PhaseKind::Map) => map,
+        (Slots::Typed { reduce, .. }, PhaseKind::Reduce) => reduce,
+    }
+}
+
+/// The machines of several segments as one cluster: each machine once, with the most slots that it had. Its slots are typed
+/// if they were in all segments.
+pub struct WholeCluster {
+    machines: Vec<MachineDraft>,
+}
+
+impl WholeCluster {
+    /// That of these segments. Machines have the speeds that they had last. O(machines²).
+    pub fn of<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Self {
+        let groups: Vec<&MachineDraft> = segments.into_iter().flat_map(|segment| &segment.machines).collect();
+        let is_typed = groups.iter().all(|group| matches!(group.slots, Slots::Typed { .. }));
+        let mut machines: Vec<MachineDraft> = Vec::new();
+        for group in groups {
+            let slots = match group.slots {
+                Slots::Typed { map, reduce } if !is_typed => Slots::Universal(map + reduce),
+                slots => slots,
+            };
+            let name = former_name(group);
+            match machines.iter_mut().find(|known| known.name == name) {
+                Some(known) => {
+                    (known.speed, known.count) = (group.speed, known.count.max(group.count));
+                    known.slots = most(known.slots, slots);
+                }
+                None => machines.push(MachineDraft { name: name.to_owned(), slots, ..group.clone() }),
+            }
+        }
+        Self { machines }
+    }
+
+    pub fn machines(&self) -> &[MachineDraft] {
+        &self.machines
+    }
+
+    /// The number here of the slot that an attempt had; `None` of a slot that there is not.
+    pub fn slot(&self, segments: &[Segment], attempt: &Attempt) -> Option<u32> {
+        let segment = segments.get(attempt.segment as usize)?;
+        self.slot_of(segment, attempt.id.phase, attempt.slot)
+    }
+
+    /// The number here of a slot of a segment that a task of a kind has.
+    pub fn slot_of(&self, segment: &Segment, kind: PhaseKind, slot: u32) -> Option<u32> {
+        let Located { group, nth, slot } = locate(&segment.machines, kind, slot)?;
+        let name = former_name(group);
+        let mut first = 0;
+        for known in &self.machines {
+            let each = serving(kind, known.slots);
+            if known.name == name {
+                // Slots for reduces come after those for maps where both are slots for either kind.
+                let before = match (group.slots, known.slots, kind) {
+                    (Slots::Typed { map, .. }, Slots::Universal(_), PhaseKind::Reduce) => map,
+                    _ => 0,
+                };
+                return Some(first + nth * each + before + slot);
+            }
+            first += known.count * each;
+        }
+        None
+    }
+
+    /// The slots of a segment, by [`SlotKind::index`]; `None` if they are all slots. O(slots · machines).
+    pub(crate) fn slots(&self, segment: &Segment) -> Option<[Vec<SlotRange>; 2]> {
+        let is_typed = self.machines.iter().any(|machine| matches!(machine.slots, Slots::Typed { .. }));
+        let mut numbers = [BTreeSet::new(), BTreeSet::new()];
+        for (kind, slot_kind) in [(PhaseKind::Map, SlotKind::Map), (PhaseKind::Reduce, SlotKind::Reduce)] {
+            let slot_kind = if is_typed { slot_kind } else { SlotKind::Any };
+            let all: u32 =
+                segment.machines.iter().map(|group| group.count * serving(kind, group.slots)).sum();
+            let here = (0..all).filter_map(|slot| self.slot_of(segment, kind, slot));
+            numbers[slot_kind.index()].extend(here);
+        }
+        let all =
+            |kind| self.machines.iter().map(|group| group.count * serving(kind, group.slots)).sum::<u32>();
+        let expected = [all(PhaseKind::Map), if is_typed { all(PhaseKind::Reduce) } else { 0 }];
+        let found = [0, 1].map(|kind| numbers[kind].len() as u32);
+        (found != expected).then(|| numbers.map(ranges))
+    }
+}
+
+/// The larger number of slots of either kind.
+fn most(a: Slots, b: Slots) -> Slots {
+    match (a, b) {
+        (Slots::Universal(a), Slots::Universal(b)) => Slots::Universal(a.max(b)),
+        (Slots::Typed { map, reduce }, Slots::Typed { map: maps, reduce: reduces }) => {
+            Slots::Typed { map: map.max(maps), reduce: reduce.max(reduces) }
+        }
+        // All are of one kind by now.
+        (a, _) => a,
+    }
+}
+
+/// Numbers in order as ranges.
+fn ranges(numbers: BTreeSet<u32>) -> Vec<SlotRange> {
+    let mut ranges: Vec<SlotRange> = Vec::new();
+    for slot in numbers {
+        match ranges.last_mut() {
+            Some(last) if last.end() == slot => last.len += 1,
+            _ => ranges.push(SlotRange { first: slot, len: 1 }),
+        }
+    }
+    ranges
+}
+
+impl Place<'_> {
+    /// The name of the machine.
+    pub fn machine(&self) -> String {
+        self.nth.map_or_else(|| self.group.to_owned(), |nth| format!("{}-{nth}", self.group))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
+    use slackline_model::{Draft, Instance};
+
+    use super::*;
+
+    #[test]
+    fn slots_are_where_the_cluster_has_them() {
+        let machine = |name: &str, count, slots| MachineDraft {
+            name: name.into(),
+            count,
+            speed: 2.0,
+            slots,
+            rack: None,
+        };
+        let universal = vec![
+            machine("a", 1, Slots::Universal(2)),
+            machine("b", 3, Slots::Universal(4)),
+            machine("c", 1, Slots::Universal(1)),
+        ];
+        let typed = |map, reduce| Slots::Typed { map, reduce };
+        let typed =
+            vec![machine("a", 2, typed(2, 1)), machine("b", 1, typed(1, 0)), machine("c", 1, typed(0, 3))];
+        let maps = Some(TasksDraft::Uniform { tasks: 1, seconds: 1.0 }.into());
+        let flows =
+            vec![FlowDraft::new("f", vec![JobDraft { id: "j".into(), map: maps, ..JobDraft::default() }])];
+        for machines in [universal, typed] {
+            let places = Places::of(&machines);
+            let instance =
+                Instance::new(&Draft { machines, flows: flows.clone(), ..Draft::default() }).unwrap();
+            let cluster = instance.cluster();
+            for kind in PhaseKind::ALL {
+                let slot_kind = cluster.slot_kind_of(kind);
+                for slot in 0..cluster.slots(slot_kind) {
+                    let (machine, number) = cluster.machine_of(slot_kind, slot);
+                    let place = places.at(kind, slot).unwrap();
+                    assert_eq!((place.machine(), place.slot), (cluster.machine_name(machine), number));
+                    assert_eq!(place.speed, 2.0);
+                }
+                assert_eq!(places.at(kind, cluster.slots(slot_kind)), None);
+            }
+        }
+    }
+
+    const BOTH: [PhaseKind; 2] = PhaseKind::ALL;
+
+    fn segment(machines: &[(&str, u32, Slots)]) -> Segment {
+        let machine = |&(name, count, slots): &(&str, u32, Slots)| MachineDraft {
+            name: name.into(),
+            count,
+            speed: 1.0,
+            slots,
+            rack: None,
+        };
+        Segment { machines: machines.iter().map(machine).collect(), ..Segment::default() }
+    }
+
+    fn named(whole: &WholeCluster) -> Vec<(&str, u32, Slots)> {
+        whole.machines().iter().map(|machine| (&*machine.name, machine.count, machine.slots)).collect()
+    }
+
+    fn slots(whole: &WholeCluster, segment: &Segment, kind: PhaseKind) -> Vec<u32> {
+        (0..).map_while(|slot| whole.slot_of(segment, kind, slot)).collect()
+    }
+
+    fn range(first: u32, len: u32) -> SlotRange {
+        SlotRange { first, len }
+    }
+
+    #[test]
+    fn a_machine_is_one_machine_when_its_slots_change() {
+        let some = |slots| segment(&[("local", 1, Slots::Universal(slots))]);
+        let all = [some(2), some(4), some(1)];
+        let whole = WholeCluster::of(&all);
+        assert_eq!(named(&whole), [("local", 1, Slots::Universal(4))]);
+        for kind in BOTH {
+            assert_eq!(all.each_ref().map(|one| slots(&whole, one, kind).len()), [2, 4, 1]);
+        }
+        assert_eq!(whole.slots(&all[0]), Some([vec![range(0, 2)], Vec::new()]));
+        assert_eq!(
+            (whole.slots(&all[1]), whole.slots(&all[2])),
+            (None, Some([vec![range(0, 1)], Vec::new()]))
+        );
+    }
+
+    #[test]
+    fn machines_that_join_and_leave_keep_their_slots() {
+        let one = Slots::Universal(1);
+        let all = [
+            segment(&[("b", 2, one), ("c", 3, one), ("d", 1, one)]),
+            segment(&[("a", 1, one), ("c", 2, one), ("d", 2, one)]),
+        ];
+        let whole = WholeCluster::of(&all);
+        assert_eq!(named(&whole), [("b", 2, one), ("c", 3, one), ("d", 2, one), ("a", 1, one)]);
+        for kind in BOTH {
+            assert_eq!(slots(&whole, &all[0], kind), [0, 1, 2, 3, 4, 5]);
+            assert_eq!(slots(&whole, &all[1], kind), [7, 2, 3, 5, 6]);
+        }
+        assert_eq!(whole.slots(&all[1]), Some([vec![range(2, 2), range(5, 3)], Vec::new()]));
+        // One that a service calls otherwise, because another number of its slots is there now, is the same machine.
+        let renamed = segment(&[("a (3 slots)", 1, Slots::Universal(3)), ("a", 1, Slots::Universal(2))]);
+        let whole = WholeCluster::of([&renamed]);
+        assert_eq!(named(&whole), [("a", 1, Slots::Universal(3))]);
+        assert_eq!(slots(&whole, &renamed, PhaseKind::Map), [0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn slots_of_a_kind_become_slots_for_both_where_some_are() {
+        let typed = |map, reduce| segment(&[("local", 1, Slots::Typed { map, reduce })]);
+        let all = [typed(2, 1), segment(&[("local", 1, Slots::Universal(2))])];
+        let whole = WholeCluster::of(&all);
+        assert_eq!(named(&whole), [("local", 1, Slots::Universal(3))]);
+        assert_eq!(BOTH.map(|kind| slots(&whole, &all[0], kind)), [vec![0, 1], vec![2]]);
+        let whole = WholeCluster::of([&typed(2, 1), &typed(1, 3)]);
+        assert_eq!(named(&whole), [("local", 1, Slots::Typed { map: 2, reduce: 3 })]);
+        assert_eq!(whole.slots(&typed(2, 1)), Some([vec![range(0, 2)], vec![range(0, 1)]]));
+    }
+}

@@ -1,0 +1,237 @@
+//! The end of a job: its parts go to their places together, and the state directory remembers what was made of what.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use slackline_task::base::activity::during;
+use slackline_task::base::digest::{Digest, Stamp};
+use slackline_task::base::files::Remover;
+use slackline_task::base::source::Source;
+use slackline_task::base::task_id::TaskId;
+
+use crate::spec::job_plan::JobPlan;
+use crate::store::finished_jobs::{Made, MadeJobs, MadeLog, MadePart};
+use crate::store::journal::{Attempt, Ended};
+use crate::store::layout::Layout;
+
+/// The output of more maps than these is removed while the run goes on.
+const AT_ONCE: u32 = 64;
+
+/// The parts whose content this process has compared with their digest, or has got from the task that wrote them: by
+/// path the stamp that the file had then.
+#[derive(Debug, Default)]
+pub(crate) struct KnownParts(RefCell<BTreeMap<PathBuf, Stamp>>);
+
+impl KnownParts {
+    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp than
+    /// `recorded`.
+    pub(crate) fn problem(&self, path: &Path, digest: &Digest, recorded: Option<Stamp>) -> Option<String> {
+        let known = self.0.borrow().get(path).copied().or(recorded);
+        match digest.check(path, known) {
+            Ok(stamp) => {
+                self.0.borrow_mut().insert(path.to_owned(), stamp);
+                None
+            }
+            Err(problem) => Some(problem),
+        }
+    }
+
+    /// A part that its task has just written is there now.
+    fn add(&self, path: PathBuf) {
+        if let Ok(stamp) = Stamp::now(&path) {
+            self.0.borrow_mut().insert(path, stamp);
+        }
+    }
+}
+
+/// Finishes the jobs of a run.
+pub(crate) struct Publisher<'a> {
+    layout: &'a Layout,
+    jobs: &'a [JobPlan],
+    /// What was made before.
+    made: &'a MadeJobs,
+    log: &'a MadeLog,
+    /// The directory that relative paths start from.
+    directory: &'a Path,
+    /// When the run started.
+    started: u64,
+    /// The parts that were put in their places since, by absolute path.
+    parts: RefCell<BTreeMap<PathBuf, MadePart>>,
+    /// The digests of the parts of jobs that are not published yet.
+    digests: RefCell<BTreeMap<TaskId, Digest>>,
+    known: &'a KnownParts,
+    /// Removes the output of very many maps.
+    remover: RefCell<Remover>,
+}
+
+/// What jobs are finished in.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The files of the run.
+    pub(crate) layout: &'a Layout,
+    pub(crate) jobs: &'a [JobPlan],
+    /// The directory that relative paths start from.
+    pub(crate) directory: &'a Path,
+    /// When the run started.
+    pub(crate) started: u64,
+    /// Its attempts that ended in earlier sessions.
+    pub(crate) attempts: &'a [Attempt],
+    /// The parts whose content is known.
+    pub(crate) known: &'a KnownParts,
+}
+
+impl<'a> Publisher<'a> {
+    pub(crate) fn new(place: Place<'a>, made: &'a MadeJobs, log: &'a MadeLog) -> Self {
+        let Place { layout, jobs, directory, started, attempts, known } = place;
+        let digest = |attempt: &Attempt| match &attempt.ended {
+            Ended::Done(outcome) => Some((attempt.id, outcome.output.clone()?)),
+            _ => None,
+        };
+        Self {
+            layout,
+            jobs,
+            made,
+            log,
+            directory,
+            started,
+            parts: RefCell::default(),
+            digests: RefCell::new(attempts.iter().filter_map(digest).collect()),
+            known,
+            remover: RefCell::default(),
+        }
+    }
+
+    /// The directory that relative paths start from.
+    pub(crate) fn directory(&self) -> &'a Path {
+        self.directory
+    }
+
+    /// Leaves map output of finished jobs that is not removed yet where it is, for the next session.
+    pub(crate) fn leave(&self) {
+        self.remover.borrow().leave();
+    }
+
+    /// Has `put` move the part that an attempt has written, and remembers what it is.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub(crate) fn stage(
+        &self,
+        id: TaskId,
+        number: u64,
+        digest: Option<&Digest>,
+        put: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let job = &self.jobs[id.job as usize];
+        let Some(digest) = digest.filter(|_| job.is_final(id)) else { return put() };
+        // A part that is unchanged since its task wrote it is not read again before it is published.
+        let is_fresh = digest.is_fresh(&self.layout.attempt(job, id, number).join(job.part(id.task)));
+        put()?;
+        self.digests.borrow_mut().insert(id, digest.clone());
+        if is_fresh {
+            self.known.add(self.layout.committed(job, id));
+        }
+        Ok(())
+    }
+
+    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is not known.
+    pub(crate) fn damaged(&self, index: u32) -> BTreeMap<TaskId, String> {
+        let job = &self.jobs[index as usize];
+        let problem = |task: u32| {
+            let id = job.final_task(index, task);
+            let mut path = self.layout.committed(job, id);
+            if !path.exists() {
+                // A publication that was cut short has moved it.
+                path = job.output.join(job.part(task));
+            }
+            let digests = self.digests.borrow();
+            Some((id, self.known.problem(&path, digests.get(&id)?, None)?))
+        };
+        (0..job.parts()).filter_map(problem).collect()
+    }
+
+    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
+    /// short. Gives the finished job, and a warning if a temporary file cannot be removed.
+    ///
+    /// # Errors
+    /// Whatever the file system says; something in the output that no run of the state directory has made.
+    pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(Made, Option<String>)> {
+        let job = &self.jobs[index as usize];
+        if let Some((_, problem)) = self.damaged(index).pop_first() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+        during("publish", job.output.display(), || Layout::publish(job, self.made))?;
+        let made = Made {
+            flow: job.flow.clone(),
+            job: job.job.clone(),
+            definition: job.definition.clone(),
+            read: self.read(job),
+            wrote: (0..job.parts()).map(|task| self.published(index, task)).collect::<io::Result<_>>()?,
+            run: (self.started, next),
+            again: false,
+        };
+        self.log.add(&made).map_err(io::Error::other)?;
+        let directory = made.directory();
+        let parts = made.wrote.iter().map(|(name, part)| (directory.join(name), part.clone()));
+        self.parts.borrow_mut().extend(parts);
+        if job.reducers > 0
+            && job.maps() > AT_ONCE
+            && let Some(aside) = self.layout.set_aside(index)
+        {
+            self.remover.borrow_mut().take(aside);
+        }
+        Ok((made, self.layout.clear_up(job, index)))
+    }
+
+    /// A part that was just published, with its name.
+    fn published(&self, index: u32, task: u32) -> io::Result<(String, MadePart)> {
+        let job = &self.jobs[index as usize];
+        let name = job.part(task);
+        let path = job.output.join(&name);
+        let stamp = Some(Stamp::now(&path)?);
+        let digest = self.digests.borrow_mut().remove(&job.final_task(index, task));
+        let digest = digest.map(|digest| Digest { stamp, ..digest });
+        Ok((name, MadePart { source: Source::of_part(&path)?, digest }))
+    }
+
+    /// A part of another job, for a task that reads it: as it is now where it has the content that was published, else
+    /// as it was then, so that the task finds the difference. None if no run of the state directory made it.
+    ///
+    /// # Errors
+    /// Other content of the same size and time, in which the task would find no difference.
+    pub(crate) fn part(&self, path: &Path) -> io::Result<Option<Source>> {
+        let path = self.directory.join(path);
+        let Some(part) = self.made_part(&path) else { return Ok(None) };
+        let Some(digest) = &part.digest else { return Ok(Some(part.source)) };
+        let now = Source::of_part(&path);
+        match self.known.problem(&path, digest, digest.stamp) {
+            None => now.map(Some),
+            Some(problem) if now.is_ok_and(|now| now.is_same(&part.source)) => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, problem))
+            }
+            Some(_) => Ok(Some(part.source)),
+        }
+    }
+
+    /// A part of another job as it was published, by absolute path.
+    fn made_part(&self, path: &Path) -> Option<MadePart> {
+        let earlier = || self.made.get(path.parent()?)?.wrote.get(path.file_name()?.to_str()?).cloned();
+        self.parts.borrow().get(path).cloned().or_else(earlier)
+    }
+
+    /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were made.
+    fn read(&self, job: &JobPlan) -> BTreeMap<PathBuf, Source> {
+        let sources = &job.inputs.sources;
+        let own = sources.iter().map(|(path, state)| (self.directory.join(path), state.clone()));
+        let others = job.inputs.maps.iter().flatten().filter(|split| !sources.contains_key(&split.path));
+        let others = others.filter_map(|split| {
+            let path = self.directory.join(&split.path);
+            let made = self.made_part(&path).map(|part| part.source);
+            let state = made.or_else(|| Source::of_part(&path).ok())?;
+            Some((path, state))
+        });
+        own.chain(others).collect()
+    }
+}

@@ -1,0 +1,108 @@
+//! What one attempt of one task does: a map attempt reads splits and leaves partitioned, sorted
+//! output; a reduce attempt merges one partition of all maps and leaves a part file.
+//!
+//! An attempt writes into its own directory and nowhere else. The engine commits by renaming: a
+//! map's directory as a whole, or the part file (`part-00000`) of a reduce or map-only task into the
+//! job's output. Bytes stay bytes: nothing here requires UTF-8.
+//!
+//! What a caller does for one job:
+//!
+//! 1. [`describe`] tells what the job's program needs: inputs, reducers, a look at all input first.
+//! 2. [`plan`] cuts the inputs into maps (or says how many maps a generator has).
+//! 3. [`prepare`], where `describe` asks for it, once before the first map.
+//! 4. For each map, then for each partition, a [`Spec`] that [`run`] turns into an [`Outcome`], in a
+//!    worker process ([`crate::worker`]) or in this one.
+//!
+//! What an attempt relies on it checks: an input must be what it was when the run began, before and after it is read
+//! ([`Source`]), and map output has check sums, whose failure names the map that has to be done again
+//! ([`TaskError::lost_map`]). [`TaskError::is_final`] says of an error that no other attempt can mend it.
+//!
+//! Equal keys keep the order of the maps and, within a map, of emission; the output of a job depends
+//! on its input, splits, partitions and program, never on memory limits or on which task ran when.
+
+pub mod command;
+pub mod log;
+pub mod map;
+pub mod nfs_cache;
+pub mod pipe;
+pub mod plan;
+pub mod prepare;
+pub mod reduce;
+pub mod reporter;
+
+use std::fs;
+
+use crate::base::codec::Codec;
+use crate::base::error;
+use crate::base::error::TaskError;
+use crate::base::files;
+use crate::base::source::WatchedFiles;
+use crate::process::spec::{Job, Outcome, Shuffle, Spec, Task};
+use crate::shuffle::keys;
+use crate::shuffle::part::PARTS_MAX;
+
+/// Runs one attempt to its end, in this process and in its directory, which is made where it is
+/// missing.
+///
+/// # Errors
+///
+/// Whatever stops the attempt, with the file and place or the command and the last lines of its
+/// standard error. What the attempt has written stays where it is.
+pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
+    let ended = once(spec);
+    match &ended {
+        Err(error) if spec.patient && nfs_cache::comes(spec, error) => {
+            files::remove(&spec.directory).map_err(error::at("cannot remove", &spec.directory))?;
+            once(spec)
+        }
+        _ => ended,
+    }
+}
+
+/// The same, with what it reads as it is seen now.
+fn once(spec: &Spec) -> Result<Outcome, TaskError> {
+    check_parts(&spec.task)?;
+    check_shuffle(&spec.job, &spec.shuffle)?;
+    fs::create_dir_all(&spec.directory).map_err(error::at("cannot make directory", &spec.directory))?;
+    let files = WatchedFiles::begin(&spec.files)?;
+    let ended = match &spec.task {
+        Task::Map { .. } => map::run(spec),
+        Task::Reduce { .. } => reduce::run(spec),
+    };
+    // A failure, too, may be for what a file says that was exchanged.
+    files.check().and(ended)
+}
+
+/// Refuses a task of a job with more parts than names can sort.
+fn check_parts(task: &Task) -> Result<(), TaskError> {
+    let (parts, what) = match *task {
+        Task::Map { maps, partitions: 0, .. } => (maps, "maps without reducers"),
+        Task::Map { partitions, .. } => (partitions, "reducers"),
+        Task::Reduce { partition, .. } => (partition.saturating_add(1), "reducers"),
+    };
+    if parts > PARTS_MAX {
+        return Err(TaskError::Job(format!("found {parts} {what}, expected at most {PARTS_MAX}")));
+    }
+    Ok(())
+}
+
+/// Refuses a shuffle that cannot be, or that a job cannot have: an order of fields that there are not, fields of keys
+/// for a program. An attempt says the same.
+///
+/// # Errors
+///
+/// What was found and what was expected.
+pub fn check_shuffle(job: &Job, shuffle: &Shuffle) -> Result<(), TaskError> {
+    keys::Keys::of(shuffle)?;
+    if let Some(codec) = shuffle.compress.filter(|codec| *codec != Codec::Lz4) {
+        let found = codec.name();
+        return Err(TaskError::Job(format!("compressed map output: found {found:?}, expected \"lz4\"")));
+    }
+    let is_plain = Shuffle { compress: None, ..shuffle.clone() } == Shuffle::default();
+    match job {
+        Job::Program { program, .. } if !is_plain => Err(TaskError::Job(format!(
+            "found fields of keys for the program {program}, expected them for commands alone"
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! What another machine has just written, on a file system that shows it late, as NFS does: names for as long as a
+//! directory is believed to be as it was, sizes and times for as long as those of a file are.
+//!
+//! An attempt that fails because it misses something of that kind looks for it again, in its directory as it is now, and
+//! begins anew when it is there. What has not come by then is what the attempt says it is.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::base::clock::{self, Stopwatch};
+use crate::base::error::TaskError;
+use crate::base::regular_file;
+use crate::base::source::Watched;
+use crate::process::spec::{Spec, Task};
+use crate::shuffle::index;
+use crate::shuffle::index::MAP_OUTPUT;
+
+/// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories for a minute.
+pub const SEEN: Duration = Duration::from_secs(60);
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Waits for what an attempt missed. False if it missed nothing, or if that has not come.
+pub(crate) fn comes(spec: &Spec, error: &TaskError) -> bool {
+    comes_within(SEEN, spec, error)
+}
+
+fn comes_within(limit: Duration, spec: &Spec, error: &TaskError) -> bool {
+    let (since, missed) = (Stopwatch::start(), missed(error));
+    let Some(path) = missed else { return false };
+    loop {
+        // Its directory is looked at anew, and so is what it lies in.
+        for directory in path.ancestors().skip(1).take(2) {
+            let _ = fs::read_dir(directory).map(Iterator::count);
+        }
+        if is_there(spec, path) {
+            return true;
+        }
+        if since.elapsed() > limit {
+            return false;
+        }
+        clock::pause(LOOK);
+    }
+}
+
+/// The file that was not there, or not as it was expected: it may only have been seen too early.
+fn missed(error: &TaskError) -> Option<&Path> {
+    match error {
+        TaskError::LostMap { directory, .. } => Some(directory),
+        TaskError::Changed { path, .. } => Some(path),
+        TaskError::File { path, source, .. } => is_unseen(source).then_some(path),
+        _ => None,
+    }
+}
+
+fn is_unseen(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
+}
+
+/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it is not that
+/// of an earlier attempt: whether it is whole, the attempt sees.
+fn is_there(spec: &Spec, path: &Path) -> bool {
+    if let Task::Reduce { maps, partition } = &spec.task
+        && let Some(number) = maps.iter().position(|map| map == path)
+    {
+        let file = path.join(MAP_OUTPUT);
+        let is_another = |sum| index::is_another(&file, *partition, sum);
+        return File::open(&file).is_ok() && !spec.map_sum(number).is_some_and(is_another);
+    }
+    let Ok(file) = regular_file::open(path) else { return false };
+    let splits = match &spec.task {
+        Task::Map { splits, .. } => splits.as_slice(),
+        Task::Reduce { .. } => &[],
+    };
+    let sources = splits.iter().filter(|split| split.path == path).filter_map(|split| split.source.as_ref());
+    let mut sources = sources.chain(spec.files.get(path));
+    sources.all(|source| Watched::begin(source, path, &file).is_ok_and(|watched| watched.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::attempt::run;
+    use crate::base::source::Source;
+    use crate::process::spec::{Args, Job, Split};
+
+    /// Generous: what comes, comes after less.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn spec(task: Task, directory: &Path) -> Spec {
+        let job = Job::Program { program: "wordcount".to_owned(), args: Args::new() };
+        Spec { patient: true, ..Spec::new(job, task, directory.join("attempt"), 1 << 20) }
+    }
+
+    fn split(path: &Path, source: Option<Source>) -> Split {
+        Split { path: path.to_owned(), offset: 0, length: None, input: 0, source, copy: None }
+    }
+
+    fn map(splits: Vec<Split>, partitions: u32, directory: &Path) -> Spec {
+        spec(Task::Map { index: 0, maps: 1, splits, partitions, prepared: None }, directory)
+    }
+
+    #[test]
+    fn a_reduce_waits_for_map_output_that_comes_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let (input, committed) = (dir.path().join("in"), dir.path().join("maps/0"));
+        fs::write(&input, "one two one\n").unwrap();
+        let made = map(vec![split(&input, None)], 1, dir.path());
+        run(&made).unwrap();
+        let reduce = Task::Reduce { partition: 0, maps: vec![committed.clone()] };
+        let reduce = Spec { directory: dir.path().join("reduce"), ..spec(reduce, dir.path()) };
+        let later = thread::spawn(move || {
+            clock::pause(2 * LOOK);
+            fs::create_dir_all(committed.parent().unwrap()).unwrap();
+            fs::rename(&made.directory, &committed).unwrap();
+        });
+        assert_eq!(run(&reduce).unwrap().records_in, 2);
+        later.join().unwrap();
+        assert_eq!(fs::read_to_string(reduce.directory.join("part-00000")).unwrap(), "one\t2\ntwo\t1\n");
+    }
+
+    #[test]
+    fn a_map_waits_for_a_part_to_be_as_it_was_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("part-00000");
+        fs::write(&path, "the new one\n").unwrap();
+        let source = Source::of_part(&path).unwrap();
+        let new = fs::read(&path).unwrap();
+        // What is seen at first is what was there before.
+        fs::write(&path, "an old one, which is longer\n").unwrap();
+        let map = map(vec![split(&path, Some(source.clone()))], 1, dir.path());
+        let later = thread::spawn(move || {
+            clock::pause(2 * LOOK);
+            let beside = path.with_extension("new");
+            fs::write(&beside, new).unwrap();
+            let modified = std::time::UNIX_EPOCH + Duration::from_micros(source.modified);
+            File::options().append(true).open(&beside).unwrap().set_modified(modified).unwrap();
+            fs::rename(&beside, &path).unwrap();
+        });
+        assert_eq!(run(&map).unwrap().records_in, 1);
+        later.join().unwrap();
+    }
+
+    #[test]
+    fn what_never_comes_and_what_was_not_missed_is_said_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let gone = dir.path().join("gone");
+        let map = map(vec![split(&gone, None)], 1, dir.path());
+        let impatient = Spec { patient: false, ..map.clone() };
+        let error = run(&impatient).unwrap_err();
+        assert!(missed(&error).is_some_and(|path| path == gone), "{error}");
+        assert!(!comes_within(LOOK, &map, &error));
+        fs::write(&gone, "here\n").unwrap();
+        assert!(comes_within(LIMIT, &map, &error));
+        let other = TaskError::Job("found nothing".to_owned());
+        assert!(missed(&other).is_none() && !comes_within(LIMIT, &map, &other));
+    }
+}

@@ -1,0 +1,120 @@
+//! The ends of a command's pipes, which are followed no longer than the command lives: a background
+//! process that it leaves behind may hold the other ends for ever.
+//!
+//! Such a process is killed by the worker when the attempt is over.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStdin, ExitStatus};
+use std::sync::{Mutex, MutexGuard};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How long a pipe is waited for before it is asked again whether its command has ended, 100 ms.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// A command that was started.
+pub(crate) struct Running(Mutex<Child>);
+
+impl Running {
+    pub(crate) fn new(child: Child) -> Self {
+        Running(Mutex::new(child))
+    }
+
+    /// Kills it, if it has not ended.
+    pub(crate) fn kill(&self) {
+        // If it cannot be killed it is gone.
+        drop(self.child().kill());
+    }
+
+    /// Waits for its end. Nobody else can look after it meanwhile.
+    pub(crate) fn wait(&self) -> io::Result<ExitStatus> {
+        self.child().wait()
+    }
+
+    /// Whether it has ended; one that cannot be waited for has.
+    fn has_ended(&self) -> bool {
+        !matches!(self.child().try_wait(), Ok(None))
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.0.lock().expect("invariant: no thread panics while holding the lock")
+    }
+}
+
+/// What a command says: its standard output or error.
+pub(crate) struct Said<'a, S> {
+    source: S,
+    command: &'a Running,
+    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words are
+    /// there by then, and what comes later is a background process's.
+    left: Option<u64>,
+}
+
+impl<'a, S> Said<'a, S> {
+    pub(crate) fn new(source: S, command: &'a Running) -> Self {
+        Said { source, command, left: None }
+    }
+}
+
+impl<S: Read + AsFd> Read for Said<'_, S> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.left.is_none() && self.command.has_ended() {
+                self.left = Some(rustix::io::ioctl_fionread(&self.source)?);
+            }
+            if let Some(left) = &mut self.left {
+                let most = usize::try_from(*left).unwrap_or(usize::MAX).min(out.len());
+                let read = if most == 0 { 0 } else { self.source.read(&mut out[..most])? };
+                *left -= read as u64;
+                return Ok(read);
+            }
+            if is_ready(&self.source, PollFlags::IN)? {
+                return self.source.read(out);
+            }
+        }
+    }
+}
+
+/// The standard input of a command. Once it has ended, the pipe is broken.
+pub(crate) struct CommandInput<'a> {
+    sink: ChildStdin,
+    command: &'a Running,
+}
+
+impl<'a> CommandInput<'a> {
+    pub(crate) fn new(sink: ChildStdin, command: &'a Running) -> io::Result<Self> {
+        // Of this end alone; the command's is another.
+        rustix::io::ioctl_fionbio(&sink, true)?;
+        Ok(CommandInput { sink, command })
+    }
+}
+
+impl Write for CommandInput<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.sink.write(bytes) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other,
+            }
+            if self.command.has_ended() {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            is_ready(&self.sink, PollFlags::OUT)?;
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Waits until a pipe can be read or written, or is closed; not beyond [`PATIENCE`].
+fn is_ready(pipe: impl AsFd, what: PollFlags) -> io::Result<bool> {
+    loop {
+        match poll(&mut [PollFd::new(&pipe, what)], Some(&PATIENCE)) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return Ok(other? > 0),
+        }
+    }
+}

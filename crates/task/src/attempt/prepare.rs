@@ -1,0 +1,178 @@
+//! A look at all input before the first map: the boundaries of sorted partitions.
+//!
+//! Keys are sampled from places that are spread evenly over all input bytes, so that sorted or grouped
+//! input is seen as a whole; the same input gives the same boundaries. An engine does this between other
+//! things, so the work is bounded: 100 places, of each some records and some bytes, of each record the
+//! beginning of its key.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::base::error::TaskError;
+use crate::base::error::at;
+use crate::input::reader::{Records, can_be_cut, record_limit};
+use crate::process::spec::{Job, Split};
+use crate::programs::build_program;
+use crate::programs::contract::{Program, Resources};
+use crate::programs::emit::{Emit, Sink};
+use crate::shuffle::partition::Boundaries;
+
+/// Places that are looked at.
+const PLACES: u64 = 100;
+/// Records that are taken from each; 100,000 in all, as Hadoop's sampler takes.
+const RECORDS: u64 = 1000;
+/// A place is left after so many bytes, of the (decompressed) text.
+const BYTES: u64 = 1 << 20;
+/// A place with a longer record, bytes, is left alone: what the maps can hold is not known here.
+const RECORD_MAX: u64 = 4 << 20;
+
+/// Where records are sampled: the beginning of a split.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    split: Split,
+    /// For how many of the [`PLACES`] it stands.
+    weight: u64,
+}
+
+/// Makes what the maps of a job need to know of all input, where [`crate::programs::describe`] says so, and
+/// writes it to `file`, which every map is given as `prepared`.
+///
+/// # Errors
+///
+/// Input that cannot be read, a file that cannot be written, a program that needs no preparation.
+pub fn prepare(job: &Job, maps: &[Vec<Split>], partitions: u32, file: &Path) -> Result<(), TaskError> {
+    let Job::Program { program, args } = job else {
+        return Err(TaskError::Job("found commands, expected a program that wants preparation".to_owned()));
+    };
+    let mut program = build_program(program, args, Resources::none())?;
+    let splits: Vec<&Split> = maps.iter().flatten().collect();
+    let mut emit = Emit::new(Sink::Sample(Vec::new()));
+    for place in places(&splits)? {
+        match sample(&place, program.as_mut(), &mut emit) {
+            Err(TaskError::Input { source, .. }) if source.kind() == io::ErrorKind::FileTooLarge => {}
+            other => other?,
+        }
+    }
+    let Sink::Sample(keys) = emit.into_sink() else { unreachable!("a sample stays one") };
+    Boundaries::of_sample(keys, partitions.max(1)).write(file)
+}
+
+/// Samples the records of one place.
+fn sample(place: &Place, program: &mut dyn Program, emit: &mut Emit) -> Result<(), TaskError> {
+    let mut bytes = place.weight * BYTES;
+    let mut records = Records::sample(&place.split, program.format(), record_limit(RECORD_MAX))?;
+    program.open(&place.split, emit)?;
+    for _ in 0..place.weight * RECORDS {
+        let Some(record) = records.next()? else { break };
+        program.map(record, emit)?;
+        bytes = bytes.saturating_sub(record.len() as u64);
+        if bytes == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// No more than [`PLACES`], evenly spread over the bytes of all splits. Compressed files can be looked at
+/// from their beginning alone, where more is taken instead.
+fn places(splits: &[&Split]) -> Result<Vec<Place>, TaskError> {
+    let mut sized = Vec::new();
+    let mut total = 0;
+    for split in splits {
+        let bytes = match split.length {
+            Some(length) => length,
+            None => fs::metadata(&split.path).map_err(at("cannot read", &split.path))?.len(),
+        };
+        // A file whose reported size is zero may hold something all the same.
+        let bytes = bytes.max(1);
+        sized.push((*split, bytes));
+        total += bytes;
+    }
+    let step = total.div_ceil(PLACES).max(1);
+    let (mut places, mut before, mut next) = (Vec::new(), 0, 0);
+    for (split, bytes) in sized {
+        let end = before + bytes;
+        // What has a length was found to be plain when it was cut.
+        if next < end && split.length.is_none() && !can_be_cut(&split.path)? {
+            let weight = (end - next).div_ceil(step);
+            places.push(Place { split: split.clone(), weight });
+            next += weight * step;
+        }
+        while next < end {
+            let offset = split.offset + (next - before);
+            let length = Some(step.min(end - next));
+            places.push(Place { split: Split { offset, length, ..split.clone() }, weight: 1 });
+            next += step;
+        }
+        before = end;
+    }
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::process::spec::Args;
+
+    fn whole(path: impl Into<PathBuf>) -> Split {
+        Split { path: path.into(), offset: 0, length: None, input: 0, source: None, copy: None }
+    }
+
+    #[test]
+    fn no_more_than_a_hundred_files_are_opened_whatever_their_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["gz", "zst", "txt"] {
+            let splits: Vec<Split> = (0..350)
+                .map(|i| {
+                    let path = dir.path().join(format!("{i:03}.{name}"));
+                    fs::write(&path, "ten bytes\n").unwrap();
+                    whole(path)
+                })
+                .collect();
+            let places = places(&splits.iter().collect::<Vec<_>>()).unwrap();
+            assert_eq!(places.len(), 100, "{name}");
+            for (i, place) in places.iter().enumerate() {
+                assert_eq!(place.split.path, splits[i * 7 / 2].path, "{name}: not evenly spread");
+                assert_eq!(place.weight, 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_compressed_file_weighs_as_much_as_its_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let [large, small] = ["a.gz", "b"].map(|name| dir.path().join(name));
+        fs::write(&large, [&[0x1f, 0x8b][..], &[b'x'; 748]].concat()).unwrap();
+        fs::write(&small, [b'x'; 250]).unwrap();
+        let places = places(&[&whole(large), &whole(small)]).unwrap();
+        assert_eq!((places.len(), places[0].weight), (26, 75));
+        assert_eq!((places[25].split.offset, places[25].split.length), (240, Some(10)));
+    }
+
+    #[test]
+    fn a_place_is_left_after_enough_bytes_and_keys_are_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        let lines: Vec<String> = (0..50).map(|i| format!("{i:050000}\n")).collect();
+        fs::write(&path, lines.concat()).unwrap();
+        let mut program = build_program("sort", &Args::new(), Resources::none()).unwrap();
+        let mut emit = Emit::new(Sink::Sample(Vec::new()));
+        sample(&Place { split: whole(path), weight: 1 }, program.as_mut(), &mut emit).unwrap();
+        let Sink::Sample(keys) = emit.into_sink() else { panic!("no sample") };
+        assert_eq!(keys.len(), 21, "of 50,000 bytes each");
+        assert!(keys.iter().all(|key| key.len() == 256));
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_to_be_sampled_is_left_to_the_maps() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in");
+        fs::write(&path, vec![b'x'; 9 << 20]).unwrap();
+        let job = Job::Program { program: "sort".to_owned(), args: Args::new() };
+        prepare(&job, &[vec![whole(path)]], 3, &dir.path().join("boundaries")).unwrap();
+        assert_eq!(fs::read(dir.path().join("boundaries")).unwrap(), [0, 0]);
+    }
+}

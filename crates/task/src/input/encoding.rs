@@ -1,0 +1,931 @@
+//! How a file is compressed: its first bytes say so, whatever its name is.
+//!
+//! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content is
+//! inspected in the same way as a file.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use flate2::bufread::GzDecoder;
+use lz4_flex::frame::FrameDecoder;
+use slackline_trace::Compression;
+
+/// How much is read at once, bytes.
+const BLOCK: usize = 1 << 18;
+/// What is looked at, bytes.
+const HEAD: usize = 512;
+/// A dictionary of xz may take no more than this, KiB; `xz -9` takes 64 MiB.
+const XZ_MEMORY_KIB: u32 = 1 << 20;
+/// Skippable frames that a file may begin with.
+const SKIPPABLE_MAX: usize = 100;
+
+/// A compression that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// gzip, with all its members.
+    Gzip,
+    /// Zstandard, with all its frames.
+    Zstd,
+    /// bzip2, with all its streams.
+    Bzip2,
+    /// xz, with all its streams.
+    Xz,
+    /// Frames of LZ4.
+    Lz4,
+}
+
+/// What a reader expects a file to hold once it is decompressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Text, as the built-in programs read it.
+    Text,
+    /// Lines of any bytes, as mappers read them.
+    Lines,
+    /// Any bytes, as records of a fixed length have them.
+    Bytes,
+}
+
+/// What the first bytes of a file say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is not compressed.
+    Plain,
+    /// It is, and can be read.
+    Encoded(Encoding),
+    /// It cannot be read; its format.
+    Refused(&'static str),
+}
+
+/// What each compression begins with, as far as that tells it from text; and the endings of its names.
+const MAGICS: [(Encoding, &[u8], [&str; 2]); 6] = [
+    (Encoding::Gzip, b"\x1f\x8b", ["gz", "tgz"]),
+    (Encoding::Zstd, b"\x28\xb5\x2f\xfd", ["zst", "zstd"]),
+    (Encoding::Bzip2, b"BZh?1AY&SY", ["bz2", "tbz2"]),
+    (Encoding::Bzip2, b"BZh?\x17\x72\x45\x38\x50\x90", ["bz2", "tbz2"]),
+    (Encoding::Xz, b"\xfd7zXZ\0", ["xz", "txz"]),
+    (Encoding::Lz4, b"\x04\x22\x4d\x18", ["lz4", "lz4"]),
+];
+
+/// So much of a magic number is more than texts begin with, bytes: the header of bzip2 and one byte.
+const TELLING: usize = 5;
+
+/// Formats that are refused: what they begin with, and their names. A `?` stands for any byte.
+const REFUSED: [(&[u8], &str); 61] = [
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "a zip archive"),
+    (b"PK\x07\x08", "a zip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a rar archive"),
+    (b"!<arch>\n", "an ar archive"),
+    (b"!<thin>\n", "an ar archive"),
+    (b"\xc7\x71", "a cpio archive"),
+    (b"\x71\xc7", "a cpio archive"),
+    (b"MSCF\0\0\0\0", "a cabinet archive"),
+    (b"xar!\0", "a xar archive"),
+    (b"\xed\xab\xee\xdb", "an RPM package"),
+    (b"\x89LZO\x00\r\n\x1a\n", "lzo"),
+    (b"LZIP\x01", "lzip"),
+    (b"LRZI\0", "lrzip"),
+    (b"\xff\x06\x00\x00sNaPpY", "snappy"),
+    (b"\x1f\x9d", "compress (.Z)"),
+    (b"\x1f\x1e", "pack (.z)"),
+    (b"\x1f\xa0", "compress (.Z)"),
+    (b"\x02\x21\x4c\x18", "lz4 of the old format"),
+    (b"\x37\xa4\x30\xec", "a dictionary of zstd"),
+    (b"\x5d\x00\x00\x80\x00\xff\xff\xff\xff\xff\xff\xff\xff", "lzma"),
+    (b"Obj\x01", "an Avro file"),
+    (b"SEQ\x04", "a Hadoop SequenceFile"),
+    (b"SEQ\x05", "a Hadoop SequenceFile"),
+    (b"SEQ\x06", "a Hadoop SequenceFile"),
+    (b"RCF\x01", "a Hadoop RCFile"),
+    (b"ARROW1\0", "an Arrow file"),
+    (b"\xff\xff\xff\xff??\0\0", "an Arrow stream"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"CDF\x01", "a netCDF file"),
+    (b"CDF\x02", "a netCDF file"),
+    (b"CDF\x05", "a netCDF file"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
+    (b"\x80\x04\x95", "a Python pickle"),
+    (b"\x80\x05\x95", "a Python pickle"),
+    (b"\xac\xed\0\x05", "serialized Java objects"),
+    (b"\xca\xfe\xba\xbe", "a Java class file"),
+    (b"\x7fELF", "an ELF program"),
+    (b"\xcf\xfa\xed\xfe", "a Mach-O program"),
+    (b"\xce\xfa\xed\xfe", "a Mach-O program"),
+    (b"MZ\x90\0", "a Windows program"),
+    (b"\0asm", "a WebAssembly module"),
+    (b"%PDF-", "a PDF file"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Microsoft Office file"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"II*\0", "a TIFF image"),
+    (b"MM\0*", "a TIFF image"),
+    (b"RIFF????WEBP", "a WebP image"),
+    (b"RIFF????WAVE", "a WAVE recording"),
+    (b"OggS\0", "an Ogg recording"),
+    (b"fLaC\0", "a FLAC recording"),
+    (b"\0\0??ftyp", "an MP4 file"),
+    (b"\xa1\xb2\xc3\xd4", "a capture of packets"),
+    (b"\xd4\xc3\xb2\xa1", "a capture of packets"),
+];
+
+/// A magic number below this may begin a record of bytes by chance, bytes.
+const SURE: usize = 4;
+
+/// Where the header of a tar archive has its letters.
+const TAR_AT: usize = 257;
+/// Where it has its check sum, in octal digits.
+const TAR_SUM: std::ops::Range<usize> = 148..156;
+
+/// Formats that are refused if the last four bytes begin with the same letters as the file.
+const TABULAR: [(&[u8], &str); 4] = [
+    (b"PAR1", "a Parquet file"),
+    (b"PARE", "a Parquet file"),
+    (b"ORC", "an ORC file"),
+    (b"FEA1", "a Feather file"),
+];
+
+/// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so named that
+/// holds no text it is said that it cannot be read.
+const NAMES: [&str; 14] = [
+    "zip",
+    "7z",
+    "rar",
+    "lzo",
+    "snappy",
+    "z",
+    "lzma",
+    "lz",
+    "br",
+    "deflate",
+    "lzo_deflate",
+    "parquet",
+    "orc",
+    "jar",
+];
+
+impl Kind {
+    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and of its
+    /// last ones where the first are not enough.
+    pub(crate) fn of(path: &Path, file: &File, content: Content) -> io::Result<Self> {
+        let mut at = 0;
+        for _ in 0..SKIPPABLE_MAX {
+            let head = read_at(file, at)?;
+            if let Some(length) = skippable(&head) {
+                at += 8 + u64::from(length);
+            } else if at > 0 {
+                // Both formats have such frames; nothing but them is zstd with nothing in it.
+                let is_lz4 = Encoding::of(&head) == Some(Encoding::Lz4);
+                return Ok(Self::Encoded(if is_lz4 { Encoding::Lz4 } else { Encoding::Zstd }));
+            } else {
+                return Self::of_head(path, file, &head, content);
+            }
+        }
+        Ok(Self::Refused("zstd or lz4 behind too many frames that are to be skipped"))
+    }
+
+    /// What bytes are that have no name and no end to inspect, as lines.
+    pub(crate) fn of_magic(head: &[u8]) -> Self {
+        let refused = || refused_head(head, Content::Lines).map_or(Self::Plain, Self::Refused);
+        Encoding::of(head).map_or_else(refused, Self::Encoded)
+    }
+
+    fn of_head(path: &Path, file: &File, head: &[u8], content: Content) -> io::Result<Self> {
+        for (magic, name) in TABULAR {
+            // These letters begin texts too, but do not end them as well.
+            if head.starts_with(magic) {
+                let mut end = [0; 4];
+                file.read_exact_at(&mut end, file.metadata()?.len().saturating_sub(4)).or_else(at_end)?;
+                if end.starts_with(magic) {
+                    return Ok(Self::Refused(name));
+                }
+            }
+        }
+        if let Some(encoding) = Encoding::of(head) {
+            return Ok(Self::Encoded(encoding));
+        }
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default().to_ascii_lowercase();
+        let is_compressed = MAGICS.iter().any(|(_, _, endings)| endings.contains(&ending.as_str()));
+        let refused = if is_compressed && head.is_empty() {
+            Some("nothing in a file whose name says that it is compressed")
+        } else if (is_compressed || NAMES.contains(&ending.as_str())) && !is_printable(head) {
+            Some("a file whose name says that it is compressed, in no format that is known")
+        } else {
+            None
+        };
+        Ok(cut(head, &ending)
+            .or_else(|| refused_head(head, content))
+            .or(refused)
+            .map_or(Self::Plain, Self::Refused))
+    }
+}
+
+/// Whether bytes begin with a magic number, in which a `?` stands for any byte.
+fn begins(head: &[u8], magic: &[u8]) -> bool {
+    head.len() >= magic.len()
+        && magic.iter().zip(head).all(|(expected, found)| matches!(expected, b'?') || expected == found)
+}
+
+/// Names the compression of a whole file that is no more than the beginning of its magic number: its name, bytes that
+/// are no text, or the length of that beginning tell.
+fn cut(head: &[u8], ending: &str) -> Option<&'static str> {
+    if head.is_empty() {
+        return None;
+    }
+    let is_telling = head.len() >= TELLING || !is_printable(head) || std::str::from_utf8(head).is_err();
+    let is_cut = |(_, magic, endings): &&(Encoding, &[u8], [&str; 2])| {
+        (is_telling || endings.contains(&ending))
+            && magic.get(..head.len()).is_some_and(|magic| begins(head, magic))
+    };
+    if let Some((encoding, _, _)) = MAGICS.iter().find(is_cut) {
+        return Some(match encoding {
+            Encoding::Gzip => "the first bytes of gzip data, which was cut short",
+            Encoding::Zstd => "the first bytes of zstd data, which was cut short",
+            Encoding::Bzip2 => "the first bytes of bzip2 data, which was cut short",
+            Encoding::Xz => "the first bytes of xz data, which was cut short",
+            Encoding::Lz4 => "the first bytes of lz4 data, which was cut short",
+        });
+    }
+    let is_named = ["zst", "zstd", "lz4"].contains(&ending);
+    let is_skippable =
+        matches!(head[0], 0x50..=0x5f) && b"\x2a\x4d\x18".iter().zip(&head[1..]).all(|(a, b)| a == b);
+    (is_skippable && head.len() < 8 && (is_named || is_telling))
+        .then_some("the first bytes of zstd or lz4 data, which was cut short")
+}
+
+/// The name of a format that is refused, if the first bytes of a file or of what it holds are of one.
+fn refused_head(head: &[u8], content: Content) -> Option<&'static str> {
+    if is_tar(head) {
+        return Some("a tar archive");
+    }
+    if is_cpio(head) {
+        return Some("a cpio archive");
+    }
+    let is_sure = |magic: &[u8]| content != Content::Bytes || magic.len() >= SURE;
+    let known = REFUSED.iter().find(|(magic, _)| is_sure(magic) && begins(head, magic));
+    known.map(|(_, name)| *name).or_else(|| match content {
+        Content::Bytes => None,
+        Content::Lines => wide_text(head, content).or_else(|| is_mostly_zeros(head).then_some("binary data")),
+        Content::Text => wide_text(head, content).or_else(|| is_binary(head).then_some("binary data")),
+    })
+}
+
+/// Whether a header of a tar archive comes first: by its letters, or in the oldest format by its check sum.
+fn is_tar(head: &[u8]) -> bool {
+    let Some(header) = head.first_chunk::<HEAD>() else {
+        return head.get(TAR_AT..).is_some_and(|rest| rest.starts_with(b"ustar"));
+    };
+    let sum = std::str::from_utf8(&header[TAR_SUM]).unwrap_or_default();
+    let sum = u64::from_str_radix(sum.trim_matches([' ', '\0']), 8).ok();
+    // The sum is that of the header with spaces in the place of the sum.
+    let bytes =
+        |range: std::ops::Range<usize>| header[range].iter().map(|&byte| u64::from(byte)).sum::<u64>();
+    let found = bytes(0..TAR_SUM.start) + 8 * u64::from(b' ') + bytes(TAR_SUM.end..HEAD);
+    header[TAR_AT..].starts_with(b"ustar") || header[0] != 0 && sum == Some(found)
+}
+
+/// Whether a header of a cpio archive of digits comes first.
+fn is_cpio(head: &[u8]) -> bool {
+    let are_digits = |length: usize, is_digit: fn(&u8) -> bool| {
+        head.get(6..length).is_some_and(|digits| digits.iter().all(is_digit))
+    };
+    (head.starts_with(b"070701") || head.starts_with(b"070702")) && are_digits(110, u8::is_ascii_hexdigit)
+        || head.starts_with(b"070707") && are_digits(76, |digit| matches!(digit, b'0'..=b'7'))
+}
+
+/// Text of two or four bytes a character, with or without a mark.
+fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
+    if head.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let is_wide = |low_first: bool| {
+        // A character of UTF-32 is at most 0x10ffff.
+        let (last, next) = if low_first { (3, 2) } else { (0, 1) };
+        let is_character = |unit: &[u8]| unit[last] == 0 && unit[next] <= 0x10;
+        head.len() >= 8 && head.chunks_exact(4).all(is_character)
+    };
+    if begins(head, b"\xff\xfe\0\0") || begins(head, b"\0\0\xfe\xff") || is_wide(true) || is_wide(false) {
+        return Some("text in UTF-32");
+    }
+    let is_marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin with the mark.
+    let is_utf16 = is_marked && (content == Content::Text || head.contains(&0))
+        || is_utf16(head, true)
+        || is_utf16(head, false);
+    is_utf16.then_some("text in UTF-16")
+}
+
+/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are of two
+/// bytes and few other bytes are zero.
+fn is_utf16(head: &[u8], low_first: bool) -> bool {
+    let (mut narrow, mut newlines, mut others) = (0, 0, 0);
+    for unit in head.chunks_exact(2) {
+        let (low, high) = if low_first { (unit[0], unit[1]) } else { (unit[1], unit[0]) };
+        if high == b'\n' || low == b'\n' && high != 0 {
+            return false;
+        }
+        narrow += usize::from(high == 0);
+        newlines += usize::from(low == b'\n');
+        others += usize::from(low == 0);
+    }
+    let units = head.len() / 2;
+    let is_whole = head.len().is_multiple_of(2);
+    is_whole && narrow >= 2 && others * 8 <= units && (newlines > 0 || narrow * 4 >= units * 3)
+}
+
+/// Whether most of a block are zeros, as in programs, images of disks and files with holes.
+fn is_mostly_zeros(head: &[u8]) -> bool {
+    let zeros = memchr::memchr_iter(0, head).count();
+    head.len() >= 64 && zeros * 5 > head.len() * 2
+}
+
+/// Whether bytes are plainly no text: one is zero, or many are control characters in what is no UTF-8.
+fn is_binary(head: &[u8]) -> bool {
+    let controls = head.iter().filter(|byte| matches!(byte, 4..=6 | 14..=26)).count();
+    let is_utf8 = || match std::str::from_utf8(head) {
+        Ok(_) => true,
+        // The end of the block may cut a character.
+        Err(error) => error.error_len().is_none(),
+    };
+    head.contains(&0) || controls * 50 > head.len() && !is_utf8()
+}
+
+impl Encoding {
+    /// The compression that bytes begin with, if they do.
+    fn of(head: &[u8]) -> Option<Self> {
+        MAGICS.iter().find(|(_, magic, _)| begins(head, magic)).map(|(encoding, _, _)| *encoding)
+    }
+
+    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does not
+    /// expect. All errors but those of system calls have no `raw_os_error`.
+    pub(crate) fn reader(self, source: impl Read + Send + 'static, content: Content) -> Box<dyn Read + Send> {
+        Box::new(Held {
+            source: Worded { name: self.name(), source: self.decoder(source) },
+            content,
+            head: None,
+        })
+    }
+
+    /// What messages call it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Lz4 => "lz4",
+        }
+    }
+
+    fn decoder(self, source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+        let buffered = |source| BufReader::with_capacity(BLOCK, source);
+        match self {
+            Self::Gzip => Box::new(Members { decoder: Some(GzDecoder::new(buffered(source))) }),
+            Self::Zstd => Compression::Zstd.reader(source),
+            Self::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(source))),
+            Self::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(buffered(source), true, XZ_MEMORY_KIB)),
+            Self::Lz4 => {
+                let source = Ended { source: buffered(source), hit_end: false };
+                Box::new(Lz4Frames { source: Some(source), frame: None })
+            }
+        }
+    }
+}
+
+/// A decoder whose errors are in words of ours.
+struct Worded {
+    name: &'static str,
+    source: Box<dyn Read + Send>,
+}
+
+impl Read for Worded {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.source.read(out).map_err(|error| {
+            let is_system = error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted;
+            if is_system || error.get_ref().and_then(|inner| inner.downcast_ref::<Said>()).is_some() {
+                return error;
+            }
+            let name = self.name;
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                said(format!("found the end of the file within {name} data, expected more: it was cut short"))
+            } else {
+                said(format!("found {name} data that is damaged or cut short, expected it as it was written"))
+            }
+        })
+    }
+}
+
+/// What a compressed file holds, which is inspected as a file is.
+struct Held {
+    source: Worded,
+    content: Content,
+    /// Its first bytes, as far as they are not given yet; none before they are read.
+    head: Option<Cursor<Vec<u8>>>,
+}
+
+impl Read for Held {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let head = match &mut self.head {
+            Some(head) => head,
+            none => {
+                let mut head = Vec::with_capacity(HEAD);
+                self.source.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+                let twice = Encoding::of(&head).map(Encoding::name);
+                let twice =
+                    twice.or_else(|| skippable(&head).map(|_| "zstd or lz4")).or_else(|| cut(&head, ""));
+                if let Some(name) = twice {
+                    return Err(said(format!(
+                        "found {name} in it, expected plain text: it is compressed twice"
+                    )));
+                }
+                if let Some(name) = refused_head(&head, self.content) {
+                    return Err(said(format!("found {name} in it, expected plain text")));
+                }
+                none.insert(Cursor::new(head))
+            }
+        };
+        match head.read(out)? {
+            0 => self.source.read(out),
+            read => Ok(read),
+        }
+    }
+}
+
+/// What is wrong with a file, in words for a person.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Said(String);
+
+fn said(problem: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Said(problem))
+}
+
+/// The first bytes from a place on, as far as there are any.
+fn read_at(file: &File, at: u64) -> io::Result<Vec<u8>> {
+    let (mut head, mut filled) = (vec![0; HEAD], 0);
+    while filled < HEAD {
+        match file.read_at(&mut head[filled..], at + filled as u64) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) => break,
+            other => filled += other?,
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
+}
+
+fn at_end(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::UnexpectedEof { Ok(()) } else { Err(error) }
+}
+
+/// The length of a frame of zstd or lz4 that is to be skipped (RFC 8878, 3.1.2), if the bytes begin with one.
+fn skippable(head: &[u8]) -> Option<u32> {
+    let (magic, rest) = head.split_first_chunk()?;
+    let length = u32::from_le_bytes(*rest.first_chunk()?);
+    (u32::from_le_bytes(*magic) & !0xf == 0x184d_2a50).then_some(length)
+}
+
+/// Whether bytes may be text: no control characters but those of texts and terminals.
+fn is_printable(head: &[u8]) -> bool {
+    !head.iter().any(|byte| matches!(byte, 0..=6 | 14..=26 | 28..=31))
+}
+
+/// All members of a gzip file; zeros may follow them, as tapes and padded files have them.
+struct Members<R> {
+    /// None at the end.
+    decoder: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let read = decoder.read(out)?;
+            if read > 0 || out.is_empty() {
+                return Ok(read);
+            }
+            let Some(decoder) = self.decoder.take() else { break };
+            let mut source = decoder.into_inner();
+            match skip_zeros(&mut source)? {
+                None => {}
+                Some(0x1f) => self.decoder = Some(GzDecoder::new(source)),
+                Some(byte) => {
+                    return Err(said(format!(
+                        "found byte {byte:#04x} behind a member of gzip, expected another member, zeros or the end"
+                    )));
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Goes to the first byte that is not zero, if there is one.
+fn skip_zeros(source: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        let bytes = source.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let (zeros, byte) =
+            (bytes.iter().take_while(|byte| **byte == 0).count(), bytes.iter().find(|b| **b != 0));
+        if let Some(&byte) = byte {
+            source.consume(zeros);
+            return Ok(Some(byte));
+        }
+        source.consume(zeros);
+    }
+}
+
+/// A source that remembers whether somebody wanted to read beyond its end: the decoder of LZ4 takes a file that lost
+/// its end for a whole one.
+struct Ended<R> {
+    source: R,
+    hit_end: bool,
+}
+
+impl<R: Read> Read for Ended<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(out)?;
+        self.hit_end |= read == 0 && !out.is_empty();
+        Ok(read)
+    }
+}
+
+/// A frame, whose first bytes were read already.
+type Lz4Frame<R> = FrameDecoder<Chain<Cursor<[u8; 4]>, Ended<R>>>;
+
+/// All frames of an LZ4 file.
+struct Lz4Frames<R: Read> {
+    /// None while a frame is read.
+    source: Option<Ended<R>>,
+    frame: Option<Lz4Frame<R>>,
+}
+
+impl<R: BufRead> Lz4Frames<R> {
+    /// Goes to the next frame that holds data; false at the end of the file.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        while let Some(mut source) = self.source.take() {
+            if source.source.fill_buf()?.is_empty() {
+                return Ok(false);
+            }
+            let mut magic = [0; 4];
+            source.read_exact(&mut magic)?;
+            match u32::from_le_bytes(magic) {
+                0x184d_2204 => self.frame = Some(FrameDecoder::new(Cursor::new(magic).chain(source))),
+                other if other & !0xf == 0x184d_2a50 => {
+                    let mut length = [0; 4];
+                    source.read_exact(&mut length)?;
+                    let length = u64::from(u32::from_le_bytes(length));
+                    io::copy(&mut (&mut source).take(length), &mut io::sink())?;
+                    self.source = Some(source);
+                }
+                _ => return Err(said("found no frame of lz4, expected another one or the end".to_owned())),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<R: BufRead> Read for Lz4Frames<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let Some(frame) = &mut self.frame else {
+                if self.source.is_none() || !self.next_frame()? {
+                    return Ok(0);
+                }
+                continue;
+            };
+            let read = frame.read(out)?;
+            if read > 0 || out.is_empty() {
+                return Ok(read);
+            }
+            let Some(frame) = self.frame.take() else { continue };
+            let source = frame.into_inner().into_inner().1;
+            if source.hit_end {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.source = Some(source);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
+    fn bzip2(text: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn xz(text: &[u8]) -> Vec<u8> {
+        let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::default()).unwrap();
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn lz4(text: &[u8]) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    type Pack = fn(&[u8]) -> Vec<u8>;
+    const ALL: [(&str, Pack, Encoding); 5] = [
+        ("gzip", gzip, Encoding::Gzip),
+        ("zstd", zstd, Encoding::Zstd),
+        ("bzip2", bzip2, Encoding::Bzip2),
+        ("xz", xz, Encoding::Xz),
+        ("lz4", lz4, Encoding::Lz4),
+    ];
+
+    fn kind(name: &str, bytes: &[u8]) -> Kind {
+        kind_for(Content::Text, name, bytes)
+    }
+
+    fn kind_for(content: Content, name: &str, bytes: &[u8]) -> Kind {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        Kind::of(&path, &File::open(&path).unwrap(), content).unwrap()
+    }
+
+    fn read(encoding: Encoding, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        encoding.reader(Cursor::new(bytes), Content::Text).read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    #[test]
+    fn compressed_files_are_known_by_their_bytes_whatever_their_names() {
+        let text = b"one two three\n".repeat(50_000);
+        for (name, pack, encoding) in ALL {
+            for file in ["plain.txt", "UPPER.GZ", "x.bz2", "none"] {
+                assert_eq!(kind(file, &pack(&text)), Kind::Encoded(encoding), "{name} as {file}");
+            }
+            assert_eq!(kind("empty", &pack(b"")), Kind::Encoded(encoding), "{name} of nothing");
+            assert!(read(encoding, pack(&text)).unwrap() == text, "{name}");
+            assert!(read(encoding, pack(b"")).unwrap().is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn all_members_streams_and_frames_are_read() {
+        let text = b"one two three\n".repeat(50_000);
+        for (name, pack, encoding) in ALL {
+            let packed = [pack(&text), pack(b""), pack(b"x\ny")].concat();
+            assert!(read(encoding, packed).unwrap() == [&text[..], b"x\ny"].concat(), "{name}");
+        }
+        // A skippable frame of three bytes before, between and behind.
+        let skippable = [0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
+        for (pack, encoding) in [(zstd as Pack, Encoding::Zstd), (lz4, Encoding::Lz4)] {
+            let packed = [&skippable[..], &pack(b"a\n"), &skippable, &pack(b"b\n"), &skippable].concat();
+            assert_eq!(kind("x", &packed), Kind::Encoded(encoding));
+            assert_eq!(read(encoding, packed).unwrap(), b"a\nb\n");
+        }
+    }
+
+    #[test]
+    fn zeros_behind_gzip_are_padding_and_anything_else_is_refused() {
+        let padded = [gzip(b"a\n"), vec![0; 300_000]].concat();
+        assert_eq!(read(Encoding::Gzip, padded.clone()).unwrap(), b"a\n");
+        assert_eq!(read(Encoding::Gzip, [padded.clone(), gzip(b"b\n")].concat()).unwrap(), b"a\nb\n");
+        let error = read(Encoding::Gzip, [padded, b"text".to_vec()].concat()).unwrap_err();
+        assert!(error.to_string().starts_with("found byte 0x74 behind a member of gzip"), "{error}");
+    }
+
+    #[test]
+    fn what_is_cut_short_or_changed_is_an_error_wherever_it_is_cut() {
+        let text: Vec<u8> = (0..3000u32).flat_map(|i| (i * i % 977).to_string().into_bytes()).collect();
+        for (name, pack, encoding) in ALL {
+            let packed = pack(&text);
+            for cut in [12, packed.len() / 3, packed.len() / 2, packed.len() - 5, packed.len() - 1] {
+                let error = read(encoding, packed[..cut].to_vec()).expect_err(name);
+                assert!(error.raw_os_error().is_none(), "{name}: {error}");
+                let said = error.to_string();
+                assert!(
+                    said.starts_with("found ") && said.contains("cut short") && said.contains(name),
+                    "{said}"
+                );
+            }
+            if name != "zstd" && name != "lz4" {
+                // These two had to be asked for check sums.
+                let mut changed = packed;
+                let at = changed.len() / 2;
+                changed[at] ^= 0x10;
+                match read(encoding, changed) {
+                    Ok(found) => assert!(found != text, "{name}"),
+                    Err(error) => assert!(error.to_string().contains(name), "{name}: {error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn formats_that_cannot_be_read_are_refused_by_name_and_texts_are_not() {
+        let cases: [(&[u8], &str); 8] = [
+            (b"PK\x03\x04\x14\0", "a zip archive"),
+            (b"\x89LZO\x00\r\n\x1a\n\x10", "lzo"),
+            (b"\xff\x06\x00\x00sNaPpY\x01", "snappy"),
+            (b"\x1f\x9d\x90", "compress (.Z)"),
+            (b"PAR1 and data PAR1", "a Parquet file"),
+            (b"ORC and data\x03ORC\x10", "an ORC file"),
+            (b"Obj\x01\x04", "an Avro file"),
+            (b"SEQ\x06\x19org.apache", "a Hadoop SequenceFile"),
+        ];
+        for (bytes, name) in cases {
+            assert_eq!(kind("input", bytes), Kind::Refused(name));
+        }
+        let tar = [&[b'a'; TAR_AT][..], b"ustar\x0000"].concat();
+        let utf16 = b"\xff\xfea\0\n\0".to_vec();
+        for (bytes, name) in [(tar, "a tar archive"), (utf16, "text in UTF-16")] {
+            assert_eq!(kind("input", &bytes), Kind::Refused(name));
+            for (_, pack, encoding) in ALL {
+                let error = read(encoding, pack(&bytes)).unwrap_err().to_string();
+                assert_eq!(error, format!("found {name} in it, expected plain text"));
+            }
+        }
+        for text in
+            ["ORCHID\n", "PAR1,2\n", "SEQUENCE", "BZh9 is a word", "PK", "Object\n", "LZIP it", "P", "("]
+        {
+            assert_eq!(kind("input", text.as_bytes()), Kind::Plain, "{text}");
+            assert_eq!(kind("input.gz", text.as_bytes()), Kind::Plain, "{text}");
+        }
+        let Kind::Refused(_) = kind("x.snappy", b"\x00\x00\x10\x00data") else { panic!("read as text") };
+        assert_eq!(kind_for(Content::Lines, "x.txt", b"\x00\x00\x10\x00data"), Kind::Plain);
+        assert_eq!(kind("none", b""), Kind::Plain);
+        assert_eq!(
+            kind("none.gz", b""),
+            Kind::Refused("nothing in a file whose name says that it is compressed")
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_cut_within_its_magic_number_is_refused() {
+        for (name, pack, encoding) in ALL {
+            let packed = pack(b"some text\n");
+            let endings: Vec<&str> =
+                MAGICS.iter().filter(|(of, ..)| *of == encoding).map(|of| of.2[0]).collect();
+            for cut in 1..=8 {
+                let path = format!("input.{}", endings[0]);
+                match kind(&path, &packed[..cut]) {
+                    Kind::Refused(found) => {
+                        assert_eq!(found, format!("the first bytes of {name} data, which was cut short"));
+                    }
+                    Kind::Encoded(found) => {
+                        assert_eq!(found, encoding);
+                        let error = read(encoding, packed[..cut].to_vec()).unwrap_err().to_string();
+                        assert!(error.contains("cut short"), "{name} cut to {cut} bytes: {error}");
+                    }
+                    Kind::Plain => panic!("{name} cut to {cut} bytes is read as text"),
+                }
+            }
+            // Without a name, bytes that are no text tell; those of bzip2 are text.
+            let cut = if name == "bzip2" { 5 } else { 2 };
+            assert_ne!(kind("input", &packed[..cut]), Kind::Plain, "{name}");
+        }
+        let frame = [0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0];
+        for cut in 1..8 {
+            let Kind::Refused(_) = kind("x.zst", &frame[..cut]) else { panic!("{cut} bytes are read") };
+        }
+        for text in ["B", "BZ", "BZh", "BZh9", "(", "P*M", "7z"] {
+            assert_eq!(kind("input", text.as_bytes()), Kind::Plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn data_that_is_compressed_twice_is_refused() {
+        for (inner, pack_inner, _) in ALL {
+            for (outer, pack, encoding) in ALL {
+                for content in [Content::Text, Content::Lines, Content::Bytes] {
+                    let twice = Cursor::new(pack(&pack_inner(b"some text\n")));
+                    let error = encoding.reader(twice, content).read(&mut [0]).unwrap_err().to_string();
+                    let expected =
+                        format!("found {inner} in it, expected plain text: it is compressed twice");
+                    assert_eq!(error, expected, "{inner} in {outer}");
+                }
+            }
+        }
+        let frame = [&[0x51, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(b"text")].concat();
+        for inner in [&frame[..], b"\x1f", b"\xfd7zX"] {
+            let error = read(Encoding::Gzip, gzip(inner)).unwrap_err().to_string();
+            assert!(error.ends_with("it is compressed twice"), "{error}");
+        }
+    }
+
+    fn utf16(text: &str, low_first: bool) -> Vec<u8> {
+        let bytes = |unit: u16| if low_first { unit.to_le_bytes() } else { unit.to_be_bytes() };
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn text_of_wide_characters_is_refused_with_and_without_a_mark() {
+        for text in ["one line\n", "ab", "Zażółć gęślą jaźń\n", "Привет, мир\nещё\n", "漢字\n仮名\n"]
+        {
+            for low_first in [true, false] {
+                let wide = utf16(text, low_first);
+                let marked = utf16(&format!("\u{feff}{text}"), low_first);
+                for bytes in [&wide, &marked] {
+                    for content in [Content::Text, Content::Lines] {
+                        assert_eq!(kind_for(content, "x", bytes), Kind::Refused("text in UTF-16"), "{text}");
+                    }
+                    assert_eq!(kind_for(Content::Bytes, "x", bytes), Kind::Plain, "{text}");
+                }
+                let unit = |c: char| {
+                    if low_first { u32::from(c).to_le_bytes() } else { u32::from(c).to_be_bytes() }
+                };
+                let wider: Vec<u8> = text.chars().flat_map(unit).collect();
+                assert_eq!(kind_for(Content::Lines, "x", &wider), Kind::Refused("text in UTF-32"), "{text}");
+            }
+        }
+        let Kind::Refused(_) = kind("x", b"\xff\xfe\x2d\x4e\x87\x65") else {
+            panic!("a mark and no newline")
+        };
+    }
+
+    #[test]
+    fn programs_refuse_bytes_that_are_no_text_and_mappers_read_them() {
+        let random: Vec<u8> = (0..512u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 | 1).collect();
+        for bytes in [b"a\0b\n".as_slice(), b"\0\t1\n", b"key\0value\nkey\0value\n", &random] {
+            assert_eq!(kind_for(Content::Text, "x", bytes), Kind::Refused("binary data"), "{bytes:?}");
+            assert_eq!(kind_for(Content::Lines, "x", bytes), Kind::Plain, "{bytes:?}");
+        }
+        // Separators of Hive, colours of terminals, Latin-1, and a character that the block cuts.
+        let cut = [vec![b'a'; HEAD - 1], "é\n".into()].concat();
+        for bytes in [
+            b"a\x01b\x02c\x03d\n".as_slice(),
+            b"\x1b[31mred\x0f\n",
+            b"caf\xe9 \x0f\x1b[0m and more words in this line, many of them\n",
+            &cut,
+        ] {
+            assert_eq!(kind_for(Content::Text, "x", bytes), Kind::Plain, "{bytes:?}");
+        }
+        for content in [Content::Text, Content::Lines] {
+            assert_eq!(kind_for(content, "x", &[0; 100]), Kind::Refused("binary data"));
+        }
+        assert_eq!(kind_for(Content::Bytes, "x", &[0; 100]), Kind::Plain);
+    }
+
+    #[test]
+    fn archives_and_programs_are_refused_by_name() {
+        let cpio =
+            |magic: &str, length: usize| [magic.as_bytes(), &vec![b'0'; length - 6], b"name\0"].concat();
+        // The oldest tar has nothing but a check sum.
+        let mut tar = [0; HEAD];
+        tar[..4].copy_from_slice(b"name");
+        tar[TAR_SUM].copy_from_slice(b"001241\0 ");
+        let cases: [(&[u8], &str); 14] = [
+            (&tar, "a tar archive"),
+            (&cpio("070701", 110), "a cpio archive"),
+            (&cpio("070707", 76), "a cpio archive"),
+            (b"!<arch>\ndebian-binary", "an ar archive"),
+            (b"%PDF-1.7\n", "a PDF file"),
+            (b"\x7fELF\x02\x01\x01\0", "an ELF program"),
+            (b"SQLite format 3\0", "an SQLite database"),
+            (b"ARROW1\0\0", "an Arrow file"),
+            (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+            (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+            (b"\xff\xd8\xff\xe0", "a JPEG image"),
+            (b"\xca\xfe\xba\xbe\0\0\0\x34", "a Java class file"),
+            (b"\x80\x04\x95\x0b\0", "a Python pickle"),
+            (b"\0\0\0\x18ftypmp42", "an MP4 file"),
+        ];
+        for (bytes, name) in cases {
+            for content in [Content::Text, Content::Lines] {
+                assert_eq!(kind_for(content, "x", bytes), Kind::Refused(name));
+                for (_, pack, encoding) in ALL {
+                    let mut reader = encoding.reader(Cursor::new(pack(bytes)), content);
+                    let error = reader.read(&mut [0]).unwrap_err().to_string();
+                    assert_eq!(error, format!("found {name} in it, expected plain text"));
+                }
+            }
+        }
+        // Records of bytes may begin with anything that is short.
+        assert_eq!(kind_for(Content::Bytes, "x", b"\xff\xd8\xff\xe0"), Kind::Plain);
+        for text in ["070701 is a number\n", "070707,070701\n", "FEA1,2\n", "abc,ftyp\n", "xar!\n", "MZ\n"] {
+            assert_eq!(kind("x", text.as_bytes()), Kind::Plain, "{text}");
+        }
+    }
+}

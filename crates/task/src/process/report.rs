@@ -1,0 +1,65 @@
+//! How an attempt ended, as its worker reports it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use slackline_model::Span;
+
+use crate::base::error::TaskError;
+use crate::process::spec::Outcome;
+
+/// How much a report quotes of each end of a long message, bytes. Even where every byte of it needs six in
+/// JSON, the report is far below the 1 MiB that an engine reads.
+const QUOTE: usize = 32 << 10;
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    Done(Outcome),
+    Failed {
+        /// What stopped it, in words for a person; several lines if a command said something.
+        message: String,
+        /// Whether another attempt would end in the same way.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_final: bool,
+        /// The directory of a committed map whose output a reduce found gone or damaged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<PathBuf>,
+        /// The exit code of the command that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<u8>,
+    },
+}
+
+impl Report {
+    /// What is said of an attempt.
+    pub fn of(ended: Result<Outcome, TaskError>) -> Self {
+        ended.map_or_else(|error| failure(&error), Self::Done)
+    }
+
+    /// An attempt that failed, and may not if it is made again.
+    pub fn failed(message: String) -> Self {
+        Self::Failed { message, is_final: false, lost: None, exit: None }
+    }
+}
+
+/// What is said of an attempt that was killed because it took longer than it may.
+pub fn too_long(limit: Span) -> String {
+    format!("found no end after {limit}, expected one: it was killed")
+}
+
+fn failure(error: &TaskError) -> Report {
+    let (is_final, lost, exit) = (error.is_final(), error.lost_map(), error.exit());
+    Report::Failed { message: short(&error.to_string()), is_final, lost, exit }
+}
+
+/// Of a long message the beginning and the end.
+fn short(message: &str) -> String {
+    if message.len() <= 2 * QUOTE {
+        return message.to_owned();
+    }
+    let [head, tail] = [&message.as_bytes()[..QUOTE], &message.as_bytes()[message.len() - QUOTE..]]
+        .map(String::from_utf8_lossy);
+    format!("{head} [... some of it is left out here ...] {tail}")
+}

@@ -1,0 +1,28 @@
+//! The command that starts a worker process.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The only argument of a program that is started as a worker of itself.
+pub const ARGUMENT: &str = "worker";
+
+/// How a worker is started: a program that does [`crate::worker::main`] when it is given these arguments.
+#[derive(Clone, Debug)]
+pub struct WorkerCommand {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+}
+
+impl WorkerCommand {
+    /// This same program, started with [`ARGUMENT`]: its `main` has to begin with
+    /// [`crate::worker::main_if_asked`].
+    ///
+    /// # Errors
+    /// The program cannot find itself.
+    pub fn this_program() -> io::Result<Self> {
+        let program = std::env::current_exe().map_err(|error| {
+            io::Error::new(error.kind(), format!("this program cannot find itself to start workers: {error}"))
+        })?;
+        Ok(Self { program, args: vec![ARGUMENT.to_owned()] })
+    }
+}

@@ -1,0 +1,129 @@
+//! What a built-in program is: what it says of itself, how it is made, what it does.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use crate::base::error::TaskError;
+use crate::input::reader::Format;
+use crate::process::spec::Split;
+use crate::programs::arguments::{Argument, Arguments};
+use crate::programs::emit::Emit;
+use crate::shuffle::merge::{Put, Values};
+use crate::shuffle::part::Part;
+
+/// A built-in program, as help shows it.
+#[derive(Debug)]
+pub struct Info {
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    pub arguments: &'static [Argument],
+    /// How many inputs it takes.
+    pub inputs: RangeInclusive<usize>,
+    pub(crate) make: Make,
+}
+
+/// Makes an instance from arguments.
+#[derive(Debug)]
+pub(crate) enum Make {
+    /// Of a program that reads input.
+    Program(fn(&Arguments<'_>, Resources<'_>) -> Made<dyn Program>),
+    /// Of one that makes it.
+    Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
+}
+
+pub(crate) type Made<T> = Result<Box<T>, TaskError>;
+
+/// What an instance may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Resources<'a> {
+    /// Bytes for tables of its own.
+    pub(crate) memory_bytes: u64,
+    /// Where it may write what does not fit; its creator removes what is left there.
+    pub(crate) directory: &'a Path,
+}
+
+impl Resources<'_> {
+    /// For an instance that does not do a job.
+    pub(crate) fn none() -> Self {
+        Resources { memory_bytes: 0, directory: Path::new("") }
+    }
+}
+
+/// What a program does. An attempt has an instance of its own, and another one that combines.
+pub(crate) trait Program: Send {
+    /// What a record of its input is.
+    fn format(&self) -> Format {
+        Format::Text
+    }
+
+    /// Whether its map's output is of use to nothing but its reduce.
+    fn needs_reducers(&self) -> bool {
+        true
+    }
+
+    /// Whether its partitions are ranges of keys, in order.
+    fn is_ranged(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Self::combine`] makes fewer values.
+    fn combines(&self) -> bool {
+        false
+    }
+
+    /// Called before the records of each split of a map.
+    fn open(&mut self, _split: &Split, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Called with each record of a map.
+    fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
+
+    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but the last of
+    /// the input may have none. Does with them what [`Self::map`] does with each.
+    fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
+        each_line(lines, |line| self.map(line, emit))
+    }
+
+    /// Called at the end of a map.
+    fn finish(&mut self, _emit: &mut Emit) -> Result<(), TaskError> {
+        Ok(())
+    }
+
+    /// Gives values that stand for all values of a key, any number of times.
+    fn combine(&mut self, values: &mut Values<'_>, put: &mut Put<'_>) -> Result<(), TaskError> {
+        while let Some(value) = values.next()? {
+            put(value)?;
+        }
+        Ok(())
+    }
+
+    /// Called with each key of a partition, in order. Values come in the order of the maps.
+    fn reduce(&mut self, key: &[u8], values: &mut Values<'_>, part: &mut Part) -> Result<(), TaskError>;
+}
+
+/// Calls `take` with each of some lines, without its newline.
+#[inline]
+pub(crate) fn each_line(
+    mut lines: &[u8],
+    mut take: impl FnMut(&[u8]) -> Result<(), TaskError>,
+) -> Result<(), TaskError> {
+    while let Some(end) = memchr::memchr(b'\n', lines) {
+        take(&lines[..end])?;
+        lines = &lines[end + 1..];
+    }
+    if lines.is_empty() { Ok(()) } else { take(lines) }
+}
+
+/// What a program does that makes its own input: it has maps alone, which write part files.
+pub(crate) trait Generator: Send {
+    /// How many maps share the work, at least 1.
+    fn maps(&self) -> u32;
+
+    /// How many bytes all maps make together.
+    fn bytes(&self) -> u64;
+
+    /// Does the work of map `index` of `maps`.
+    fn generate(&self, index: u32, maps: u32, part: &mut Part) -> Result<(), TaskError>;
+}
