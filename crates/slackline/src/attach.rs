@@ -16,7 +16,7 @@ use slackline_local::job_cost::records;
 use slackline_local::{HistoryStore, clock};
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
-pub use slackline_yarn::engine::attach::{
+pub use slackline_yarn::attach::{
     Application, Closed, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
 };
 

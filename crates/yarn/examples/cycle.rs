@@ -25,7 +25,7 @@ use slackline_algo::policies::POLICIES;
 use slackline_model::params::Settings;
 use slackline_model::{History, Objective, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::attach::{Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
 use slackline_yarn::mock::{Mock, State};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;

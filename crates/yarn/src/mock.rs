@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::http::Address;
-use crate::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
-use crate::rest::AppState;
+use crate::rest::http::Address;
+use crate::rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+use crate::rest::resource_manager::AppState;
 
 /// How lists are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::id::AppId;
+use crate::rest::id::AppId;
 use process::Process;
 
 /// How the process is started and waited for.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::server::Request;
 use super::{MockApp, MockAttempt, Shape, State};
-use crate::id::{AppId, TaskId, TaskKind};
-use crate::rest::AppState;
+use crate::rest::id::{AppId, TaskId, TaskKind};
+use crate::rest::resource_manager::AppState;
 
 /// What is sent back.
 pub(super) struct Answer {

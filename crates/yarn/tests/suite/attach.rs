@@ -11,9 +11,7 @@ use slackline_local::JobCost;
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{
-    Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish,
-};
+use slackline_yarn::attach::{Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
 use slackline_yarn::mock::{Mock, MockApp, Mood, State};
 use slackline_yarn::{AppId, AppState};
 
@@ -479,7 +477,7 @@ fn queues_that_follow_no_priorities_are_refused() {
     assert!(fair.contains("yarn.scheduler.capacity.root.jobs.ordering-policy"), "{fair}");
     let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
     assert_eq!(looked_at.remarks(), [fair]);
-    crate::fit::has_the_fair_scheduler(&site.mock);
+    crate::cluster_checks::has_the_fair_scheduler(&site.mock);
     let other = site.ask(Site::wish()).unwrap_err();
     assert!(other.contains("found the scheduler \"fairScheduler\""), "{other}");
 }

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod attach;
-mod fit;
+mod cluster_checks;
 mod http;
-mod observe;
+mod observer;
 mod rest;
 mod submitter;
 

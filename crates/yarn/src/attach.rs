@@ -1,0 +1,260 @@
+//! Drives the MapReduce jobs that others submit to a cluster, with nothing changed in these jobs.
+//!
+//! Every application of some queues is a flow of one job. It is held until it may have its ApplicationMaster, and
+//! scheduled by a policy like any other flow from the moment at which that says how many tasks there are. Everything else on
+//! the cluster counts as slots that are taken, and is not touched.
+//!
+//! In reading order:
+//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop; [`Closed`]: what is left after it;
+//! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
+//! - `engine`: the engine of a policy; `application`: one application; `job_name`: its name and its tags; `past_jobs`: durations
+//!   of earlier jobs of that name.
+
+mod application;
+mod engine;
+mod job_name;
+mod past_jobs;
+mod watcher;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use slackline_local::JobHistory;
+use slackline_local::run::EngineError;
+use slackline_model::draft::{Draft, MachineDraft};
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::schedule::NewRow;
+use slackline_model::{FlowId, Instance, SlotRange};
+use slackline_policy::engine::RowId;
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::plans::Plans;
+use slackline_policy::{Config, Driver, Policy};
+
+use crate::attach::engine::{Driven, Manner, lengths};
+pub use crate::attach::watcher::{Application, Happened, Phase, Stage, Status, Watcher};
+use crate::clock::unix_millis;
+use crate::cluster::checks;
+use crate::cluster::control::{Control, HIGHEST_PROPERTY};
+use crate::cluster::observer::{Observer, Rhythm};
+use crate::cluster::table::Table;
+use crate::flows::backend::{AM_SHARE, TABLE, VALID, slots, table_path};
+use crate::flows::engine::{CYCLE, Rules};
+use crate::rest::http;
+use crate::rest::http::Address;
+use crate::rest::id::AppId;
+use crate::rest::resource_manager::{ResourceManager, Scheduler};
+
+/// What can be set of it.
+pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
+
+/// Jobs of others say themselves how large their containers are.
+const MEMORY: Param =
+    Param::new("memory", "cluster", Values::Bytes, "memory of a slot; cluster: of the containers that run")
+        .or_word("cluster");
+
+const JOB_HISTORY: Param = Param::new(
+    "job-history",
+    "cluster",
+    Values::Text("HOST:PORT"),
+    "JobHistory server, which knows what jobs took; cluster: its own, none: not asked",
+);
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// Queues, by their full paths or, where no other has it, their own names; all below one that has others below it.
+    pub queues: Vec<String>,
+    /// Whether the cluster is only looked at.
+    pub dry_run: bool,
+    /// Time between two looks; [`Wish::new`] says 250 ms.
+    pub cycle: Duration,
+    /// Time between two reports of how things are.
+    pub every: Duration,
+    /// How long it goes on; until it is stopped if that is not said.
+    pub lasts: Option<Duration>,
+}
+
+impl Wish {
+    /// Driving these queues until somebody stops it, with a report every ten seconds.
+    pub fn new(queues: Vec<String>) -> Self {
+        Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
+    }
+}
+
+/// What is left when applications are no longer driven.
+#[derive(Clone, Debug, Default)]
+pub struct Closed {
+    /// What the jobs took that ended well.
+    pub learned: JobHistory,
+    /// Applications that have the priorities that they were given, and those that they had. It was said why.
+    pub raised: BTreeMap<AppId, u64>,
+}
+
+/// A cluster that was asked what it has.
+#[derive(Debug)]
+pub struct Cluster {
+    address: Address,
+    manner: Manner,
+    table: Option<PathBuf>,
+    slot: String,
+    remarks: Vec<String>,
+    past: JobHistory,
+    empty: Instance,
+}
+
+impl Cluster {
+    /// Asks the cluster at `yarn://HOST:PORT` for its queues, its machines and the plug-in.
+    ///
+    /// # Errors
+    /// Nobody answers there, or asks for Kerberos or TLS; no such queue; no plug-in.
+    pub fn ask(address: &str, settings: &Settings, wish: Wish) -> Result<Self, EngineError> {
+        let address = Address::parse(address).map_err(EngineError::other)?;
+        let manager = ResourceManager::new(&address, http::Settings::default());
+        checks::is_manager(&address, &manager)?;
+        let mut remarks = Vec::new();
+        let Wish { queues: named, dry_run, cycle, every, lasts } = wish;
+        let scheduler = manager.scheduler().map_err(EngineError::other)?;
+        checks::asks_the_plug_in(&scheduler)?;
+        let queues = queues(&scheduler, &named)?;
+        let (slot_mb, why) = if settings.given(MEMORY.name) {
+            let asked = settings.count(MEMORY.name).div_ceil(1 << 20);
+            (checks::granted_mb(&manager, asked)?, "as --memory says".to_owned())
+        } else {
+            checks::seen_mb(&manager, &queues)?
+        };
+        let machines = slots(&address, &manager, slot_mb)?;
+        match checks::for_queues(&scheduler, &queues) {
+            Err(error) if dry_run => remarks.push(error.to_string()),
+            fits => fits?,
+        }
+        let table = match table_path(settings.text(TABLE.name), &manager) {
+            Err(error) if dry_run => {
+                remarks.push(error.to_string());
+                None
+            }
+            table => table?,
+        };
+        let priority = manager.property(HIGHEST_PROPERTY).map_err(EngineError::other)?;
+        if priority.is_none_or(|most| most.trim() == "0") {
+            remarks.push(format!(
+                "found no {HIGHEST_PROPERTY} above 0 in the ResourceManager's configuration: applications have no order \
+                 but that of their submission (docs/hadoop.md)"
+            ));
+        }
+        let history = past_jobs::server(settings.text(JOB_HISTORY.name), &address, &manager)?;
+        let past = history.map(|server| past_jobs::past(&server, &queues, unix_millis()));
+        let past = past.transpose().unwrap_or_else(|error| {
+            remarks.push(format!(
+                "what jobs took before is not known: {error}; --job-history HOST:PORT says where the JobHistory server is"
+            ));
+            None
+        });
+        let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
+        let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb, by_cluster: false };
+        let manner = Manner { queues, rules, machines, dry_run, cycle, every, lasts };
+        let slot = format!("{slot_mb} MiB, {why}");
+        Ok(Self { address, manner, table, slot, remarks, past: past.unwrap_or_default(), empty })
+    }
+
+    /// What is to be known before, in words for a person.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// What jobs of the queues took that ended well before, by the JobHistory server.
+    pub fn past(&self) -> &JobHistory {
+        &self.past
+    }
+
+    /// The full paths of the queues.
+    pub fn queues(&self) -> &[String] {
+        &self.manner.queues
+    }
+
+    /// The memory that a slot has, and why, in words for a person.
+    pub fn slot(&self) -> &str {
+        &self.slot
+    }
+
+    /// The table that is written.
+    pub fn table(&self) -> Option<&PathBuf> {
+        self.table.as_ref()
+    }
+
+    /// Its machines, each slot one of its own.
+    pub fn machines(&self) -> &[MachineDraft] {
+        &self.manner.machines
+    }
+
+    /// Its machines, and nothing to do: what a policy is made for.
+    pub fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and applications get back
+    /// the priorities that they had.
+    ///
+    /// # Errors
+    /// The table cannot be had; the policy fails.
+    pub fn drive(
+        self,
+        policy: &mut dyn Policy,
+        config: Config<'_>,
+        stop: Arc<AtomicBool>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Closed, EngineError> {
+        let path = self.table.as_deref().filter(|_| !self.manner.dry_run);
+        let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
+        // What fails is looked at again with the next look.
+        let settings = http::Settings { retries: 0, ..http::Settings::default() };
+        let manager = ResourceManager::new(&self.address, settings);
+        let control = Control::new(manager, Observer::new(Rhythm::default()), table, VALID);
+        let mut engine = Driven::new(control, self.manner, stop, watcher);
+        let ended = Rc::new(RefCell::new(Vec::new()));
+        let mut sink = Ends(ended.clone());
+        let mut driver = Driver::new(self.empty, policy, &mut engine, &mut sink, config);
+        while driver.step() {
+            let plans = Plans::of(&driver);
+            let over = ended.take();
+            let engine = driver.engine();
+            engine.flows_ended(over);
+            engine.tell(&plans);
+            if engine.is_status_due() {
+                let phases = engine.phases();
+                let lengths = lengths(&driver, &phases);
+                driver.engine().say_status(&lengths);
+            }
+        }
+        let failure = driver.close().failure;
+        let closed = engine.close();
+        match failure {
+            Some(failure) => Err(EngineError::Policy(failure)),
+            None => Ok(closed),
+        }
+    }
+}
+
+/// The full paths of the queues that are meant.
+fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, EngineError> {
+    let mut queues = BTreeSet::new();
+    for name in named {
+        queues.extend(checks::queues_of_attach(scheduler, name)?.into_iter().map(|queue| queue.path.clone()));
+    }
+    Ok(queues.into_iter().collect())
+}
+
+/// Keeps which flows the driver has done with.
+struct Ends(Rc<RefCell<Vec<FlowId>>>);
+
+impl Sink for Ends {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, flow: &FlowEnd, _: &Instance) {
+        self.0.borrow_mut().push(flow.flow);
+    }
+}

@@ -1,0 +1,218 @@
+//! What is known of an application that is driven.
+
+use std::collections::BTreeMap;
+
+use slackline_local::{JobCost, JobName, MachineCost};
+use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraft, TasksDraft};
+use slackline_model::instance::Arrival;
+use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};
+
+use crate::attach::job_name::Wanted;
+use crate::attach::watcher::Stage;
+use crate::cluster::am_polling::Asking;
+use crate::cluster::task_inference::{Believed, Count, Decided, EndedContainer, Said};
+use crate::rest::id::AppId;
+use crate::rest::mapreduce::Job;
+use crate::rest::resource_manager::App;
+
+/// How long a task takes of which nothing at all is known, seconds. It is the same for all, so that what policies compare
+/// are numbers of tasks; tasks that end correct it.
+const GUESS: f64 = 30.0;
+
+/// An ApplicationMaster that has not said after so many looks what it has to do is left alone: 30 s.
+pub(super) const SILENT: u32 = 120;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownPhase {
+    pub(super) total: u32,
+    pub(super) done: u32,
+    /// Tasks that were done before it was scheduled.
+    before: u32,
+    count: Count,
+}
+
+impl KnownPhase {
+    /// Tasks that are scheduled.
+    pub(super) fn scheduled(&self) -> u32 {
+        self.total - self.before
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) app: AppId,
+    pub(super) wanted: Wanted,
+    /// How it is found again; known before it arrives.
+    pub(super) name: Option<JobName>,
+    /// When it was submitted, and when it should be done: since the start.
+    pub(super) submitted: Time,
+    pub(super) deadline: Option<f64>,
+    pub(super) stage: Stage,
+    /// The priority it had at first, and has now.
+    pub(super) first_priority: u64,
+    pub(super) priority: u64,
+    pub(super) maps: KnownPhase,
+    pub(super) reduces: KnownPhase,
+    pub(super) in_driver: InDriver,
+    /// Whether it is over, and how.
+    pub(super) ended: Option<Ended>,
+    /// Whether it holds nothing any more.
+    pub(super) is_gone: bool,
+    /// What its tasks took.
+    pub(super) took: JobCost,
+    /// When its ApplicationMaster is asked.
+    pub(super) asking: Asking,
+    /// Looks for which it has had its ApplicationMaster and not said what it has to do.
+    pub(super) silent: u32,
+}
+
+/// Whether the driver has an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InDriver {
+    NotYet,
+    Now,
+    /// It has done with it.
+    Over,
+}
+
+/// How an application ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Well,
+    Badly,
+}
+
+impl Known {
+    /// One that was seen; `since` turns milliseconds since 1970 into seconds since the start, which may be negative.
+    pub(super) fn of(app: &App, now: Time, since: impl Fn(u64) -> f64) -> Self {
+        let wanted = Wanted::of(app);
+        let submitted = app.started_ms.map_or(now.seconds(), since);
+        let at = Time::from_seconds_nearest(submitted.clamp(0.0, now.seconds()));
+        Self {
+            app: app.id,
+            name: None,
+            submitted: at,
+            deadline: wanted.deadline.map(|deadline| (submitted + deadline).max(at.seconds())),
+            wanted,
+            stage: if app.master.is_some() { Stage::Starting } else { Stage::Held },
+            first_priority: app.priority,
+            priority: app.priority,
+            maps: KnownPhase::default(),
+            reduces: KnownPhase::default(),
+            in_driver: InDriver::NotYet,
+            ended: None,
+            is_gone: false,
+            took: JobCost::default(),
+            asking: Asking::new(),
+            silent: 0,
+        }
+    }
+
+    /// Whether it has arrived.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.in_driver != InDriver::NotYet
+    }
+
+    pub(super) fn phase(&mut self, kind: PhaseKind) -> &mut KnownPhase {
+        match kind {
+            PhaseKind::Map => &mut self.maps,
+            PhaseKind::Reduce => &mut self.reduces,
+        }
+    }
+
+    /// The order in which applications get their ApplicationMasters: by deadline, then by submission.
+    pub(super) fn urgency(&self) -> (Time, Time, AppId) {
+        let deadline = self.deadline.map_or(Time(u64::MAX), Time::from_seconds_nearest);
+        (deadline, self.submitted, self.app)
+    }
+
+    /// Whether its ApplicationMaster is to be asked at this look.
+    pub(super) fn is_due(&mut self) -> bool {
+        let is_open = self.maps.count.is_open() || self.reduces.count.is_open();
+        self.asking.is_due(is_open || !self.has_arrived())
+    }
+
+    /// Takes in what its ApplicationMaster says; `believed` is what is known of each phase.
+    pub(super) fn said(&mut self, job: &Job, believed: [Believed; 2]) -> [Decided; 2] {
+        let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let said = [
+            (number(job.maps_total), number(job.maps_completed), number(job.maps_running)),
+            (number(job.reduces_total), number(job.reduces_completed), number(job.reduces_running)),
+        ];
+        let has_arrived = self.has_arrived();
+        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(believed);
+        let mut decided = phases.map(|((phase, (total, done, running)), believed)| {
+            phase.done = done;
+            if has_arrived {
+                return phase.count.said(Said { done, running }, believed);
+            }
+            phase.total = total;
+            phase.before = done.min(total);
+            phase.count = Count::new(done);
+            Decided::default()
+        });
+        [decided.next().unwrap_or_default(), decided.next().unwrap_or_default()]
+    }
+
+    /// A container of it is over.
+    pub(super) fn container_ended(&mut self, kind: PhaseKind, container: EndedContainer) {
+        self.asking.changed = true;
+        self.phase(kind).count.ended(container);
+    }
+
+    /// The containers of which nobody will say any more how they ended.
+    pub(super) fn close(&mut self) -> Vec<(PhaseKind, EndedContainer)> {
+        let closed = PhaseKind::ALL.map(|kind| (kind, self.phase(kind).count.close()));
+        closed.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one))).collect()
+    }
+
+    /// A container has done a task.
+    pub(super) fn took(&mut self, kind: PhaseKind, container: EndedContainer) {
+        let micros = container.at.since(container.since.min(container.at)).0;
+        self.took.add(MachineCost::of(kind, micros), None);
+    }
+
+    /// Whether something of it is left to be scheduled.
+    pub(super) fn is_known(&self) -> bool {
+        self.maps.scheduled() + self.reduces.scheduled() > 0
+    }
+
+    /// What is left of it as a flow of one job, on these machines.
+    ///
+    /// # Errors
+    /// It cannot be one: it has too many tasks.
+    pub(super) fn arrival(
+        &self,
+        name: &JobName,
+        machines: &[MachineDraft],
+    ) -> Result<(Instance, Arrival), Invalid> {
+        let phase = |phase: &KnownPhase| -> Option<PhaseDraft> {
+            let tasks = phase.scheduled();
+            (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds: GUESS }.into())
+        };
+        let job = JobDraft {
+            id: name.job.clone(),
+            map: phase(&self.maps),
+            reduce: phase(&self.reduces),
+            ..JobDraft::default()
+        };
+        let flow = FlowDraft {
+            release: self.submitted.seconds(),
+            deadline: self.deadline,
+            weight: self.wanted.weight,
+            ..FlowDraft::new(flow_name(name, self.app), vec![job])
+        };
+        let instance =
+            Instance::new(&Draft { machines: machines.to_vec(), flows: vec![flow], ..Draft::default() })?;
+        let arrival = instance.excerpt(FlowId(0));
+        Ok((instance, arrival))
+    }
+}
+
+/// The name of its flow: that of all its kind, and its number.
+pub(super) fn flow_name(name: &JobName, app: AppId) -> String {
+    format!("{}#{}", name.flow, app.number)
+}
+
+/// The applications by the numbers that the books know them by.
+pub(super) type Applications = BTreeMap<u32, Known>;

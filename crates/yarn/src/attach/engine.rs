@@ -1,0 +1,711 @@
+//! The engine: the applications of some queues, each a flow of one job.
+//!
+//! An application is held until it may have its ApplicationMaster, and arrives when that says how many tasks there are.
+//! From then on it is driven as a job of one's own is: by caps and by its place in the order. What has become of its tasks
+//! follows from the counts of its ApplicationMaster; when it is over, all of it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use slackline_local::{JobHistory, JobName};
+use slackline_model::draft::MachineDraft;
+use slackline_model::tasks::Tasks;
+use slackline_model::{FlowId, Instance, PhaseId, PhaseKind, Span, Time};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, Start};
+use slackline_policy::plans::Plans;
+use slackline_policy::{Driver, Engine};
+
+use crate::attach::Closed;
+use crate::attach::application::{Applications, Ended, InDriver, Known, SILENT, flow_name};
+use crate::attach::job_name::{WORKFLOW, name};
+use crate::attach::watcher::{Application, Happened, Phase, Stage, Status, Watcher};
+use crate::clock::{Stopwatch, pause, unix_millis};
+use crate::cluster::container_ledger::{Books, Verdict};
+use crate::cluster::control::Control;
+use crate::cluster::desired_state::{Wishes, priorities};
+use crate::cluster::fair_polling::{LASTS, Turn};
+use crate::cluster::observer::Change;
+use crate::cluster::table::{Row, Rows};
+use crate::cluster::task_inference::{Believed, Decided, EndedContainer};
+use crate::flows::engine::{Rules, masters_max, pending, phase_of, until_next_look};
+use crate::rest::http::HttpError;
+use crate::rest::id::AppId;
+use crate::rest::mapreduce::Job;
+use crate::rest::resource_manager::{App, AppState, Container, FinalStatus};
+
+/// How long applications are given back their priorities at the end, each some 40 ms.
+const CLOSING: Duration = Duration::from_secs(30);
+
+/// The longest that an application is believed to have been there before, seconds: ten years.
+const OFFSET_MAX: f64 = 3.2e8;
+
+/// How the engine is to work.
+#[derive(Clone, Debug)]
+pub(super) struct Manner {
+    /// The queues, by their full paths.
+    pub(super) queues: Vec<String>,
+    pub(super) rules: Rules,
+    pub(super) machines: Vec<MachineDraft>,
+    /// Whether nothing is told to the cluster.
+    pub(super) dry_run: bool,
+    /// Time between two looks.
+    pub(super) cycle: Duration,
+    /// Time between two reports of how things are.
+    pub(super) every: Duration,
+    /// How long it goes on; until it is stopped if that is not said.
+    pub(super) lasts: Option<Duration>,
+}
+
+pub(super) struct Driven<'w> {
+    control: Control,
+    manner: Manner,
+    books: Books,
+    apps: Applications,
+    by_app: BTreeMap<AppId, u32>,
+    /// Applications of these queues that are left alone.
+    alone: BTreeSet<AppId>,
+    /// The number of the next application, and the ids that the driver gives next.
+    next: (u32, FlowId, PhaseId),
+    by_flow: BTreeMap<FlowId, u32>,
+    rows: Rows,
+    wakes: BTreeSet<Time>,
+    /// Whose ApplicationMaster is asked first.
+    turn: Turn<u32>,
+    began: Stopwatch,
+    began_ms: u64,
+    /// How long before that the first application was submitted of those that were there: the driver counts from then,
+    /// so that deadlines that have passed are in order, too.
+    offset: Span,
+    /// Now, as the driver counts.
+    now: Time,
+    is_first: bool,
+    trouble: Option<String>,
+    status_at: Time,
+    asked_to_stop: Arc<AtomicBool>,
+    learned: JobHistory,
+    watcher: &'w mut dyn Watcher,
+}
+
+impl<'w> Driven<'w> {
+    pub(super) fn new(
+        control: Control,
+        manner: Manner,
+        asked_to_stop: Arc<AtomicBool>,
+        watcher: &'w mut dyn Watcher,
+    ) -> Self {
+        let books = Books::new(manner.machines.iter().map(|machine| (machine.name.clone(), machine.count)));
+        Self {
+            control,
+            manner,
+            books,
+            apps: Applications::new(),
+            by_app: BTreeMap::new(),
+            alone: BTreeSet::new(),
+            next: (0, FlowId(0), PhaseId(0)),
+            by_flow: BTreeMap::new(),
+            rows: Rows::new(),
+            wakes: BTreeSet::new(),
+            turn: Turn::default(),
+            began: Stopwatch::start(),
+            began_ms: unix_millis(),
+            offset: Span(0),
+            now: Time::ZERO,
+            is_first: true,
+            trouble: None,
+            status_at: Time::ZERO,
+            asked_to_stop,
+            learned: JobHistory::new(),
+            watcher,
+        }
+    }
+
+    /// A moment of a wall clock, in milliseconds since 1970, as seconds of the driver.
+    fn since_start(&self, millis: u64) -> f64 {
+        (millis as f64 - self.began_ms as f64) / 1e3 + self.offset.seconds()
+    }
+
+    /// Since when a container is there.
+    fn began(&self, container: &Container) -> Time {
+        let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
+        since.unwrap_or(self.now).min(self.now)
+    }
+
+    /// The time since the start, as others are told it.
+    fn told(&self) -> Time {
+        Time(self.now.0.saturating_sub(self.offset.0))
+    }
+
+    fn say(&mut self, what: &Happened) {
+        let now = self.told();
+        self.watcher.happened(now, what);
+    }
+
+    /// After the first look: counts from when the earliest application was submitted.
+    fn set_offset(&mut self) {
+        let watched = self.control.snapshot().watched.values();
+        let Some(earliest) = watched.filter_map(|watched| watched.app.started_ms).min() else { return };
+        let seconds = (self.began_ms.saturating_sub(earliest) as f64 / 1e3).min(OFFSET_MAX);
+        self.offset = Span::from_seconds_nearest(seconds);
+        self.now += self.offset;
+        self.books.advance(self.now);
+    }
+
+    fn trouble(&mut self, message: Option<String>) {
+        if self.trouble.is_some() != message.is_some() {
+            self.say(&Happened::Troubled(message.clone()));
+        }
+        self.trouble = message;
+    }
+
+    /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
+    fn look(&mut self, reports: &mut Vec<Report>) {
+        self.books.advance(self.now);
+        let Self { control, manner, alone, .. } = self;
+        let of_interest = |app: &App| {
+            let is_its = manner.queues.iter().any(|queue| app.is_in(queue));
+            app.kind == "MAPREDUCE" && is_its && !alone.contains(&app.id)
+        };
+        match control.look(of_interest) {
+            Ok(changes) => {
+                self.trouble(None);
+                if std::mem::take(&mut self.is_first) {
+                    self.set_offset();
+                }
+                for change in changes {
+                    self.take_in(change);
+                }
+                self.ask_masters();
+                let starting = self.apps.values().filter(|known| self.waits_for_master(known)).count();
+                let Self { control, books, manner, .. } = self;
+                control.count_others(books, manner.rules.slot_mb, starting as u32);
+            }
+            Err(error) => self.trouble(Some(error.to_string())),
+        }
+        self.end_what_failed();
+        self.books.report(reports);
+        self.arrive(reports);
+    }
+
+    fn take_in(&mut self, change: Change) {
+        match change {
+            Change::Appeared(app) => self.appeared(app),
+            Change::State { app, .. } | Change::Attempt(crate::rest::id::AppAttemptId { app, .. }) => {
+                if let Some(known) = self.known(app) {
+                    known.asking.changed = true;
+                }
+            }
+            Change::Started(container) => self.started(&container),
+            Change::Ended(container) => self.ended(&container),
+            Change::Over { app, state, status, .. } => self.is_over(app, state, status),
+            Change::Released(app) => self.is_gone(app),
+            Change::Gone(app) => {
+                self.is_over(app, AppState::Killed, FinalStatus::Undefined);
+                self.is_gone(app);
+            }
+            Change::Restarted => {}
+        }
+    }
+
+    fn known(&mut self, app: AppId) -> Option<&mut Known> {
+        self.apps.get_mut(self.by_app.get(&app)?)
+    }
+
+    fn appeared(&mut self, app: AppId) {
+        let Some(watched) = self.control.snapshot().watched.get(&app) else { return };
+        if watched.app.state.is_over() {
+            return;
+        }
+        let known = Known::of(&watched.app, self.now, |millis| self.since_start(millis));
+        let number = self.next.0;
+        self.next.0 += 1;
+        self.by_app.insert(app, number);
+        self.say(&Happened::Seen(app));
+        for problem in &known.wanted.problems {
+            self.watcher.happened(self.told(), &Happened::WrongTag(app, problem.clone()));
+        }
+        self.apps.insert(number, known);
+    }
+
+    fn started(&mut self, container: &Container) {
+        let since = self.began(container);
+        let number = self.by_app.get(&container.id.attempt.app).copied();
+        if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
+            known.asking.changed = true;
+        }
+        let work = number.map(|number| (number, phase_of(container.purpose)));
+        self.books.appear(container.id, (&container.host, since), work);
+    }
+
+    fn ended(&mut self, container: &Container) {
+        let ended = EndedContainer { id: container.id, since: self.began(container), at: self.now };
+        let kind = phase_of(container.purpose);
+        if let Some(known) = self.known(container.id.attempt.app)
+            && let Some(kind) = kind.filter(|_| known.has_arrived())
+        {
+            match known.ended {
+                None => return known.container_ended(kind, ended),
+                // The last of it, seen together with its end.
+                Some(Ended::Well) => known.took(kind, ended),
+                Some(Ended::Badly) => {}
+            }
+        }
+        self.books.disappear(container.id, Verdict::Failed);
+    }
+
+    fn is_over(&mut self, app: AppId, state: AppState, status: FinalStatus) {
+        // One that is over is no longer watched.
+        let said = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
+        let Some(&number) = self.by_app.get(&app) else { return };
+        let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
+        let well = state == AppState::Finished && status == FinalStatus::Succeeded;
+        known.ended = Some(if well { Ended::Well } else { Ended::Badly });
+        for (kind, container) in known.close() {
+            if well {
+                known.took(kind, container);
+            }
+            self.books.disappear(container.id, if well { Verdict::Done } else { Verdict::Failed });
+        }
+        if !well {
+            let message = said.filter(|said| !said.is_empty()).unwrap_or_else(|| match state {
+                AppState::Killed => "killed".to_owned(),
+                _ => "failed".to_owned(),
+            });
+            return self.say(&Happened::Failed(app, message));
+        }
+        self.books.finish_job(number);
+        self.say(&Happened::Done(app));
+    }
+
+    /// It holds nothing any more.
+    fn is_gone(&mut self, app: AppId) {
+        self.alone.remove(&app);
+        let Some(known) = self.known(app) else { return };
+        known.is_gone = true;
+        let known = known.clone();
+        self.learn(&known);
+        self.forget();
+    }
+
+    /// What an application took that ended well.
+    fn learn(&mut self, known: &Known) {
+        let has_ended = known.ended == Some(Ended::Well) && known.took.maps + known.took.reduces > 0;
+        if let Some(name) = known.name.clone().filter(|_| has_ended) {
+            let so_far = self.learned.entry(name).or_default();
+            *so_far = std::mem::take(so_far).and(&known.took);
+        }
+    }
+
+    /// Forgets applications of which nothing is left, neither there nor in the driver.
+    fn forget(&mut self) {
+        let Self { apps, by_app, .. } = self;
+        apps.retain(|_, known| {
+            let stays = !known.is_gone || known.in_driver == InDriver::Now;
+            if !stays {
+                by_app.remove(&known.app);
+            }
+            stays
+        });
+    }
+
+    /// The driver has done with flows.
+    pub(super) fn flows_ended(&mut self, flows: impl IntoIterator<Item = FlowId>) {
+        for flow in flows {
+            let Some(number) = self.by_flow.remove(&flow) else { continue };
+            self.books.forget_job(number);
+            if let Some(known) = self.apps.get_mut(&number) {
+                known.in_driver = InDriver::Over;
+            }
+        }
+        self.forget();
+    }
+
+    /// Flows whose applications have failed, until the driver has heard of it.
+    fn end_what_failed(&mut self) {
+        let failed = |(_, known): &(&u32, &Known)| {
+            known.ended == Some(Ended::Badly) && known.in_driver == InDriver::Now
+        };
+        let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
+        for number in failed {
+            self.books.fail_flow(&[number]);
+        }
+    }
+
+    /// Asks the ApplicationMasters that may have something new to say, as many as have time to answer: the others have
+    /// their turn at the next look.
+    fn ask_masters(&mut self) {
+        let due = self.due_masters();
+        let mut round = self.turn.round(due, LASTS);
+        while let Some(number) = round.next(&mut self.turn) {
+            let Some(known) = self.apps.get_mut(&number) else { continue };
+            let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
+            known.asking.answered(job.is_some());
+            if let Some(job) = job {
+                self.said(number, &job);
+            }
+            self.give_up_if_silent(number);
+        }
+    }
+
+    /// The applications whose ApplicationMasters are to be asked at this look.
+    fn due_masters(&mut self) -> Vec<u32> {
+        let (mut due, mut silent) = (Vec::new(), Vec::new());
+        for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
+            let Some(watched) = self.control.snapshot().watched.get(&known.app) else { continue };
+            if watched.app.master.is_some() && known.stage == Stage::Held {
+                known.stage = Stage::Starting;
+            }
+            match watched.app.state {
+                AppState::Running if known.is_due() => due.push(number),
+                AppState::Running => silent.push(number),
+                _ => {}
+            }
+        }
+        for number in silent {
+            self.give_up_if_silent(number);
+        }
+        due
+    }
+
+    /// An ApplicationMaster has said how far its job is.
+    fn said(&mut self, number: u32, job: &Job) {
+        let Some(known) = self.apps.get_mut(&number) else { return };
+        let believed = PhaseKind::ALL.map(|kind| {
+            let phase = self.books.phase_of(number, kind);
+            let of = |phase| Believed { done: self.books.done(phase), live: self.books.live(phase) };
+            // A phase that the driver has done with has no more to be told of.
+            phase.map_or(Believed { done: u32::MAX, live: 0 }, of)
+        });
+        let decided = known.said(job, believed);
+        for (kind, Decided { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
+            for container in done {
+                known.took(kind, container);
+                self.books.disappear(container.id, Verdict::Done);
+            }
+            for container in failed {
+                self.books.disappear(container.id, Verdict::Failed);
+            }
+            if unseen > 0
+                && let Some(phase) = self.books.phase_of(number, kind)
+            {
+                self.books.done_before(phase, unseen);
+            }
+        }
+        if known.name.is_none() && known.is_known() {
+            let named = self.name_of(number);
+            if let Some(known) = self.apps.get_mut(&number) {
+                known.name = named;
+            }
+        }
+    }
+
+    /// How an application is found again. What its job says of a workflow is read if its tags say nothing.
+    fn name_of(&self, number: u32) -> Option<JobName> {
+        let known = self.apps.get(&number)?;
+        let watched = self.control.snapshot().watched.get(&known.app)?;
+        let flow = known.wanted.flow.as_deref();
+        let read = || self.control.manager.master(known.app).properties(known.app, WORKFLOW).ok();
+        let workflow = if flow.is_none() { read() } else { None };
+        Some(name(&watched.app.name, flow, &workflow.unwrap_or_default()))
+    }
+
+    fn give_up_if_silent(&mut self, number: u32) {
+        let Some(known) = self.apps.get_mut(&number).filter(|known| known.name.is_none()) else { return };
+        known.silent += 1;
+        if known.silent >= SILENT {
+            self.leave_alone(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
+        }
+    }
+
+    fn leave_alone(&mut self, number: u32, why: &str) {
+        let Some(known) = self.apps.remove(&number) else { return };
+        self.by_app.remove(&known.app);
+        self.alone.insert(known.app);
+        self.say(&Happened::LeftAlone(known.app, why.to_owned()));
+    }
+
+    /// Applications whose tasks are known arrive.
+    fn arrive(&mut self, reports: &mut Vec<Report>) {
+        let is_new = |known: &Known| !known.has_arrived() && known.ended.is_none() && !known.is_gone;
+        let new = self.apps.iter().filter(|(_, known)| is_new(known) && known.name.is_some());
+        let new: Vec<u32> = new.map(|(&number, _)| number).collect();
+        for number in new {
+            let Some(known) = self.apps.get_mut(&number) else { continue };
+            let Some(name) = known.name.clone() else { continue };
+            match known.arrival(&name, &self.manner.machines) {
+                Err(invalid) => self.leave_alone(number, &invalid.to_string()),
+                Ok((instance, arrival)) => {
+                    let (_, flow, _) = self.next;
+                    self.next.1 = FlowId(flow.0 + 1);
+                    (known.in_driver, known.stage) = (InDriver::Now, Stage::Runs);
+                    self.by_flow.insert(flow, number);
+                    let tasks = [known.maps.scheduled(), known.reduces.scheduled()];
+                    let (app, flow) = (known.app, flow_name(&name, known.app));
+                    reports.push(Report::Arrived(Box::new(arrival)));
+                    for phase in instance.flow(FlowId(0)).phases() {
+                        let info = instance.phase(phase);
+                        let count = info.tasks().map_or(0, Tasks::count);
+                        let id = self.next.2;
+                        self.next.2 = PhaseId(id.0 + 1);
+                        self.books.add_phase(id, (number, info.kind), count);
+                    }
+                    self.say(&Happened::Arrived { app, flow, job: name.job, tasks });
+                }
+            }
+        }
+    }
+
+    /// Tells the cluster what follows from the driver's decisions.
+    pub(super) fn tell(&mut self, plans: &Plans) {
+        self.release();
+        let snapshot = self.control.snapshot();
+        let open = self.apps.iter().filter(|(_, known)| known.ended.is_none());
+        let arrived = open.clone().filter(|(_, known)| known.has_arrived());
+        let arrived = arrived.map(|(&number, known)| (number, Some(known.app))).collect();
+        let Wishes { mut rows, order } =
+            Wishes::of_apps((&self.books, plans), &arrived, |app| pending(snapshot, app));
+        for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived()) {
+            let hold = known.stage == Stage::Held;
+            let row = Row { hold, maps: Some(0), reduces: Some(0), ..Row::default() };
+            rows.insert(Some(known.app), row);
+        }
+        if !self.manner.dry_run
+            && let Some(warning) = self.control.publish(&rows)
+        {
+            self.say(&Happened::Warned(warning));
+        }
+        self.rows = rows;
+        self.set_order(order);
+    }
+
+    /// Gives applications priorities in this order, behind those that wait for their ApplicationMasters.
+    fn set_order(&mut self, order: Vec<AppId>) {
+        let mut first: Vec<&Known> =
+            self.apps.values().filter(|known| self.waits_for_master(known)).collect();
+        first.sort_by_key(|known| known.urgency());
+        let all = first.iter().map(|known| known.app).chain(order);
+        let now = |app: AppId| Some((app, self.apps.get(self.by_app.get(&app)?)?.priority));
+        let order: Vec<(AppId, u64)> = all.filter_map(now).collect();
+        let (changed, warning) = if self.manner.dry_run {
+            (priorities(&order, usize::MAX), None)
+        } else {
+            self.control.set_order(&order)
+        };
+        for (app, priority) in changed {
+            if let Some(known) = self.known(app) {
+                known.priority = priority;
+            }
+        }
+        if let Some(warning) = warning {
+            self.say(&Happened::Warned(warning));
+        }
+    }
+
+    /// Whether an application may have its ApplicationMaster, and does not have it yet.
+    fn waits_for_master(&self, known: &Known) -> bool {
+        let has_master = || {
+            let watched = self.control.snapshot().watched.get(&known.app);
+            watched.is_some_and(|watched| watched.app.master.is_some())
+        };
+        known.ended.is_none() && known.stage == Stage::Starting && !has_master()
+    }
+
+    /// Lets the most urgent applications have their ApplicationMasters, as many as may be at a time.
+    fn release(&mut self) {
+        let most = masters_max(self.books.slots(), self.manner.rules.am_share);
+        let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
+        let masters = open().filter(|(_, known)| known.stage != Stage::Held).count();
+        let mut held: Vec<(u32, &Known)> = open()
+            .filter(|(_, known)| known.stage == Stage::Held)
+            .map(|(&number, known)| (number, known))
+            .collect();
+        held.sort_by_key(|(_, known)| known.urgency());
+        let released = held.into_iter().take(most.saturating_sub(masters)).map(|(number, _)| number);
+        for number in released.collect::<Vec<_>>() {
+            let Some(known) = self.apps.get_mut(&number) else { continue };
+            known.stage = Stage::Starting;
+            let app = known.app;
+            self.say(&Happened::Released(app));
+        }
+    }
+
+    /// Whether it is time to say how things are.
+    pub(super) fn is_status_due(&self) -> bool {
+        self.now >= self.status_at
+    }
+
+    /// The phases of applications that have arrived.
+    pub(super) fn phases(&self) -> Vec<PhaseId> {
+        let of = |&number: &u32| {
+            PhaseKind::ALL.into_iter().filter_map(move |kind| self.books.phase_of(number, kind))
+        };
+        self.apps.keys().flat_map(of).collect()
+    }
+
+    /// Says how things are, with what tasks of phases are believed to take, in seconds.
+    pub(super) fn say_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
+        self.status_at = self.now + Span::from_seconds_nearest(self.manner.every.as_secs_f64());
+        let status = Status {
+            now: self.told(),
+            slots: self.books.slots(),
+            taken: self.books.taken(),
+            applications: self
+                .apps
+                .iter()
+                .filter(|(_, known)| known.ended.is_none())
+                .map(|(&number, known)| self.application(number, known, lengths))
+                .collect(),
+        };
+        self.watcher.status(&status);
+    }
+
+    fn application(&self, number: u32, known: &Known, lengths: &BTreeMap<PhaseId, f64>) -> Application {
+        let row = self.rows.get(&Some(known.app));
+        let phase = |kind: PhaseKind| {
+            let (own, cap) = match kind {
+                PhaseKind::Map => (&known.maps, row.map(|row| row.maps)),
+                PhaseKind::Reduce => (&known.reduces, row.map(|row| row.reduces)),
+            };
+            let id = self.books.phase_of(number, kind);
+            (own.total > 0).then(|| Phase {
+                total: own.total,
+                done: own.done,
+                running: id.map_or(0, |id| self.books.live(id)),
+                cap: cap.flatten(),
+                seconds: id.and_then(|id| lengths.get(&id)).copied().unwrap_or(0.0),
+            })
+        };
+        let (flow, job) = known
+            .name
+            .as_ref()
+            .map_or_else(Default::default, |name| (flow_name(name, known.app), name.job.clone()));
+        Application {
+            id: known.app,
+            flow,
+            job,
+            stage: known.stage,
+            phases: PhaseKind::ALL.map(phase),
+            priority: known.priority,
+            deadline: known.deadline.map(|deadline| deadline - self.offset.seconds()),
+            weight: known.wanted.weight,
+        }
+    }
+
+    /// Ends: the table goes, and applications get back the priorities that they had. Who does not is said.
+    pub(super) fn close(mut self) -> Closed {
+        self.control.remove_table();
+        let apps: Vec<Known> = std::mem::take(&mut self.apps).into_values().collect();
+        apps.iter().filter(|known| !known.is_gone).for_each(|known| self.learn(known));
+        let is_raised = |known: &&Known| known.ended.is_none() && known.priority != known.first_priority;
+        let is_told = |_: &&Known| !self.manner.dry_run;
+        let raised: BTreeMap<AppId, u64> = apps
+            .iter()
+            .filter(is_told)
+            .filter(is_raised)
+            .map(|known| (known.app, known.first_priority))
+            .collect();
+        let (raised, why) = self.give_back(raised);
+        if !raised.is_empty() {
+            let apps: Vec<String> =
+                raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
+            self.say(&Happened::Warned(format!(
+                "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
+                 APPLICATION -updatePriority PRIORITY",
+                apps.join(", ")
+            )));
+        }
+        Closed { learned: self.learned, raised }
+    }
+
+    /// Gives applications these priorities, as long as there is time and the ResourceManager answers. Gives those that have
+    /// not got theirs, and why one has not.
+    fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
+        let (mut turn, mut why) = (Turn::default(), "there was no time".to_owned());
+        let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
+        while let Some(app) = round.next(&mut turn) {
+            let given = raised.get(&app).map(|&first| self.control.set_priority(app, first));
+            match given {
+                Some(Err(error)) if !error.is_missing() => {
+                    why = error.to_string();
+                    // A cluster that does not answer now is not asked a thousand times.
+                    if matches!(error, HttpError::Unreachable { .. }) {
+                        break;
+                    }
+                }
+                _ => drop(raised.remove(&app)),
+            }
+        }
+        (raised, why)
+    }
+
+    /// Time until something is due by itself.
+    fn patience(&self) -> Duration {
+        until_next_look(self.now, self.wakes.first().copied(), self.manner.cycle)
+    }
+
+    fn is_over_now(&self) -> bool {
+        let lasts = self.manner.lasts.is_some_and(|lasts| self.began.elapsed() >= lasts);
+        lasts || self.asked_to_stop.load(Ordering::SeqCst)
+    }
+}
+
+/// What tasks of phases are believed to take, seconds.
+pub(super) fn lengths(driver: &Driver<'_, '_, Driven<'_>>, phases: &[PhaseId]) -> BTreeMap<PhaseId, f64> {
+    let view = driver.view();
+    let is_live = |phase: &&PhaseId| view.instance.phases().get(**phase).is_some();
+    let known = phases.iter().filter(is_live);
+    known.map(|&phase| (phase, view.estimates.task[phase].seconds())).collect()
+}
+
+impl Engine for Driven<'_> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            batch: Batch::Task,
+            faults: Faults::Tasks,
+            offers: Offers::Immediate,
+            lengths: Lengths::Guessed,
+            // Those that there are hold slots that are not the driver's.
+            masters: None,
+        }
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        if self.now > Time::ZERO {
+            pause(self.patience());
+        }
+        if self.is_over_now() {
+            return None;
+        }
+        let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.now = Time(elapsed.saturating_add(self.offset.0));
+        self.look(reports);
+        let later = self.wakes.split_off(&Time(self.now.0 + 1));
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            reports.push(Report::Woken);
+        }
+        Some(self.now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, _: &Instance) {
+        let Start { row, phase, first, places, reported_as, .. } = *start;
+        self.books.start(row, (phase, first), places[0].first, reported_as);
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Kill(row) => self.books.kill(row),
+            Order::Refuse(name) => self.books.refuse(name),
+            // Reduces wait for maps in their own application, which makes maps again that are lost.
+            Order::Go { .. } | Order::Hold(_) => {}
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        !self.is_over_now()
+    }
+}

@@ -1,0 +1,89 @@
+//! What jobs took that ended before, as the JobHistory server says it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use slackline_local::run::EngineError;
+use slackline_local::{JobCost, JobHistory, JobName};
+
+use crate::attach::job_name::{name_by, properties, recurring};
+use crate::clock::Stopwatch;
+use crate::rest::http;
+use crate::rest::http::{Address, HttpError};
+use crate::rest::mapreduce::{Job, MapReduce};
+use crate::rest::resource_manager::ResourceManager;
+
+/// The most jobs that are asked about: each takes two questions, and the answer to one is some hundred kilobytes.
+const JOBS_MAX: usize = 100;
+
+/// The most of them that have the same name.
+const OF_A_NAME: usize = 3;
+
+/// How long ago they may have begun, ms.
+const SINCE_MS: u64 = 7 * 24 * 3_600_000;
+
+/// After so long nothing more is asked.
+const LASTS: Duration = Duration::from_secs(20);
+
+/// The server that is meant; none if none is to be asked.
+pub(super) fn server(
+    given: &str,
+    address: &Address,
+    manager: &ResourceManager,
+) -> Result<Option<MapReduce>, EngineError> {
+    let address = match given {
+        "none" => return Ok(None),
+        "cluster" => {
+            let said = manager.property("mapreduce.jobhistory.webapp.address").map_err(EngineError::other)?;
+            let said = said.unwrap_or_else(|| "0.0.0.0:19888".to_owned());
+            // It listens on all of its addresses, and is believed to be on the machine of the ResourceManager.
+            said.trim().strip_prefix("0.0.0.0:").map_or(said.clone(), |port| address.with_port(port))
+        }
+        given => given.to_owned(),
+    };
+    let address = Address::parse(&address).map_err(EngineError::other)?;
+    let settings = http::Settings { retries: 0, ..http::Settings::default() };
+    Ok(Some(MapReduce::history(&address, settings)))
+}
+
+/// What the newest jobs of some queues took that succeeded in the last seven days.
+///
+/// # Errors
+/// The server does not answer. A job that it does not know any more is left out.
+pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result<JobHistory, HttpError> {
+    let mut jobs = server.succeeded(now_ms.saturating_sub(SINCE_MS))?;
+    jobs.retain(|job| {
+        queues.iter().any(|queue| *queue == job.queue || queue.ends_with(&format!(".{}", job.queue)))
+    });
+    jobs.sort_by_key(|job| std::cmp::Reverse((job.finished_ms, job.id)));
+    let mut of_name: BTreeMap<String, usize> = BTreeMap::new();
+    jobs.retain(|job| {
+        let known = of_name.entry(recurring(&job.name)).or_default();
+        *known += 1;
+        *known <= OF_A_NAME
+    });
+    let (watch, mut past) = (Stopwatch::start(), JobHistory::new());
+    for job in jobs.iter().take(JOBS_MAX).take_while(|_| watch.elapsed() < LASTS) {
+        if let Some((name, cost)) = took(server, job) {
+            let so_far = past.entry(name).or_default();
+            *so_far = std::mem::take(so_far).and(&cost);
+        }
+    }
+    Ok(past)
+}
+
+/// How a job is found again, and what it took; none if the server does not say it.
+fn took(server: &MapReduce, job: &Job) -> Option<(JobName, JobCost)> {
+    let said = server.job(job.id).ok()??;
+    // The tasks of a phase and their time together, unless nothing was measured.
+    let phase = |tasks: u64, means: &[Option<u64>]| {
+        let mean = means.iter().flatten().fold(0, |sum: u64, &ms| sum.saturating_add(ms));
+        if mean > 0 { (tasks, tasks.saturating_mul(mean).saturating_mul(1000)) } else { (0, 0) }
+    };
+    let (maps, map_micros) = phase(said.maps_completed, &[said.mean_map_ms]);
+    let (reduces, reduce_micros) =
+        phase(said.reduces_completed, &[said.mean_shuffle_ms, said.mean_merge_ms, said.mean_reduce_ms]);
+    let cost = JobCost { maps, map_micros, reduces, reduce_micros, ..JobCost::default() };
+    let properties = server.properties(job.id, &properties()).ok()?;
+    (cost.maps + cost.reduces > 0).then(|| (name_by(&job.name, &properties), cost))
+}

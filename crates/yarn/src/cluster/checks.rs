@@ -1,0 +1,174 @@
+//! Whether a cluster does what it is told. What is refused here would make the table or the priorities void without a word,
+//! or have every submission fail.
+
+use slackline_local::run::EngineError;
+use slackline_model::names::listed;
+use slackline_model::params::ParamError;
+
+use crate::rest::http::{Address, HttpError};
+use crate::rest::resource_manager::{App, Queue, ResourceManager, Scheduler, Which};
+use crate::submitter::About;
+
+/// The only scheduler that asks the plug-in, as it names itself.
+const CAPACITY: &str = "capacityScheduler";
+
+/// The default of `yarn.scheduler.minimum-allocation-mb`, MiB.
+const MINIMUM: u64 = 1024;
+
+/// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
+const MAXIMUM: u64 = 8192;
+
+/// Refuses an address where no ResourceManager answers. Other daemons of Hadoop have web interfaces too, which are easily taken
+/// for its own.
+pub(crate) fn is_manager(address: &Address, manager: &ResourceManager) -> Result<(), EngineError> {
+    let Err(error) = manager.info() else { return Ok(()) };
+    if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
+        return Err(EngineError::other(error));
+    }
+    Err(EngineError::other(format!(
+        "{address}: found no ResourceManager there, expected its web address (usually port 8088); {error}"
+    )))
+}
+
+/// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
+/// decides by itself it may order applications as it likes.
+pub(crate) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) -> Result<(), EngineError> {
+    let scheduler = manager.scheduler().map_err(EngineError::other)?;
+    match (by_cluster, scheduler.kind == CAPACITY) {
+        // Other schedulers have other rules for the names of queues.
+        (true, false) => Ok(()),
+        (true, true) => queue_of_run(&scheduler, queue).map(drop),
+        (false, _) => {
+            asks_the_plug_in(&scheduler)?;
+            follows_priorities(queue_of_run(&scheduler, queue)?.as_slice())
+        }
+    }
+}
+
+/// Refuses a configuration by which jobs are not submitted to any cluster, as is Hadoop's own where no files say otherwise.
+pub(crate) fn submits_to_yarn(about: &About) -> Result<(), EngineError> {
+    let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
+        return Ok(());
+    };
+    Err(EngineError::other(format!(
+        "found mapreduce.framework.name {framework:?} in the configuration of Hadoop, expected \"yarn\": --conf, or the \
+         variable HADOOP_CONF_DIR, has to name the directory with the cluster's mapred-site.xml"
+    )))
+}
+
+/// Refuses queues, given by their full paths, whose order is not that of priorities.
+pub(crate) fn for_queues(scheduler: &Scheduler, queues: &[String]) -> Result<(), EngineError> {
+    let queues: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queues.contains(&queue.path)).collect();
+    follows_priorities(&queues)
+}
+
+/// Refuses another scheduler than the one that asks the plug-in.
+pub(crate) fn asks_the_plug_in(scheduler: &Scheduler) -> Result<(), EngineError> {
+    if scheduler.kind == CAPACITY {
+        return Ok(());
+    }
+    Err(EngineError::other(format!(
+        "found the scheduler {:?} in the ResourceManager, expected {CAPACITY:?}, as no other asks the plug-in: it is set by \
+         yarn.resourcemanager.scheduler.class in its yarn-site.xml",
+        scheduler.kind
+    )))
+}
+
+fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
+    let Some(Queue { path, .. }) = queues.iter().find(|queue| queue.ordering == "fair") else {
+        return Ok(());
+    };
+    Err(EngineError::other(format!(
+        "found the ordering policy \"fair\" in the queue {path}, expected \"fifo\", as priorities mean nothing to the \
+         other: it is set by yarn.scheduler.capacity.{path}.ordering-policy in the ResourceManager's \
+         capacity-scheduler.xml"
+    )))
+}
+
+/// The queue that a run names by its own name or its full path, as YARN takes it; `None` if it is made with the first
+/// application.
+fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Queue>, EngineError> {
+    let grows = |above: &String| name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('.'));
+    match named(scheduler, name).as_slice() {
+        [queue] => Ok(Some(queue)),
+        [] if scheduler.growing.iter().any(grows) => Ok(None),
+        several => Err(not_one(scheduler, several, name)),
+    }
+}
+
+/// The queues that `attach` names by the full path or the own name of one, or by the path of one that has others below it,
+/// with or without `root.`.
+pub(crate) fn queues_of_attach<'a>(
+    scheduler: &'a Scheduler,
+    name: &str,
+) -> Result<Vec<&'a Queue>, EngineError> {
+    let is_whole = name == "root" || name.starts_with("root.");
+    let above = if is_whole { format!("{name}.") } else { format!("root.{name}.") };
+    let below: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queue.path.starts_with(&above)).collect();
+    let named = named(scheduler, name);
+    match (named.as_slice(), below.as_slice()) {
+        ([_], []) => Ok(named),
+        ([], [_, ..]) => Ok(below),
+        _ => Err(not_one(scheduler, &[named, below].concat(), name)),
+    }
+}
+
+/// The queues that take jobs and have this full path, or this own name, which several may have.
+fn named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
+    let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
+    scheduler.queues.iter().filter(is_meant).collect()
+}
+
+/// A name means several queues, or none.
+fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
+    let among = if several.is_empty() { scheduler.queues.iter().collect() } else { several.to_vec() };
+    let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
+    let expected = format!("one of the queues that take jobs: {}", listed(&paths));
+    ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into()
+}
+
+/// The memory of a container of jobs that others submit to these queues, MiB, and why it is taken: what those that run have on
+/// average, in whole smallest containers; where none run the smallest.
+pub(crate) fn seen_mb(manager: &ResourceManager, queues: &[String]) -> Result<(u64, String), EngineError> {
+    let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
+    let apps = manager.apps(&Which::default()).map_err(EngineError::other)?;
+    let is_its = |app: &&App| app.kind == "MAPREDUCE" && queues.iter().any(|queue| app.is_in(queue));
+    let sizes =
+        apps.iter().filter(is_its).filter_map(|app| Some((app.allocated_mb?, app.running_containers?)));
+    // The ApplicationMaster, which every application has, may be of another size.
+    let (all_mb, containers) =
+        sizes.filter(|(_, count)| *count > 1).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    if containers == 0 {
+        let why = "the smallest that the cluster grants (yarn.scheduler.minimum-allocation-mb)".to_owned();
+        return Ok((minimum.min(maximum), why));
+    }
+    let steps = (all_mb as f64 / containers as f64 / minimum as f64).round().max(1.0) as u64;
+    let why = format!("as the {containers} containers have that run there, on average");
+    Ok(((steps * minimum).min(maximum), why))
+}
+
+fn minimum_mb(manager: &ResourceManager) -> Result<u64, EngineError> {
+    mb(manager, "yarn.scheduler.minimum-allocation-mb", MINIMUM)
+}
+
+fn maximum_mb(manager: &ResourceManager) -> Result<u64, EngineError> {
+    mb(manager, "yarn.scheduler.maximum-allocation-mb", MAXIMUM)
+}
+
+fn mb(manager: &ResourceManager, name: &str, default: u64) -> Result<u64, EngineError> {
+    let value = manager.property(name).map_err(EngineError::other)?;
+    Ok(value.and_then(|text| text.trim().parse().ok()).unwrap_or(default).max(1))
+}
+
+/// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
+pub(crate) fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
+    let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
+    if asked > maximum {
+        let expected = format!(
+            "at most {maximum}MiB, the largest container that the cluster grants \
+             (yarn.scheduler.maximum-allocation-mb in the ResourceManager's yarn-site.xml)"
+        );
+        return Err(ParamError::Value { name: "memory", found: format!("{asked}MiB"), expected }.into());
+    }
+    Ok((asked.max(1).div_ceil(minimum) * minimum).min(maximum))
+}

@@ -1,0 +1,814 @@
+//! The books of the engine: what every slot of the cluster holds, and what the driver believes.
+//!
+//! The driver starts tasks; YARN grants containers. A row of the driver is bound to the next container that appears for its
+//! phase, wherever that is. A container that nobody ordered is reported as one that runs already. What the driver has no
+//! part in (an ApplicationMaster, a container of somebody else, a map that is made again) takes its slot away: the slot's
+//! machine is down as long as it runs. For this every slot is a machine of its own. When there is no free slot for what is
+//! there, a row gives its slot up that has no container yet: it is still to be started.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use slackline_model::{MachineId, PhaseId, PhaseKind, Time};
+use slackline_policy::engine::{Report, RowId, Running};
+
+use crate::rest::id::ContainerId;
+
+/// What a slot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    Free,
+    /// A row, and the container it is bound to, if it is.
+    Row(RowId),
+    /// A task that is reported as running and has no row yet.
+    Offered(u64),
+    /// A container that is none of the driver's.
+    Taken(ContainerId),
+    /// Containers of others, of which nobody knows which.
+    Others,
+    /// Its host is away.
+    Away,
+}
+
+/// A host and its slots.
+#[derive(Clone, Debug)]
+struct Host {
+    name: String,
+    first: u32,
+    count: u32,
+}
+
+/// A row that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    phase: PhaseId,
+    task: u32,
+    slot: u32,
+    container: Option<ContainerId>,
+}
+
+/// What the driver knows of a phase.
+#[derive(Clone, Debug)]
+struct Phase {
+    job: u32,
+    kind: PhaseKind,
+    tasks: u32,
+    /// Tasks that the driver has not started.
+    pending: BTreeSet<u32>,
+    /// How many tasks it believes to be done.
+    done: u32,
+    /// Rows that wait for a container.
+    unbound: BTreeSet<RowId>,
+    /// How many rows are open.
+    open: u32,
+    /// How many containers work for it.
+    live: u32,
+    /// How many tasks are done that the driver does not know of yet.
+    behind: u32,
+    /// How many of these it is being told of.
+    told: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Live {
+    host: String,
+    since: Time,
+    /// The phase it works for; none of the driver's otherwise.
+    phase: Option<PhaseId>,
+    /// The job whose application has it, of ours.
+    job: Option<u32>,
+    /// What it runs of that; none for an ApplicationMaster.
+    kind: Option<PhaseKind>,
+    /// The slot that it is counted on; none if all were taken.
+    slot: Option<u32>,
+}
+
+/// How a container ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Its task is done.
+    Done,
+    /// Its task has to run again.
+    Failed,
+    /// Its task, and with it its flow, has failed for good.
+    Final,
+}
+
+/// A task that is reported as running and has no row yet.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    phase: PhaseId,
+    task: u32,
+    slot: u32,
+    why: Why,
+}
+
+/// Why a task is reported as running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// It has a container.
+    Runs(ContainerId),
+    /// It was done before the driver knew of it.
+    WasDone,
+    /// It never will be: its flow has failed.
+    Failed,
+}
+
+/// A flow that has failed, of which the driver does not know.
+#[derive(Clone, Debug)]
+struct FailedFlow {
+    jobs: Vec<u32>,
+    /// Phases of which the driver was not told yet that a task runs.
+    phases: BTreeSet<PhaseId>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    hosts: Vec<Host>,
+    slots: Vec<Slot>,
+    rows: BTreeMap<RowId, Row>,
+    phases: BTreeMap<PhaseId, Phase>,
+    by_job: BTreeMap<(u32, PhaseKind), PhaseId>,
+    live: BTreeMap<ContainerId, Live>,
+    offers: BTreeMap<u64, Offer>,
+    next_offer: u64,
+    /// Containers that are counted on no slot.
+    uncounted: BTreeSet<ContainerId>,
+    /// Phases with tasks that are done and that the driver does not know of yet.
+    behind: BTreeSet<PhaseId>,
+    /// Flows that have failed, of which the driver does not know.
+    failed: Vec<FailedFlow>,
+    free: BTreeSet<u32>,
+    ends: Vec<Report>,
+    machines: Vec<Report>,
+    running: Vec<Report>,
+    now: Time,
+}
+
+impl Books {
+    /// The books of a cluster of these hosts, all slots of which are free: machines in their order.
+    pub(crate) fn new(hosts: impl IntoIterator<Item = (String, u32)>) -> Self {
+        let mut books = Self::default();
+        for (name, count) in hosts {
+            books.add_host(name, count);
+        }
+        books
+    }
+
+    /// A host with slots that are not known yet.
+    pub(crate) fn add_host(&mut self, name: String, count: u32) {
+        let first = self.slots.len() as u32;
+        self.slots.extend((0..count).map(|_| Slot::Free));
+        self.free.extend(first..first + count);
+        self.hosts.push(Host { name, first, count });
+    }
+
+    /// It is `now`. Containers that were counted nowhere get slots if there are any.
+    pub(crate) fn advance(&mut self, now: Time) {
+        self.now = now;
+        for container in std::mem::take(&mut self.uncounted) {
+            self.place(container);
+        }
+    }
+
+    /// Gives the reports that wait, in the order in which the driver wants them.
+    pub(crate) fn report(&mut self, to: &mut Vec<Report>) {
+        self.catch_up();
+        self.tell_of_failed();
+        to.append(&mut self.ends);
+        to.append(&mut self.machines);
+        to.append(&mut self.running);
+    }
+
+    /// A phase of a flow that arrived, by its id in the driver.
+    pub(crate) fn add_phase(&mut self, id: PhaseId, (job, kind): (u32, PhaseKind), tasks: u32) {
+        self.by_job.insert((job, kind), id);
+        let phase = Phase {
+            job,
+            kind,
+            tasks,
+            pending: (0..tasks).collect(),
+            done: 0,
+            unbound: BTreeSet::new(),
+            open: 0,
+            live: 0,
+            behind: 0,
+            told: 0,
+        };
+        self.phases.insert(id, phase);
+        let of_phase = |live: &Live| live.job == Some(job) && live.kind == Some(kind);
+        let early: Vec<ContainerId> =
+            self.live.iter().filter(|(_, live)| of_phase(live)).map(|(&container, _)| container).collect();
+        for container in early {
+            self.adopt(container, id);
+        }
+    }
+
+    /// A container that was there before the flow that it works for.
+    fn adopt(&mut self, container: ContainerId, phase: PhaseId) {
+        let Some(live) = self.live.get_mut(&container) else { return };
+        live.phase = Some(phase);
+        let slot = live.slot.take();
+        if let Some(known) = self.phases.get_mut(&phase) {
+            known.live += 1;
+        }
+        if let Some(slot) = slot {
+            self.give_back(slot);
+        }
+        self.uncounted.insert(container);
+    }
+
+    /// A job is over, whatever became of it: its phases are none of the driver's any more.
+    pub(crate) fn forget_job(&mut self, job: u32) {
+        for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+            let Some(phase) = self.by_job.remove(&(job, kind)) else { continue };
+            self.phases.remove(&phase);
+            self.behind.remove(&phase);
+        }
+    }
+
+    /// The driver is to give up a flow of these jobs: their rows are closed, and what works for them is counted anew.
+    pub(crate) fn withdraw(&mut self, jobs: &[u32]) {
+        self.failed.retain(|failed| !failed.jobs.iter().any(|job| jobs.contains(job)));
+        let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
+        let rows = self.rows.iter().filter(|(_, row)| phases.contains(&row.phase));
+        for id in rows.map(|(&id, _)| id).collect::<Vec<RowId>>() {
+            if let Some(container) = self.close(id).and_then(|row| row.container) {
+                self.disown(container);
+            }
+        }
+        let others = self.live.iter().filter(|(_, live)| live.phase.is_some_and(|it| phases.contains(&it)));
+        for container in others.map(|(&container, _)| container).collect::<Vec<_>>() {
+            self.disown(container);
+        }
+        for &job in jobs {
+            self.forget_job(job);
+        }
+    }
+
+    /// The jobs of the rows that are open, one by one.
+    pub(crate) fn held(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rows.values().filter_map(|row| self.job_of(row.phase))
+    }
+
+    /// Whether a host is there.
+    pub(crate) fn is_up(&self, host: &str) -> bool {
+        let is_it = |known: &&Host| known.name == host;
+        self.hosts.iter().find(is_it).is_some_and(|host| {
+            (host.first..host.first + host.count).any(|slot| self.slots[slot as usize] != Slot::Away)
+        })
+    }
+
+    /// The phase of a job, if its flow has arrived and it is not over.
+    pub(crate) fn phase_of(&self, job: u32, kind: PhaseKind) -> Option<PhaseId> {
+        self.by_job.get(&(job, kind)).copied()
+    }
+
+    /// The phases of jobs that are not over.
+    pub(crate) fn phases(&self) -> impl Iterator<Item = PhaseId> + '_ {
+        self.phases.keys().copied()
+    }
+
+    /// The job of a phase.
+    pub(crate) fn job_of(&self, phase: PhaseId) -> Option<u32> {
+        self.phases.get(&phase).map(|phase| phase.job)
+    }
+
+    /// How many tasks of a phase the driver believes to be done, or is being told of.
+    pub(crate) fn done(&self, phase: PhaseId) -> u32 {
+        self.phases.get(&phase).map_or(0, |phase| phase.done + phase.behind + phase.told)
+    }
+
+    /// Whether the driver believes a phase to be done.
+    pub(crate) fn is_done(&self, phase: PhaseId) -> bool {
+        self.phases.get(&phase).is_none_or(|phase| phase.done == phase.tasks)
+    }
+
+    /// How many rows of a phase wait for a container.
+    pub(crate) fn unbound(&self, phase: PhaseId) -> u32 {
+        self.phases.get(&phase).map_or(0, |phase| phase.unbound.len() as u32)
+    }
+
+    /// Jobs with rows that wait for containers, in the order in which the first of these was started.
+    pub(crate) fn waiting_jobs(&self) -> Vec<u32> {
+        let first = |phase: &Phase| Some((*phase.unbound.first()?, phase.job));
+        let mut first: Vec<(RowId, u32)> = self.phases.values().filter_map(first).collect();
+        first.sort_unstable();
+        let mut jobs: Vec<u32> = Vec::new();
+        for (_, job) in first {
+            if !jobs.contains(&job) {
+                jobs.push(job);
+            }
+        }
+        jobs
+    }
+
+    /// Whether a container is there.
+    pub(crate) fn is_live(&self, container: ContainerId) -> bool {
+        self.live.contains_key(&container)
+    }
+
+    /// Whether a phase is one of maps or of reduces, if it is known.
+    pub(crate) fn kind_of(&self, phase: PhaseId) -> Option<PhaseKind> {
+        self.phases.get(&phase).map(|phase| phase.kind)
+    }
+
+    /// How many tasks of a phase the driver has not started.
+    pub(crate) fn pending(&self, phase: PhaseId) -> u32 {
+        self.phases.get(&phase).map_or(0, |phase| phase.pending.len() as u32)
+    }
+
+    /// The first row of a phase that waits for a container.
+    pub(crate) fn first_unbound(&self, phase: PhaseId) -> Option<RowId> {
+        self.phases.get(&phase)?.unbound.first().copied()
+    }
+
+    /// The hosts of the slots of rows of a phase that wait for a container, as far as these hosts have room: a container is
+    /// counted on another host's slot if those of its own were taken.
+    pub(crate) fn wanted_hosts(&self, phase: PhaseId) -> BTreeSet<String> {
+        let rows = self.phases.get(&phase).into_iter().flat_map(|phase| &phase.unbound);
+        let slots = rows.filter_map(|row| Some(self.rows.get(row)?.slot));
+        let hosts = slots.filter_map(|slot| self.host_of(slot)).filter(|host| self.has_room(host));
+        hosts.map(|host| host.name.clone()).collect()
+    }
+
+    /// Whether a host has room for a container, as far as it is known which ones run there.
+    fn has_room(&self, host: &Host) -> bool {
+        let live = self.live.values().filter(|live| live.host == host.name).count();
+        live < host.count as usize && !self.slots.contains(&Slot::Others)
+    }
+
+    /// How many containers work for a phase.
+    pub(crate) fn live(&self, phase: PhaseId) -> u32 {
+        self.phases.get(&phase).map_or(0, |phase| phase.live)
+    }
+
+    /// How many slots there are on hosts that are there.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.iter().filter(|&&slot| slot != Slot::Away).count() as u32
+    }
+
+    /// How many slots are held by what is none of the driver's.
+    pub(crate) fn taken(&self) -> u32 {
+        let is_taken = |slot: &&Slot| matches!(slot, Slot::Taken(_) | Slot::Others);
+        self.slots.iter().filter(is_taken).count() as u32
+    }
+
+    /// Whether others leave the driver nothing: some slots are theirs, and it can use none of the rest.
+    pub(crate) fn is_full_of_others(&self) -> bool {
+        self.slots.contains(&Slot::Others) && self.taken() == self.slots()
+    }
+
+    fn host_of(&self, slot: u32) -> Option<&Host> {
+        let at = self.hosts.partition_point(|host| host.first <= slot);
+        self.hosts.get(at.checked_sub(1)?)
+    }
+
+    fn set(&mut self, slot: u32, holds: Slot) {
+        self.slots[slot as usize] = holds;
+        if holds == Slot::Free {
+            self.free.insert(slot);
+        } else {
+            self.free.remove(&slot);
+        }
+    }
+
+    /// The driver starts a task, or takes over one that was reported.
+    pub(crate) fn start(&mut self, id: RowId, (phase, task): (PhaseId, u32), slot: u32, offer: Option<u64>) {
+        let offer = offer.and_then(|name| self.offers.remove(&name));
+        let container = match offer.map(|offer| offer.why) {
+            Some(Why::Runs(container)) => Some(container),
+            _ => None,
+        };
+        if offer.is_none() && self.slots[slot as usize] != Slot::Free {
+            // Its machine is reported as down next.
+            return;
+        }
+        if let Some(known) = self.phases.get_mut(&phase) {
+            known.pending.remove(&task);
+            known.open += 1;
+            if container.is_none() {
+                known.unbound.insert(id);
+            }
+        }
+        self.set(slot, Slot::Row(id));
+        self.rows.insert(id, Row { phase, task, slot, container });
+        if let Some(failed) = self.failed_with(phase) {
+            return self.end_flow(failed, id);
+        }
+        match offer.map(|offer| offer.why) {
+            Some(Why::Runs(container)) if !self.live.contains_key(&container) => {
+                self.end(id, Verdict::Failed);
+            }
+            Some(Why::WasDone) => {
+                if let Some(known) = self.phases.get_mut(&phase) {
+                    known.told -= 1;
+                }
+                self.end(id, Verdict::Done);
+            }
+            _ => {}
+        }
+    }
+
+    /// The driver does not want what was reported as running.
+    pub(crate) fn refuse(&mut self, name: u64) {
+        let Some(Offer { phase, task, slot, why }) = self.offers.remove(&name) else { return };
+        self.set(slot, Slot::Free);
+        if let Some(known) = self.phases.get_mut(&phase) {
+            known.pending.insert(task);
+            known.told -= u32::from(why == Why::WasDone);
+        }
+        if why == Why::WasDone {
+            self.done_before(phase, 1);
+        }
+        if let Why::Runs(container) = why {
+            self.disown(container);
+        }
+    }
+
+    /// The driver gives up a row: its flow has failed, or a reduce that waits for maps makes room for them. Its container is
+    /// none of the driver's any more.
+    pub(crate) fn kill(&mut self, id: RowId) {
+        let Some(row) = self.close(id) else { return };
+        if let Some(known) = self.phases.get_mut(&row.phase) {
+            known.pending.insert(row.task);
+        }
+        if let Some(container) = row.container {
+            self.disown(container);
+        }
+    }
+
+    /// Takes a row out, and frees its slot.
+    fn close(&mut self, id: RowId) -> Option<Row> {
+        let row = self.rows.remove(&id)?;
+        self.set(row.slot, Slot::Free);
+        if let Some(known) = self.phases.get_mut(&row.phase) {
+            known.open -= 1;
+            known.unbound.remove(&id);
+        }
+        Some(row)
+    }
+
+    /// A container works for nothing that the driver knows of.
+    fn disown(&mut self, container: ContainerId) {
+        let Some(live) = self.live.get_mut(&container) else { return };
+        live.slot = None;
+        let phase = live.phase.take();
+        if let Some(known) = phase.and_then(|phase| self.phases.get_mut(&phase)) {
+            known.live -= 1;
+        }
+        self.uncounted.insert(container);
+    }
+
+    /// A container of ours or of somebody else appeared on a host. `work` says which job it is of, and which phase it works
+    /// for: none for an ApplicationMaster.
+    pub(crate) fn appear(
+        &mut self,
+        container: ContainerId,
+        (host, since): (&str, Time),
+        work: Option<(u32, Option<PhaseKind>)>,
+    ) {
+        if self.live.contains_key(&container) {
+            return;
+        }
+        let (job, kind) = (work.map(|(job, _)| job), work.and_then(|(_, kind)| kind));
+        let phase = work.and_then(|(job, kind)| self.phase_of(job, kind?));
+        if let Some(known) = phase.and_then(|phase| self.phases.get_mut(&phase)) {
+            known.live += 1;
+        }
+        self.live.insert(container, Live { host: host.to_owned(), since, phase, job, kind, slot: None });
+        self.place(container);
+    }
+
+    /// Gives a container that is counted on no slot one.
+    fn place(&mut self, container: ContainerId) {
+        let Some(live) = self.live.get(&container).cloned() else { return };
+        if let Some(phase) = live.phase {
+            if self.bind(container, phase, &live.host) {
+                return;
+            }
+            if let Some(task) = self.may_offer(phase)
+                && let Some(slot) = self.make_free(&live.host, live.job)
+            {
+                self.offer(Offer { phase, task, slot, why: Why::Runs(container) }, live.since);
+                return;
+            }
+        }
+        let Some(slot) = self.make_free(&live.host, live.job) else {
+            self.uncounted.insert(container);
+            return;
+        };
+        self.set(slot, Slot::Taken(container));
+        self.count_on(container, slot);
+        self.machines.push(Report::Down(MachineId(slot)));
+    }
+
+    fn count_on(&mut self, container: ContainerId, slot: u32) {
+        if let Some(live) = self.live.get_mut(&container) {
+            live.slot = Some(slot);
+        }
+    }
+
+    /// Binds a container to a row of its phase that waits for one, on the same host if there is such a row.
+    fn bind(&mut self, container: ContainerId, phase: PhaseId, host: &str) -> bool {
+        let Some(known) = self.phases.get(&phase) else { return false };
+        let is_there = |id: &&RowId| {
+            let slot = self.rows.get(id).map(|row| row.slot);
+            slot.and_then(|slot| self.host_of(slot)).is_some_and(|known| known.name == host)
+        };
+        let best = known.unbound.iter().find(is_there).or(known.unbound.first()).copied();
+        let Some(id) = best else { return false };
+        let Some(row) = self.rows.get_mut(&id) else { return false };
+        row.container = Some(container);
+        let slot = row.slot;
+        self.count_on(container, slot);
+        if let Some(known) = self.phases.get_mut(&phase) {
+            known.unbound.remove(&id);
+        }
+        true
+    }
+
+    /// Whether containers of a phase can work, so that the driver may be told of those that it did not ask for: reduces
+    /// cannot before all maps are done.
+    pub(crate) fn may_work(&self, phase: PhaseId) -> bool {
+        let known = self.phases.get(&phase);
+        let reduce = known.filter(|known| known.kind == PhaseKind::Reduce);
+        let maps = reduce.and_then(|known| self.phase_of(known.job, PhaseKind::Map));
+        maps.is_none_or(|maps| self.is_done(maps))
+    }
+
+    /// A task of a phase that the driver could be told runs.
+    fn may_offer(&self, phase: PhaseId) -> Option<u32> {
+        self.phases.get(&phase)?.pending.first().copied().filter(|_| self.may_work(phase))
+    }
+
+    fn offer(&mut self, offer: Offer, since: Time) {
+        let Offer { phase, task, slot, why } = offer;
+        let name = self.next_offer;
+        self.next_offer += 1;
+        self.set(slot, Slot::Offered(name));
+        if let Some(known) = self.phases.get_mut(&phase) {
+            known.pending.remove(&task);
+            known.told += u32::from(why == Why::WasDone);
+        }
+        if let Why::Runs(container) = why {
+            self.count_on(container, slot);
+        }
+        self.offers.insert(name, offer);
+        let since = since.min(self.now);
+        self.running.push(Report::Running(Running { name, phase, task, slot, since }));
+    }
+
+    /// A free slot, on this host if there is one; or that of a row which waits for a container: one of the same job, or the
+    /// one that was started last.
+    fn make_free(&mut self, host: &str, job: Option<u32>) -> Option<u32> {
+        let there = self.hosts.iter().find(|known| known.name == host);
+        let there = there.and_then(|host| self.free.range(host.first..host.first + host.count).next());
+        if let Some(&slot) = there.or(self.free.first()) {
+            return Some(slot);
+        }
+        let of_job = |kind| self.phases.get(&self.phase_of(job?, kind)?)?.unbound.last().copied();
+        let same = of_job(PhaseKind::Map).or_else(|| of_job(PhaseKind::Reduce));
+        let last = || self.phases.values().filter_map(|phase| phase.unbound.last()).max().copied();
+        let id = same.or_else(last)?;
+        let row = self.close(id)?;
+        if let Some(known) = self.phases.get_mut(&row.phase) {
+            known.pending.insert(row.task);
+        }
+        // Its task is pending again, and the slot free.
+        self.machines.push(Report::Down(MachineId(row.slot)));
+        self.machines.push(Report::Up(MachineId(row.slot)));
+        Some(row.slot)
+    }
+
+    /// The same to tell the driver something with. Where others hold all, one is taken for theirs again with the next look.
+    fn make_free_to_tell(&mut self) -> Option<u32> {
+        self.make_free("", None).or_else(|| {
+            let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
+            self.give_back(slot);
+            Some(slot)
+        })
+    }
+
+    /// A container is gone.
+    pub(crate) fn disappear(&mut self, container: ContainerId, verdict: Verdict) {
+        self.uncounted.remove(&container);
+        let Some(live) = self.live.remove(&container) else { return };
+        if let Some(known) = live.phase.and_then(|phase| self.phases.get_mut(&phase)) {
+            known.live -= 1;
+        }
+        let Some(slot) = live.slot else { return };
+        match self.slots[slot as usize] {
+            Slot::Row(id) => self.end(id, verdict),
+            Slot::Taken(_) => self.give_back(slot),
+            // The driver has not answered yet: it is told when it has.
+            _ => {}
+        }
+    }
+
+    /// A slot that was taken is the driver's again.
+    fn give_back(&mut self, slot: u32) {
+        self.set(slot, Slot::Free);
+        self.machines.push(Report::Up(MachineId(slot)));
+    }
+
+    fn end(&mut self, id: RowId, verdict: Verdict) {
+        let Some(row) = self.close(id) else { return };
+        if let Some(known) = self.phases.get_mut(&row.phase) {
+            if verdict == Verdict::Done {
+                known.done += 1;
+            } else {
+                known.pending.insert(row.task);
+            }
+        }
+        let at = self.now;
+        self.ends.push(match verdict {
+            Verdict::Done => Report::Finished { row: id, at },
+            Verdict::Failed => Report::Failed { row: id, at, is_final: false },
+            Verdict::Final => Report::Failed { row: id, at, is_final: true },
+        });
+    }
+
+    /// More tasks of a phase are done than the driver knows of: it is told of them as slots allow.
+    pub(crate) fn done_before(&mut self, phase: PhaseId, more: u32) {
+        if self.failed_with(phase).is_some() {
+            return;
+        }
+        if let Some(known) = self.phases.get_mut(&phase) {
+            known.behind += more;
+            self.behind.insert(phase);
+        }
+    }
+
+    /// Tells the driver of tasks that were done before it knew of them.
+    fn catch_up(&mut self) {
+        for phase in std::mem::take(&mut self.behind) {
+            while self.phases.get(&phase).is_some_and(|known| known.behind > 0) {
+                if !self.catch_up_one(phase) {
+                    self.behind.insert(phase);
+                    break;
+                }
+                if let Some(known) = self.phases.get_mut(&phase) {
+                    known.behind -= 1;
+                }
+            }
+        }
+    }
+
+    fn catch_up_one(&mut self, phase: PhaseId) -> bool {
+        if let Some(id) = self.first_unbound(phase) {
+            self.end(id, Verdict::Done);
+            return true;
+        }
+        let Some(task) = self.may_offer(phase) else { return false };
+        let Some(slot) = self.make_free_to_tell() else { return false };
+        self.offer(Offer { phase, task, slot, why: Why::WasDone }, self.now);
+        true
+    }
+
+    /// All tasks of a job are done, and its output is complete: the driver hears of all that it does not know yet. What still
+    /// runs of it is none of the driver's.
+    pub(crate) fn finish_job(&mut self, job: u32) {
+        for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+            let Some(phase) = self.phase_of(job, kind) else { continue };
+            let rows = self.rows.iter().filter(|(_, row)| row.phase == phase);
+            let rows: Vec<(RowId, Option<ContainerId>)> =
+                rows.map(|(&id, row)| (id, row.container)).collect();
+            for (id, container) in rows {
+                self.end(id, Verdict::Done);
+                if let Some(container) = container {
+                    self.disown(container);
+                }
+            }
+            let Some(known) = self.phases.get_mut(&phase) else { continue };
+            // Those that are offered are reported by themselves.
+            known.behind = known.pending.len() as u32;
+            self.behind.insert(phase);
+        }
+    }
+
+    /// A flow of these jobs has failed for good: the driver hears it of one of their rows, and all else that it could hear of
+    /// them is of no interest any more.
+    pub(crate) fn fail_flow(&mut self, jobs: &[u32]) {
+        let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
+        if phases.is_empty() || self.failed.iter().any(|failed| failed.jobs == jobs) {
+            // It has not arrived, or the driver knows or is being told.
+            return;
+        }
+        for phase in &phases {
+            self.behind.remove(phase);
+        }
+        let row = self.rows.iter().find(|(_, row)| phases.contains(&row.phase)).map(|(&id, _)| id);
+        self.failed.push(FailedFlow { jobs: jobs.to_owned(), phases });
+        if let Some(id) = row {
+            self.end_flow(self.failed.len() - 1, id);
+        }
+    }
+
+    /// The phases of a job, if its flow has arrived and it is not over.
+    fn phases_of(&self, job: u32) -> impl Iterator<Item = PhaseId> + use<> {
+        [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind)).into_iter().flatten()
+    }
+
+    /// Which of the flows that have failed a phase is of.
+    fn failed_with(&self, phase: PhaseId) -> Option<usize> {
+        let job = self.job_of(phase)?;
+        self.failed.iter().position(|failed| failed.jobs.contains(&job))
+    }
+
+    /// A flow that has failed has a row: with it the driver hears of that, and gives up the others.
+    fn end_flow(&mut self, failed: usize, id: RowId) {
+        let container = self.rows.get(&id).and_then(|row| row.container);
+        self.end(id, Verdict::Final);
+        if let Some(container) = container {
+            self.disown(container);
+        }
+        for job in self.failed.swap_remove(failed).jobs {
+            self.forget_job(job);
+        }
+    }
+
+    /// Tells the driver of flows that have failed and have no row: of a task which will never be done, of one phase after the
+    /// other, as it wants none of those that wait for others.
+    fn tell_of_failed(&mut self) {
+        for n in 0..self.failed.len() {
+            let task = |&phase: &PhaseId| Some((phase, self.may_offer(phase)?));
+            let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
+            let Some(slot) = self.make_free_to_tell() else { return };
+            self.failed[n].phases.remove(&phase);
+            self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now);
+        }
+    }
+
+    /// Containers of others, of which nobody knows where they are: `count` slots are taken away, free ones first.
+    pub(crate) fn set_others(&mut self, count: u32) {
+        let held = self.slots.iter().filter(|&&slot| slot == Slot::Others).count() as u32;
+        let back = held.saturating_sub(count) as usize;
+        let others = (0..).zip(&self.slots).filter(|(_, slot)| **slot == Slot::Others).map(|(slot, _)| slot);
+        let others: Vec<u32> = others.collect();
+        for &slot in others.iter().rev().take(back) {
+            self.give_back(slot);
+        }
+        for _ in held..count {
+            let Some(slot) = self.make_free("", None) else { return };
+            self.set(slot, Slot::Others);
+            self.machines.push(Report::Down(MachineId(slot)));
+        }
+    }
+
+    /// Hosts are away, or there again; what ran there is reported by itself. O(slots).
+    pub(crate) fn set_hosts(&mut self, is_up: impl Fn(&str) -> bool) {
+        for host in 0..self.hosts.len() {
+            let Host { first, count, .. } = self.hosts[host];
+            let is_up = is_up(&self.hosts[host].name);
+            self.set_slots(first..first + count, is_up);
+        }
+    }
+
+    fn set_slots(&mut self, slots: Range<u32>, is_up: bool) {
+        for slot in slots {
+            match (self.slots[slot as usize], is_up) {
+                (Slot::Away, true) => self.give_back(slot),
+                // An offer is taken away when the driver has answered.
+                (Slot::Away | Slot::Offered(_), _) | (_, true) => {}
+                (holds, false) => self.lose(slot, holds),
+            }
+        }
+    }
+
+    fn lose(&mut self, slot: u32, holds: Slot) {
+        let displaced = match holds {
+            Slot::Taken(container) => Some(container),
+            Slot::Row(id) => {
+                let row = self.close(id);
+                if let Some(row) = row
+                    && let Some(known) = self.phases.get_mut(&row.phase)
+                {
+                    known.pending.insert(row.task);
+                }
+                row.and_then(|row| row.container)
+            }
+            _ => None,
+        };
+        self.set(slot, Slot::Away);
+        if !matches!(holds, Slot::Taken(_) | Slot::Others) {
+            self.machines.push(Report::Down(MachineId(slot)));
+        }
+        if let Some(container) = displaced {
+            if let Some(live) = self.live.get_mut(&container) {
+                live.slot = None;
+            }
+            self.uncounted.insert(container);
+        }
+    }
+
+    /// The hosts and their slots.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.hosts.iter().map(|host| (host.name.as_str(), host.count))
+    }
+}
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,505 @@
+//! The engine between a real driver and the cluster in memory: what `Guest` does with a real one, without its files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use slackline_local::worker::Report as Reported;
+use slackline_model::schedule::{NewRow, Outcome};
+use slackline_model::tasks::Tasks;
+use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Time};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::{Driver, Engine};
+
+use crate::cluster::container_ledger::laws::cluster::{Cluster, Role, Said};
+use crate::cluster::container_ledger::{Books, Slot, Verdict};
+use crate::cluster::desired_state::Wishes;
+use crate::flows::attempt_reports::AttemptEnded;
+use crate::flows::engine::masters_max;
+use crate::flows::jobs::{Jobs, OwnJob, Stage};
+use crate::rest::id::{AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+use slackline_policy::plans::Plans;
+
+/// How often a task may fail.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// What the driver has to believe, by what it was told.
+#[derive(Debug, Default)]
+struct Belief {
+    rows: BTreeMap<RowId, (PhaseId, u32)>,
+    down: BTreeSet<u32>,
+}
+
+impl Belief {
+    fn hear(&mut self, report: &Report) {
+        match *report {
+            Report::Finished { row, .. } | Report::Failed { row, .. } => drop(self.rows.remove(&row)),
+            Report::Down(MachineId(slot)) => {
+                self.rows.retain(|_, &mut (_, of_row)| of_row != slot);
+                self.down.insert(slot);
+            }
+            Report::Up(MachineId(slot)) => drop(self.down.remove(&slot)),
+            _ => {}
+        }
+    }
+}
+
+pub(super) struct Guest<'y> {
+    pub(super) cluster: &'y mut Cluster,
+    pub(super) books: Books,
+    jobs: Jobs,
+    instance: &'y Instance,
+    /// Flows that have not arrived.
+    coming: BTreeSet<(Time, FlowId)>,
+    next_phase: u32,
+    by_app: BTreeMap<AppId, u32>,
+    /// Containers that the observer knows.
+    seen: BTreeMap<ContainerId, Role>,
+    /// How many reports of each application were read.
+    read: BTreeMap<AppId, usize>,
+    /// Whether the cluster did not answer.
+    troubled: bool,
+    belief: Belief,
+    wakes: BTreeSet<Time>,
+    /// Jobs whose output is complete, whatever session did it.
+    published: &'y mut BTreeSet<u32>,
+    am_share: f64,
+    /// Looks until the session ends.
+    looks_left: u32,
+}
+
+impl<'y> Guest<'y> {
+    pub(super) fn new(
+        (cluster, instance): (&'y mut Cluster, &'y Instance),
+        published: &'y mut BTreeSet<u32>,
+        am_share: f64,
+        looks_left: u32,
+    ) -> Self {
+        let groups = instance.cluster().groups().iter();
+        let books = Books::new(groups.map(|group| (group.name.clone(), group.count)));
+        let mut jobs = Jobs::default();
+        (0..instance.jobs().len() as u32).for_each(|job| jobs.insert(job, OwnJob::new(PathBuf::new())));
+        for &job in published.iter() {
+            jobs[job].stage = Stage::Done;
+        }
+        Self {
+            books,
+            jobs,
+            coming: instance.flows().iter_enumerated().map(|(id, flow)| (flow.release, id)).collect(),
+            next_phase: 0,
+            by_app: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            read: BTreeMap::new(),
+            troubled: false,
+            belief: Belief::default(),
+            wakes: BTreeSet::new(),
+            published,
+            am_share,
+            looks_left,
+            cluster,
+            instance,
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(self.cluster.now)
+    }
+
+    fn look(&mut self, reports: &mut Vec<Report>) {
+        self.books.advance(self.now());
+        let is_silent = self.cluster.weather.silent;
+        self.troubled = self.cluster.chance(is_silent);
+        if !self.troubled {
+            self.take_in();
+            self.books.set_others(self.cluster.others().min(self.books.slots()));
+            let away = |name: &str| self.cluster.hosts.iter().any(|host| host.name == name && !host.is_up);
+            self.books.set_hosts(|name| !away(name));
+        }
+        self.read_reports();
+        self.books.report(reports);
+        self.arrive(reports);
+        // What is known of these flows has to be heard before anything of them is started.
+        self.books.report(reports);
+        for report in reports {
+            self.belief.hear(report);
+        }
+    }
+
+    /// What changed, application by application: what ended, then what started.
+    fn take_in(&mut self) {
+        for id in self.cluster.apps.keys().copied().collect::<Vec<_>>() {
+            let app = &self.cluster.apps[&id];
+            let (job, is_over) = (app.job, app.is_over);
+            let live: Vec<(ContainerId, Role, usize, u64)> =
+                app.containers.iter().map(|(&id, c)| (id, c.role, c.host, c.since)).collect();
+            let own = &mut self.jobs[job];
+            self.by_app.insert(id, job);
+            if matches!(own.stage, Stage::Waiting | Stage::Submitted) {
+                own.stage = Stage::Runs(id);
+            }
+            let is_gone = |known: &ContainerId| live.iter().all(|(name, ..)| name != known);
+            let ended: Vec<(ContainerId, Role)> = self.seen.iter().map(|(&id, &role)| (id, role)).collect();
+            for (name, role) in ended.into_iter().filter(|(name, _)| name.attempt.app == id && is_gone(name))
+            {
+                self.seen.remove(&name);
+                self.ended(job, name, role);
+            }
+            for (name, role, host, since) in live {
+                if self.seen.insert(name, role).is_none() {
+                    let is_open = !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed);
+                    let kind = kind_of(role);
+                    let work = is_open.then_some((job, kind));
+                    let host = self.cluster.hosts[host].name.clone();
+                    self.books.appear(name, (&host, Time(since)), work);
+                }
+            }
+            if is_over {
+                self.is_over(job);
+            }
+        }
+    }
+
+    fn ended(&mut self, job: u32, name: ContainerId, role: Role) {
+        self.read_reports();
+        let is_well = self.jobs[job].is_well(name);
+        self.books.disappear(name, if is_well { Verdict::Done } else { Verdict::Failed });
+        if let Some(kind) = kind_of(role)
+            && let Some(phase) = self.books.phase_of(job, kind)
+        {
+            self.hear_of_done(job, kind, phase);
+        }
+    }
+
+    fn is_over(&mut self, job: u32) {
+        self.read_reports();
+        if !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed) {
+            self.give_up(job);
+        }
+    }
+
+    fn read_reports(&mut self) {
+        for (app, job) in self.by_app.clone() {
+            let read = self.read.entry(app).or_default();
+            let new: Vec<Said> =
+                self.cluster.said.iter().filter(|said| said.app == app).skip(*read).copied().collect();
+            *read += new.len();
+            for said in new {
+                let own = &self.jobs[job];
+                let is_known = own.made.contains_key(&(said.kind, said.task));
+                if !matches!(own.stage, Stage::Done | Stage::Failed) && !is_known {
+                    self.attempt_ended(job, said);
+                }
+            }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
+        }
+    }
+
+    fn attempt_ended(&mut self, job: u32, said: Said) {
+        let Said { app, kind, task: number, container, is_well } = said;
+        let own = &mut self.jobs[job];
+        if !is_well {
+            let failures = own.failures.entry((kind, number)).or_default();
+            *failures += 1;
+            if *failures >= ATTEMPTS_MAX {
+                self.give_up(job);
+            }
+            return;
+        }
+        let of = if kind == PhaseKind::Map { TaskKind::Map } else { TaskKind::Reduce };
+        let made = AttemptEnded {
+            attempt: TaskAttemptId { task: TaskId { app, kind: of, number }, number: 0 },
+            container: Some(container),
+            host: String::new(),
+            started: 0,
+            ended: 0,
+            report: Reported::Done(slackline_local::task::Outcome::default()),
+            part: None,
+        };
+        own.made.insert((kind, number), made);
+        if self.is_made(job) {
+            self.jobs[job].stage = Stage::Done;
+            self.published.insert(job);
+            self.books.finish_job(job);
+        } else if let Some(phase) = self.books.phase_of(job, kind) {
+            self.hear_of_done(job, kind, phase);
+        }
+    }
+
+    fn is_made(&self, job: u32) -> bool {
+        let (maps, reduces) = tasks(self.instance, job);
+        self.jobs[job].made.len() as u32 == maps + reduces
+    }
+
+    fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
+        let own = &self.jobs[job];
+        let live = own.made.iter().filter(|((phase, _), made)| {
+            *phase == kind && made.container.is_some_and(|container| self.books.is_live(container))
+        });
+        let known = self.books.done(phase) + live.count() as u32;
+        let more = own.done(kind).saturating_sub(known);
+        if more > 0 {
+            self.books.done_before(phase, more);
+        }
+    }
+
+    fn give_up(&mut self, job: u32) {
+        let jobs = self.jobs_of_flow_of(job);
+        for &other in &jobs {
+            let own = &mut self.jobs[other];
+            if !matches!(own.stage, Stage::Done | Stage::Failed) {
+                let app = own.app();
+                own.stage = Stage::Failed;
+                if let Some(app) = app {
+                    self.cluster.kill(app);
+                }
+            }
+        }
+        self.books.fail_flow(&jobs);
+    }
+
+    fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
+        let flow = |job: u32| self.instance.job(JobId(job)).flow;
+        self.jobs.numbers().into_iter().filter(|&other| flow(other) == flow(job)).collect()
+    }
+
+    fn arrive(&mut self, reports: &mut Vec<Report>) {
+        while let Some(&(_, flow)) = self.coming.first().filter(|(at, _)| *at <= self.now()) {
+            self.coming.pop_first();
+            reports.push(Report::Arrived(Box::new(self.instance.excerpt(flow))));
+            let mut jobs = BTreeSet::new();
+            for phase in self.instance.flow(flow).phases() {
+                let info = self.instance.phase(phase);
+                let (job, tasks) = (info.job.0, info.tasks().map_or(0, Tasks::count));
+                self.books.add_phase(PhaseId(self.next_phase), (job, info.kind), tasks);
+                self.next_phase += 1;
+                jobs.insert(job);
+            }
+            self.tell_of_earlier(&jobs);
+        }
+    }
+
+    fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == Stage::Failed) {
+            return self.books.fail_flow(&self.jobs_of_flow_of(failed));
+        }
+        for &job in jobs {
+            if self.jobs[job].stage == Stage::Done {
+                self.books.finish_job(job);
+                continue;
+            }
+            for kind in [PhaseKind::Map, PhaseKind::Reduce] {
+                if let Some(phase) = self.books.phase_of(job, kind) {
+                    self.hear_of_done(job, kind, phase);
+                }
+            }
+        }
+    }
+
+    /// Tells the cluster what follows from the driver's decisions.
+    pub(super) fn tell(&mut self, plans: &Plans) {
+        let most = if self.troubled { 0 } else { masters_max(self.books.slots(), self.am_share) };
+        let has_master = |own: &&OwnJob| matches!(own.stage, Stage::Submitted | Stage::Runs(_));
+        let mut masters = self.jobs.values().filter(has_master).count();
+        for job in self.books.waiting_jobs() {
+            if masters < most && self.jobs[job].stage == Stage::Waiting {
+                let (maps, reduces) = tasks(self.instance, job);
+                self.cluster.submit(job, maps, reduces);
+                self.jobs[job].stage = Stage::Submitted;
+                masters += 1;
+            }
+        }
+        let cluster = &*self.cluster;
+        let wishes = Wishes::of((&self.books, plans), &self.jobs, |app| cluster.pending(app));
+        self.cluster.table = wishes.rows;
+        self.forget_what_is_over();
+    }
+
+    fn forget_what_is_over(&mut self) {
+        for (job, own) in self.jobs.iter() {
+            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
+            let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
+            if own.stage == Stage::Done && is_known && phases.iter().any(Option::is_some) {
+                self.books.forget_job(job);
+            }
+        }
+    }
+}
+
+/// The books, what the driver was told, and what it believes, are the same.
+pub(super) fn agree(driver: &mut Driver<'_, '_, Guest<'_>>) {
+    let slots = driver.engine().books.slots.len() as u32;
+    let belief = std::mem::take(&mut driver.engine().belief);
+    let state = driver.view().state;
+    assert_eq!(state.alive(SlotKind::Any), slots - belief.down.len() as u32, "slots that are there");
+    let mut running: BTreeMap<PhaseId, u32> = BTreeMap::new();
+    for &(phase, _) in belief.rows.values() {
+        *running.entry(phase).or_default() += 1;
+    }
+    for (phase, _) in driver.view().instance.phases().iter_enumerated() {
+        let of_phase = running.remove(&phase).unwrap_or(0);
+        assert_eq!(driver.view().state.phase(phase).running(), of_phase, "running tasks of {phase:?}");
+    }
+    assert!(running.is_empty(), "the driver does not know {running:?}");
+    let engine = driver.engine();
+    engine.belief = belief;
+    engine.audit();
+}
+
+impl Guest<'_> {
+    /// What the driver believes once it has heard what waits is what the books hold.
+    fn audit(&self) {
+        let Belief { rows, down } = &self.belief;
+        let mut soon = Belief { rows: rows.clone(), down: down.clone() };
+        for report in self.books.ends.iter().chain(&self.books.machines) {
+            soon.hear(report);
+        }
+        let mut by_slot: BTreeMap<u32, RowId> = BTreeMap::new();
+        for (&row, &(_, slot)) in &soon.rows {
+            assert_eq!(by_slot.insert(slot, row), None, "slot {slot} has two rows");
+        }
+        for (slot, holds) in (0..).zip(&self.books.slots) {
+            let row = by_slot.get(&slot).copied();
+            let is_down = soon.down.contains(&slot);
+            let is_same = match *holds {
+                Slot::Free | Slot::Offered(_) => row.is_none() && !is_down,
+                Slot::Row(id) => row == Some(id) && !is_down,
+                Slot::Taken(_) | Slot::Others | Slot::Away => row.is_none() && is_down,
+            };
+            assert!(is_same, "slot {slot} holds {holds:?}, the driver has {row:?}, down {is_down}");
+        }
+        assert_eq!(soon.rows.len(), self.books.rows.len(), "rows: {:?}, {:?}", soon.rows, self.books.rows);
+        self.books.audit();
+    }
+}
+
+impl Books {
+    /// What is counted is what is there.
+    fn audit(&self) {
+        for (&id, phase) in &self.phases {
+            let rows = || self.rows.iter().filter(|(_, row)| row.phase == id);
+            assert_eq!(phase.open as usize, rows().count(), "open rows of {id:?}");
+            let unbound: BTreeSet<RowId> =
+                rows().filter(|(_, row)| row.container.is_none()).map(|(&id, _)| id).collect();
+            assert_eq!(phase.unbound, unbound, "rows of {id:?} that wait");
+            let live = self.live.values().filter(|live| live.phase == Some(id)).count();
+            assert_eq!(phase.live as usize, live, "containers of {id:?}");
+            let offered = self.offers.values().filter(|offer| offer.phase == id).count();
+            let all = phase.pending.len() + phase.done as usize + rows().count() + offered;
+            assert_eq!(all, phase.tasks as usize, "tasks of {id:?}: {phase:?}, {offered} offered");
+        }
+        let free: BTreeSet<u32> =
+            (0..).zip(&self.slots).filter(|(_, slot)| **slot == Slot::Free).map(|(slot, _)| slot).collect();
+        assert_eq!(self.free, free, "free slots");
+        for (container, live) in &self.live {
+            let is_counted = live.slot.is_some();
+            assert_ne!(is_counted, self.uncounted.contains(container), "{container}: {live:?}");
+        }
+    }
+}
+
+impl Guest<'_> {
+    /// Whether it took all the looks that it had.
+    pub(super) fn is_tired(&self) -> bool {
+        self.looks_left == 0
+    }
+
+    /// The state of everything, for a test that failed.
+    pub(super) fn describe(&self) -> String {
+        let jobs: Vec<_> = self.jobs.values().map(|own| (&own.stage, own.made.len())).collect();
+        format!(
+            "slots {:?}\nphases {:#?}\njobs {jobs:?}\napps {:#?}\ntable {:#?}",
+            self.books.slots, self.books.phases, self.cluster.apps, self.cluster.table
+        )
+    }
+}
+
+fn kind_of(role: Role) -> Option<PhaseKind> {
+    match role {
+        Role::Master => None,
+        Role::Task(kind, _) => Some(kind),
+    }
+}
+
+/// How many maps and reduces a job has.
+fn tasks(instance: &Instance, job: u32) -> (u32, u32) {
+    let of = |kind| {
+        let phase = instance.job(JobId(job)).phase(kind)?;
+        instance.phase(phase).tasks().map(Tasks::count)
+    };
+    (of(PhaseKind::Map).unwrap_or(0), of(PhaseKind::Reduce).unwrap_or(0))
+}
+
+impl Engine for Guest<'_> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            batch: Batch::Task,
+            faults: Faults::Tasks,
+            offers: Offers::Immediate,
+            lengths: Lengths::Guessed,
+            masters: None,
+        }
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        self.looks_left = self.looks_left.checked_sub(1)?;
+        let pause = self.cluster.draw(10_000, 1_000_000);
+        let until = self.cluster.now + pause;
+        self.cluster.advance(until);
+        self.look(reports);
+        let later = self.wakes.split_off(&Time(self.cluster.now + 1));
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            reports.push(Report::Woken);
+        }
+        Some(self.now())
+    }
+
+    fn start(&mut self, start: &Start<'_>, _: &Instance) {
+        let Start { row, phase, first, places, reported_as, .. } = *start;
+        self.belief.rows.insert(row, (phase, places[0].first));
+        self.books.start(row, (phase, first), places[0].first, reported_as);
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Kill(row) => {
+                self.belief.rows.remove(&row);
+                self.books.kill(row);
+            }
+            Order::Refuse(name) => self.books.refuse(name),
+            Order::Go { .. } | Order::Hold(_) => {}
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at.max(Time(self.cluster.now + 1)));
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        !self.coming.is_empty()
+    }
+}
+
+/// What the driver left: how often each task was done, and how many flows were.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Left {
+    pub(super) done: BTreeMap<(PhaseId, u32), u32>,
+    pub(super) flows_done: BTreeSet<String>,
+}
+
+impl Sink for Left {
+    fn row(&mut self, _: RowId, row: &NewRow, _: &[SlotRange], _: &Instance) {
+        if row.outcome == Outcome::Done {
+            *self.done.entry((row.phase, row.first)).or_default() += 1;
+        }
+    }
+
+    fn flow(&mut self, flow: &FlowEnd, live: &Instance) {
+        if flow.completion.is_some() {
+            self.flows_done.insert(live.flow(flow.flow).id.clone());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What every engine on a cluster does with it: looking at it, the table, priorities, and the slots of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::clock::Stopwatch;
+use crate::cluster::container_ledger::Books;
+use crate::cluster::desired_state::priorities;
+use crate::cluster::observer::{Change, Observer, Snapshot};
+use crate::cluster::table::{Rows, Table};
+use crate::flows::engine::CHANGES_MAX;
+use crate::rest::http::HttpError;
+use crate::rest::id::AppId;
+use crate::rest::resource_manager::{App, AppState, Node, ResourceManager};
+
+/// How often NodeManagers are looked at, in looks.
+const NODES_EVERY: u32 = 8;
+
+/// After so many looks an application is asked again that did not take its priority: 30 s.
+const AGAIN: u32 = 120;
+
+/// The property of the ResourceManager that says which priority is the highest.
+pub(crate) const HIGHEST_PROPERTY: &str = "yarn.cluster.max-application-priority";
+
+/// A cluster that is looked at and told.
+pub(crate) struct Control {
+    pub(crate) manager: ResourceManager,
+    pub(crate) observer: Observer,
+    table: Option<Table>,
+    written: Option<(Rows, Duration)>,
+    /// How long a table holds.
+    valid: Duration,
+    began: Stopwatch,
+    looks: u32,
+    /// Hosts that take containers.
+    up: BTreeSet<String>,
+    /// Whether it was said that the table cannot be written.
+    table_is_lost: bool,
+    /// Whether applications are given no more priorities: the cluster has too few.
+    is_unordered: bool,
+    /// The highest priority that the cluster has, once it was asked.
+    highest: Option<u64>,
+    /// Applications that did not take their priorities, and the look until which they are left as they are.
+    stubborn: BTreeMap<AppId, u32>,
+    /// Whether it was said that the cluster refuses a priority.
+    refusal_is_said: bool,
+}
+
+impl Control {
+    pub(crate) fn new(
+        manager: ResourceManager,
+        observer: Observer,
+        table: Option<Table>,
+        valid: Duration,
+    ) -> Self {
+        Self {
+            manager,
+            observer,
+            table,
+            written: None,
+            valid,
+            began: Stopwatch::start(),
+            looks: 0,
+            up: BTreeSet::new(),
+            table_is_lost: false,
+            is_unordered: false,
+            highest: None,
+            stubborn: BTreeMap::new(),
+            refusal_is_said: false,
+        }
+    }
+
+    /// Looks at the cluster, and gives what changed.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(crate) fn look(&mut self, of_interest: impl FnMut(&App) -> bool) -> Result<Vec<Change>, HttpError> {
+        if self.looks.is_multiple_of(NODES_EVERY) {
+            // A host is listed again, as it was before, if its NodeManager came back with another port.
+            let nodes = self.manager.nodes()?;
+            self.up = nodes.into_iter().filter(Node::is_up).map(|node| node.host).collect();
+        }
+        self.looks += 1;
+        self.observer.cycle(&self.manager, self.began.elapsed(), of_interest)
+    }
+
+    /// The cluster as the last look saw it.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        self.observer.snapshot()
+    }
+
+    /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
+    /// away. O(slots log hosts).
+    pub(crate) fn count_others(&self, books: &mut Books, slot_mb: u64, more: u32) {
+        let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
+        books.set_others(slots.min(books.slots()));
+        books.set_hosts(|host| self.up.contains(host));
+    }
+
+    /// Writes the table if its rows are others than before, or it would expire. Where it cannot be written it is tried again
+    /// with the next call; the first time somebody should be told what this gives: it costs time, and nothing else.
+    pub(crate) fn publish(&mut self, rows: &Rows) -> Option<String> {
+        let now = self.began.elapsed();
+        let is_fresh = |(before, at): &(Rows, Duration)| before == rows && now < *at + self.valid / 3;
+        if self.written.as_ref().is_some_and(is_fresh) {
+            return None;
+        }
+        if let Some(Err(error)) = self.table.as_mut().map(|table| table.write(rows)) {
+            let is_said = std::mem::replace(&mut self.table_is_lost, true);
+            return (!is_said).then(|| {
+                format!("{error}; it is tried again, and until then the cluster decides by itself")
+            });
+        }
+        self.table_is_lost = false;
+        self.written = Some((rows.clone(), now));
+        None
+    }
+
+    /// Removes the table: from then on the cluster decides by itself.
+    pub(crate) fn remove_table(&mut self) {
+        self.table = None;
+    }
+
+    /// Has applications stand in this order, the first one with the highest priority; each comes with the priority it has. A
+    /// few are changed at a time, of those that take one. Gives those that were changed, and what somebody should be told.
+    pub(crate) fn set_order(&mut self, order: &[(AppId, u64)]) -> (Vec<(AppId, u64)>, Option<String>) {
+        let (mut changed, mut warning) = (Vec::new(), None);
+        if self.is_unordered {
+            return (changed, None);
+        }
+        let looks = self.looks;
+        self.stubborn.retain(|_, until| *until > looks);
+        let order: Vec<_> = order.iter().copied().filter(|(app, _)| self.takes_priorities(*app)).collect();
+        for (app, wished) in priorities(&order, CHANGES_MAX) {
+            match self.set_priority(app, wished) {
+                Ok(given) => {
+                    changed.push((app, given));
+                    if given >= wished {
+                        continue;
+                    }
+                    if let Ok(highest) = self.highest()
+                        && highest < wished
+                    {
+                        self.is_unordered = true;
+                        let warning = format!(
+                            "found no priority above {highest} ({HIGHEST_PROPERTY}), expected {wished}: applications \
+                             have no order but that of their submission (docs/hadoop.md)"
+                        );
+                        return (changed, Some(warning));
+                    }
+                    // It has just ended, and is answered with the priority that it had.
+                    self.stubborn.insert(app, looks + AGAIN);
+                }
+                Err(error) if error.may_pass() => break,
+                Err(error) => {
+                    self.stubborn.insert(app, looks + AGAIN);
+                    if !std::mem::replace(&mut self.refusal_is_said, true) {
+                        warning =
+                            Some(format!("{app} keeps its priority, whatever the policy says: {error}"));
+                    }
+                }
+            }
+        }
+        (changed, warning)
+    }
+
+    /// Whether an application may be given a priority now: before and after that the cluster refuses, or does nothing.
+    fn takes_priorities(&self, app: AppId) -> bool {
+        let state = self.snapshot().app(app).map(|app| app.state);
+        matches!(state, Some(AppState::Accepted | AppState::Running)) && !self.stubborn.contains_key(&app)
+    }
+
+    /// The highest priority that the cluster has: 0 where nobody has set it.
+    fn highest(&mut self) -> Result<u64, HttpError> {
+        if let Some(highest) = self.highest {
+            return Ok(highest);
+        }
+        let said = self.manager.property(HIGHEST_PROPERTY)?;
+        let highest = said.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        self.highest = Some(highest);
+        Ok(highest)
+    }
+
+    /// Gives an application a priority, and gives the one that it has then: the cluster has a highest one.
+    ///
+    /// # Errors
+    /// The cluster does not answer, or does not want to.
+    pub(crate) fn set_priority(&self, app: AppId, priority: u64) -> Result<u64, HttpError> {
+        self.manager.set_priority(app, priority)
+    }
+}

@@ -1,0 +1,207 @@
+//! Submitting: which jobs are handed to the cluster, and what becomes of that.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use slackline_local::elsewhere;
+use slackline_policy::plans::Plans;
+
+use crate::flows::applications::{Answer, Said, Ticket};
+use crate::flows::engine::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
+use crate::flows::jobs::{OwnJob, Stage};
+use crate::submitter::SubmitterError;
+
+impl Guest<'_> {
+    /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
+    pub(super) fn find_submissions(&mut self, run: u32) {
+        let submit = self.submits[&run].clone();
+        for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
+            if self.left.is_done(job) {
+                own.stage = Stage::Done;
+                continue;
+            }
+            let names = fs::read_dir(&own.directory).into_iter().flatten().flatten();
+            let last = names.filter_map(|entry| entry.file_name().into_string().ok()).max();
+            let Some(name) = last else { continue };
+            own.ticket = name;
+            if submit.is_as_submitted(&self.left, job, own) {
+                self.by_ticket.insert(own.ticket.clone(), job);
+            } else {
+                own.ticket.clear();
+            }
+        }
+    }
+
+    /// Submits jobs that the driver has started, as many as may have ApplicationMasters at a time: one that is submitted
+    /// has its own before any table could hold it, and those of all slots would wait for each other for ever.
+    pub(super) fn submit_wanted(&mut self, plans: &Plans) {
+        // What was submitted before, by an earlier session too, is seen when the cluster answers.
+        if self.is_silent {
+            return;
+        }
+        let most = masters_max(self.books.slots(), self.rules.am_share);
+        let has_master = |own: &&OwnJob| own.stage == Stage::Submitted || own.app().is_some();
+        let mut masters = self.jobs.values().filter(has_master).count();
+        for job in self.books.waiting_jobs() {
+            if masters >= most {
+                return;
+            }
+            if self.may_submit(job) {
+                if !self.submit(job) {
+                    return;
+                }
+                masters += 1;
+            }
+        }
+        if masters == 0 && self.books.is_full_of_others() {
+            self.submit_unstarted(plans);
+        }
+    }
+
+    /// Submits the job that the policy would start first: the driver can start none, and a cluster gives nothing to a queue
+    /// that asks for nothing. One alone: nobody knows how much it gives, and the ApplicationMasters of several could take all
+    /// of that and wait for each other.
+    fn submit_unstarted(&mut self, plans: &Plans) {
+        let mut jobs = plans.in_order().filter_map(|phase| self.books.job_of(phase));
+        let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
+        if !std::mem::replace(&mut self.fullness_is_said, true) {
+            let plan = self.left.plan(job);
+            let warning = format!(
+                "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
+                plan.flow, plan.job
+            );
+            self.warn(&warning);
+        }
+        self.submit(job);
+    }
+
+    /// Submits all jobs whose input is there.
+    pub(super) fn submit_ready(&mut self, plans: &Plans) {
+        let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
+        for job in jobs {
+            if self.may_submit(job) && !self.is_silent && !self.submit(job) {
+                return;
+            }
+        }
+    }
+
+    fn may_submit(&self, job: u32) -> bool {
+        let own = &self.jobs[job];
+        own.stage == Stage::Waiting && !own.waits_to_retry(self.now)
+    }
+
+    /// Hands a job to the submitter; false if a file system does not answer, which others may be on too.
+    fn submit(&mut self, job: u32) -> bool {
+        let own = &mut self.jobs[job];
+        self.by_ticket.remove(&own.ticket);
+        let before = own.directory.clone();
+        // What the attempts of another submission did has nothing to do with it.
+        *own = OwnJob {
+            ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
+            submissions: own.submissions + 1,
+            started: std::mem::take(&mut own.started),
+            retry: own.retry.take(),
+            program: self.left.plan(job).work.is_jar().then(Default::default),
+            ..OwnJob::new(before.clone())
+        };
+        let (submit, own) = (self.submit_of(job), &self.jobs[job]);
+        let request = elsewhere::clear(&before)
+            .and_then(|()| fs::create_dir_all(own.destination()))
+            .and_then(|()| submit.request(&self.left, job, own));
+        match request {
+            Ok(request) => {
+                let ticket = Ticket { job, name: own.ticket.clone() };
+                self.by_ticket.insert(ticket.name.clone(), job);
+                let own = &mut self.jobs[job];
+                (own.stage, own.priority, own.retry) = (Stage::Submitted, PRIORITY, None);
+                own.submitted = Some(self.now);
+                self.unanswered.insert(ticket.clone());
+                self.cluster.submit((self.left.owner(job), ticket), request, PRIORITY as u32);
+            }
+            Err(error) if self.tries_later(job, &error) => {
+                self.jobs[job].submissions -= 1;
+                return false;
+            }
+            Err(error) => self.fail(job, &format!("it cannot be submitted: {error}")),
+        }
+        true
+    }
+
+    /// A submission was answered: this is its application, unless a look has shown it before.
+    pub(super) fn answered(&mut self, (ticket, answer): Answer) {
+        self.unanswered.remove(&ticket);
+        if self.is_of_none(&ticket, &answer) {
+            return;
+        }
+        let own = &mut self.jobs[ticket.job];
+        let is_last = own.ticket == ticket.name;
+        let waits = is_last && own.stage == Stage::Submitted;
+        match answer {
+            Ok(Said::Began(process)) => self.program_is_there(&ticket, process),
+            Ok(Said::Ended(state)) => self.program_is_over(&ticket, state),
+            Ok(Said::Submitted(app)) if waits => {
+                own.stage = Stage::Runs(app);
+                self.by_app.insert(app, ticket.job);
+                self.live.insert(app);
+            }
+            Ok(Said::Submitted(app)) if self.by_app.contains_key(&app) => {}
+            // Its job is done by another, or has failed.
+            Ok(Said::Submitted(app)) => {
+                self.live.insert(app);
+                self.kill(app);
+            }
+            Err(error) if waits && error.is_final() => {
+                self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
+            }
+            Err(error) if is_last && own.program.is_some() => self.program_is_lost(ticket.job, &error),
+            Err(error) if is_last && own.app().is_none() => {
+                own.doubt = Some((self.now, error.to_string()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Whether a submission is of a run that has left: then what comes of it has to go.
+    pub(super) fn is_of_none(&mut self, ticket: &Ticket, answer: &Result<Said, SubmitterError>) -> bool {
+        if self.jobs.get_mut(ticket.job).is_some() {
+            return false;
+        }
+        match answer {
+            Ok(Said::Submitted(app)) => {
+                self.live.insert(*app);
+                self.kill(*app);
+            }
+            Ok(Said::Began(process)) => self.cluster.stop(process.process),
+            Ok(Said::Ended(_)) | Err(_) => {}
+        }
+        true
+    }
+
+    /// Jobs of which nobody knows whether they were submitted are submitted again when looks have not shown them for some
+    /// time.
+    pub(super) fn give_up_doubts(&mut self) {
+        for job in self.jobs.numbers() {
+            let own = &mut self.jobs[job];
+            let Some((since, message)) = &mut own.doubt else { continue };
+            if self.is_silent {
+                *since = self.now;
+            } else if self.now.since(*since).0 >= self.pace.unseen.as_micros() as u64 {
+                let message = format!("it cannot be submitted: {message}");
+                own.doubt = None;
+                if own.stage == Stage::Submitted {
+                    self.try_again(job, &message);
+                }
+            }
+        }
+    }
+
+    /// What was submitted of a job is of no use any more: it is submitted again, unless that was done too often.
+    pub(super) fn try_again(&mut self, job: u32, problem: &str) {
+        let own = &mut self.jobs[job];
+        if own.submissions >= SUBMISSIONS_MAX {
+            return self.fail(job, problem);
+        }
+        own.stage = Stage::Waiting;
+        own.late = None;
+    }
+}

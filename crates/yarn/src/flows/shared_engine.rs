@@ -1,0 +1,193 @@
+//! A cluster on which runs come and go, as an engine that stays.
+//!
+//! What is on the cluster is asked and told once for all runs: one table, one look, one set of books. Each run submits its
+//! jobs as one that is alone, records them in its own journal, and finds its applications again after the service was killed.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use slackline_local::Observer;
+use slackline_local::backend::{self, Ended, Quotas, Resident, Seat, SeatRules, SharedMachine, Standing};
+use slackline_local::elsewhere::Joined;
+use slackline_local::run::EngineError;
+use slackline_model::draft::MachineDraft;
+use slackline_model::{FlowId, Instance, Time};
+use slackline_policy::Engine;
+use slackline_policy::engine::{Capabilities, Order, Report, Start};
+use slackline_policy::plans::Plans;
+
+use crate::flows::backend::{Cover, SessionThere};
+use crate::flows::engine::{Guest, Parted};
+use crate::flows::submission::Submission;
+use crate::rest::resource_manager::ResourceManager;
+
+/// A cluster for as many runs as come.
+pub(super) struct ResidentThere {
+    guest: Guest<'static>,
+    /// Is asked once for each run that comes.
+    manager: ResourceManager,
+    machines: Vec<MachineDraft>,
+    empty: Instance,
+    /// What is said of sessions beside their runs, until they come back.
+    covers: BTreeMap<Seat, Cover>,
+    /// Whose runs are that may hold only so many slots together, and how many.
+    quotas: Quotas,
+    /// Reports that are due at the next poll.
+    due: Vec<Report>,
+    ended: Vec<Ended>,
+    /// The last number that was given to a session that has no run.
+    without_run: u32,
+}
+
+impl ResidentThere {
+    /// An engine on these machines, of which `empty` has no flows.
+    pub(super) fn new(
+        guest: Guest<'static>,
+        manager: ResourceManager,
+        (machines, empty): (Vec<MachineDraft>, Instance),
+    ) -> Self {
+        Self {
+            guest: guest.staying(),
+            manager,
+            machines,
+            empty,
+            covers: BTreeMap::new(),
+            quotas: Quotas::default(),
+            due: Vec::new(),
+            ended: Vec::new(),
+            without_run: u32::MAX,
+        }
+    }
+
+    fn give_back(&mut self, all: Vec<Parted>) {
+        for (run, how, session) in all {
+            let seat = Seat(run);
+            self.quotas.remove(seat);
+            let Some(cover) = self.covers.remove(&seat) else { continue };
+            self.ended.push(Ended { seat, how, session: Box::new(SessionThere::of(session, cover)) });
+        }
+    }
+}
+
+impl Engine for ResidentThere {
+    fn capabilities(&self) -> Capabilities {
+        self.guest.capabilities()
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        reports.append(&mut self.due);
+        let now = self.guest.poll(reports);
+        let left = self.guest.leaving(reports);
+        self.give_back(left);
+        now
+    }
+
+    fn start(&mut self, start: &Start<'_>, live: &Instance) {
+        self.guest.start(start, live);
+    }
+
+    fn order(&mut self, order: Order) {
+        self.guest.order(order);
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.guest.wake_at(at);
+    }
+
+    fn room(&mut self, flow: FlowId) -> u32 {
+        self.quotas.room(self.guest.run_of(flow).map(Seat), self.guest.held().map(Seat))
+    }
+
+    /// More may come as long as somebody drives it.
+    fn may_bring_flows(&mut self) -> bool {
+        true
+    }
+}
+
+impl Resident for ResidentThere {
+    fn empty(&self) -> &Instance {
+        &self.empty
+    }
+
+    fn machines(&self) -> Vec<SharedMachine> {
+        let shared = |draft: &MachineDraft| SharedMachine {
+            draft: draft.clone(),
+            is_up: self.guest.is_up(&draft.name),
+        };
+        self.machines.iter().map(shared).collect()
+    }
+
+    fn said(&mut self) -> Vec<String> {
+        self.guest.said()
+    }
+
+    fn seat(
+        &mut self,
+        session: Box<dyn backend::Session>,
+        rules: SeatRules,
+        observer: Box<dyn Observer + Send>,
+    ) -> Result<Seat, EngineError> {
+        let there = session.into_any().downcast::<SessionThere>();
+        let there = there
+            .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
+        let (session, cover) = there.apart();
+        let submit = Rc::new(Submission {
+            site: cover.site.clone(),
+            remote: cover.remote.clone(),
+            state: cover.state.clone(),
+            slowstart: rules.slowstart,
+            worker: OnceLock::new(),
+        });
+        match self.guest.join(session, (&rules, observer), (submit, &self.manager))? {
+            Joined::From(run) => {
+                self.covers.insert(Seat(run), cover);
+                self.quotas.add(Seat(run), rules.quota);
+                Ok(Seat(run))
+            }
+            Joined::NothingLeft(session, end) => {
+                let seat = Seat(self.without_run);
+                self.without_run -= 1;
+                let session = Box::new(SessionThere::of(*session, cover));
+                self.ended.push(Ended { seat, how: Ok(end), session });
+                Ok(seat)
+            }
+        }
+    }
+
+    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
+        if self.covers.contains_key(&seat) {
+            self.guest.stand((seat.0, flow), standing, &mut self.due);
+        }
+    }
+
+    fn cancel(&mut self, seat: Seat, flow: &str) {
+        if self.covers.contains_key(&seat) {
+            self.guest.cancel((seat.0, flow), &mut self.due);
+        }
+    }
+
+    fn ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// It waits for no longer than until its next look.
+    fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| {})
+    }
+
+    fn wants_plans(&self) -> bool {
+        true
+    }
+
+    fn planned(&mut self, plans: &Plans) {
+        self.guest.tell(plans);
+    }
+
+    fn stop(&mut self) -> Vec<Ended> {
+        let left = self.guest.stop();
+        self.give_back(left);
+        self.ended()
+    }
+}

@@ -1,0 +1,314 @@
+//! How a job becomes a request to the submitter, and how what its attempts wrote becomes its output.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use slackline_local::elsewhere::Elsewhere;
+use slackline_local::task::{Codec, Job};
+use slackline_local::{JobPlan, guest};
+
+use crate::flows::applications::Request;
+use crate::flows::attempt_reports::Destination;
+use crate::flows::backend::{Remote, Site};
+use crate::flows::engine::{Parts, Submit};
+use crate::flows::hdfs_placeholders::escaped;
+use crate::flows::jobs::{OwnJob, uri};
+use crate::flows::program;
+use crate::submitter::{Entry, JarRequest, JobRequest};
+
+/// How jobs are submitted.
+pub(super) struct Submission {
+    pub(super) site: Site,
+    pub(super) remote: Arc<Remote>,
+    pub(super) state: PathBuf,
+    pub(super) slowstart: f64,
+    /// The worker where containers find it, once it is there.
+    pub(super) worker: OnceLock<String>,
+}
+
+impl Submit for Submission {
+    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Request> {
+        let plan = left.plan(job);
+        self.remote.mirror.check_inputs(plan)?;
+        if let Some(output) = self.remote.mirror.uri(&plan.output) {
+            self.remote.mirror.claim(&output, left.owner(job))?;
+        }
+        // Attempts do not make it: one that comes late would leave it in an output that is complete.
+        if let Destination::There { uri, .. } = self.destination(plan, own) {
+            self.remote.files.make_directory(&uri)?;
+        }
+        if let Job::Jar { jar, main, arguments } = &plan.work {
+            return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
+        }
+        let directory = self.absolute(&own.directory).join(&own.ticket);
+        let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
+        let described = self.described(left, job)?;
+        fs::write(&spec, described.0)?;
+        fs::write(&pieces, described.1)?;
+        Ok(Request::Job(JobRequest {
+            name: format!("{}/{}", plan.flow, plan.job),
+            queue: Some(self.site.queue.clone()),
+            priority: None,
+            tags: Vec::new(),
+            spec: self.staged((left, job), &spec, &own.ticket)?,
+            pieces: self.staged((left, job), &pieces, &own.ticket)?,
+            worker: self.worker(left.owner(job))?,
+            destination: self.directory(plan, own),
+            maps: plan.maps(),
+            reducers: plan.reducers,
+            attempts: u32::from(left.attempts_of(job)),
+            memory_mb: self.site.slot_mb,
+            cores: 1,
+            files: Vec::new(),
+            properties: self.properties(),
+        }))
+    }
+
+    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool {
+        // A program ends with the session that started it.
+        if left.plan(job).work.is_jar() {
+            return false;
+        }
+        let directory = own.directory.join(&own.ticket);
+        let was = fs::read(directory.join(SPEC));
+        let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
+        // What cannot be described is submitted, and fails with what is wrong.
+        was.and_then(|was| Ok(was == self.described(left, job)?)).unwrap_or(false)
+    }
+
+    fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination {
+        let here = own.destination();
+        match self.remote.mirror.uri(&plan.output) {
+            None => Destination::Here(here),
+            Some(output) => Destination::There {
+                mirror: self.remote.mirror.clone(),
+                uri: format!("{output}/_temporary/slackline-{}", own.ticket),
+                here,
+            },
+        }
+    }
+
+    fn publish(
+        &self,
+        (plan, own): (&JobPlan, &OwnJob),
+        publish: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(output) = self.remote.mirror.uri(&plan.output) else { return publish() };
+        let Destination::There { uri, .. } = self.destination(plan, own) else { return publish() };
+        let with_part = own.made.iter().filter(|(_, made)| made.part.is_some());
+        let parts =
+            with_part.map(|((_, task), made)| (format!("{uri}/{}/part", made.attempt), plan.part(*task)));
+        let its = own.program.iter().flat_map(|program| &program.parts);
+        let its = (0..).zip(its).map(|(n, name)| (format!("{uri}/{OUTPUT}/{name}"), plan.part(n)));
+        let parts: Vec<(String, String)> = parts.chain(its).collect();
+        self.remote.mirror.publish((&output, &plan.output), &parts, publish)
+    }
+
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
+        let plan = left.plan(job);
+        // Maps of the worker compare what they read, or copy, before and after; a program's do not.
+        self.remote.mirror.check_inputs(plan)?;
+        for (path, then) in
+            plan.inputs.sources.iter().filter(|(path, _)| self.remote.mirror.uri(path).is_none())
+        {
+            if !then.is_still(&left.base(job).join(path))? {
+                let problem = "found it changed since the run began, expected it as it was";
+                return Ok(Err(format!("input {}: {problem}", path.display())));
+            }
+        }
+        let expected = (plan.parts(), plan.reducers);
+        let ending = plan.compress.map(Codec::ending);
+        let parts = |names: Vec<String>| program::parts(names, expected, ending);
+        match self.destination(plan, own) {
+            Destination::Here(path) => {
+                let output = path.join(OUTPUT);
+                let names = match parts(names(&output)?) {
+                    Ok(names) => names,
+                    wrong => return Ok(wrong.map(|_| Parts::new())),
+                };
+                let found: Parts = names.into_iter().map(|name| (name.clone(), output.join(name))).collect();
+                // The journal says that it is there, which has to be true after a power cut too.
+                found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
+                Ok(Ok(found))
+            }
+            Destination::There { mirror, uri, here } => {
+                let entries = mirror.list(&escaped(&format!("{uri}/{OUTPUT}/")))?;
+                let named = |entry: Entry| {
+                    let name = entry.path.rsplit('/').next().unwrap_or_default();
+                    (with_mark(name, entry.directory), entry)
+                };
+                let mut entries: BTreeMap<String, Entry> = entries.into_iter().map(named).collect();
+                let names = match parts(entries.keys().cloned().collect()) {
+                    Ok(names) => names,
+                    wrong => return Ok(wrong.map(|_| Parts::new())),
+                };
+                let mut found = Parts::new();
+                for name in names {
+                    let part = here.join(&name);
+                    if let Some(entry) = entries.remove(&name) {
+                        mirror.make_placeholder(&part, &entry)?;
+                    }
+                    found.push((name, part));
+                }
+                Ok(Ok(found))
+            }
+        }
+    }
+
+    fn words(&self, text: &str) -> String {
+        self.remote.mirror.words(text)
+    }
+
+    fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String> {
+        let error = self.give_up(jobs, owner).err()?;
+        Some(format!("what the run needed on the cluster is not removed, and does no harm: {error}"))
+    }
+}
+
+/// What the tasks of a job are told.
+const SPEC: &str = "job.json";
+
+/// What its maps read.
+const PIECES: &str = "pieces";
+
+/// The directory of a submission into which the program of a jar writes.
+const OUTPUT: &str = "output";
+
+/// The names of what is in a directory; none if it is not there.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let name = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        entry.file_type().map(|kind| with_mark(&name.to_string_lossy(), kind.is_dir()))
+    };
+    entries.map(|entry| entry.and_then(name)).collect()
+}
+
+/// A name, which is told from that of a file if it is a directory's.
+fn with_mark(name: &str, is_directory: bool) -> String {
+    format!("{name}{}", if is_directory { "/" } else { "" })
+}
+
+impl Submission {
+    /// What is written of a job: what its tasks are told, and what its maps read.
+    fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
+        let (plan, mut pieces) = (self.remote.mirror.there(left.plan(job)), Vec::new());
+        guest::pieces::write(&mut pieces, &plan, left.base(job), |_| Vec::new())?;
+        Ok((spec, pieces))
+    }
+
+    /// What the program of a jar is started with.
+    fn jar(
+        &self,
+        (left, job, own): (&Elsewhere<'_>, u32, &OwnJob),
+        (jar, main, arguments): (&str, &str, &[String]),
+    ) -> JarRequest {
+        let plan = left.plan(job);
+        let inputs = program::inputs(plan, left.plans_beside(job), |path| {
+            self.remote.mirror.uri(path).unwrap_or_else(|| uri(&left.base(job).join(path)))
+        });
+        let output = format!("{}/{OUTPUT}", self.directory(plan, own));
+        let filled = |argument: &String| program::filled(argument, &inputs.join(","), &output);
+        let mb = self.site.slot_mb.to_string();
+        // Parts of other jobs are read as wholes, as they were planned.
+        let is_uncut = plan.named.iter().any(|input| input.starts_with('@'));
+        let least = if is_uncut { i64::MAX as u64 } else { self.site.split_bytes };
+        let mut properties = self.properties();
+        properties.extend(
+            [
+                ("mapreduce.map.memory.mb", mb.clone()),
+                ("mapreduce.reduce.memory.mb", mb),
+                ("mapreduce.map.maxattempts", left.attempts_of(job).to_string()),
+                ("mapreduce.reduce.maxattempts", left.attempts_of(job).to_string()),
+                ("mapreduce.map.speculative", "false".to_owned()),
+                ("mapreduce.reduce.speculative", "false".to_owned()),
+                ("mapreduce.job.ubertask.enable", "false".to_owned()),
+                ("mapreduce.job.reduces", plan.reducers.to_string()),
+                ("mapreduce.input.fileinputformat.input.dir.recursive", "true".to_owned()),
+                ("mapreduce.input.fileinputformat.split.minsize", least.to_string()),
+                ("mapreduce.input.fileinputformat.split.maxsize", least.to_string()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        JarRequest {
+            jar: self.absolute(&left.base(job).join(jar)).display().to_string(),
+            main: main.to_owned(),
+            arguments: arguments.iter().map(filled).collect(),
+            queue: Some(self.site.queue.clone()),
+            priority: None,
+            tags: Vec::new(),
+            properties,
+        }
+    }
+
+    /// What is set of every job.
+    fn properties(&self) -> BTreeMap<String, String> {
+        let property = |name: &str, value: String| (name.to_owned(), value);
+        BTreeMap::from([
+            property("yarn.app.mapreduce.am.resource.mb", self.site.slot_mb.to_string()),
+            property("mapreduce.job.reduce.slowstart.completedmaps", self.slowstart.to_string()),
+        ])
+    }
+
+    /// Where a submission writes, as a URI.
+    fn directory(&self, plan: &JobPlan, own: &OwnJob) -> String {
+        match self.destination(plan, own) {
+            Destination::Here(path) => uri(&self.absolute(&path)),
+            Destination::There { uri, .. } => uri,
+        }
+    }
+
+    /// A path of the state directory, for processes that work elsewhere.
+    fn absolute(&self, path: &Path) -> PathBuf {
+        if path.is_absolute() {
+            path.to_owned()
+        } else {
+            std::path::absolute(path).unwrap_or(self.state.join(path))
+        }
+    }
+
+    /// A file of a submission where containers find it.
+    fn staged(&self, (left, job): (&Elsewhere<'_>, u32), file: &Path, ticket: &str) -> io::Result<String> {
+        let Some(staging) = self.remote.mirror.staging(left.owner(job)) else { return Ok(uri(file)) };
+        let name = file.file_name().unwrap_or_default().display();
+        let there = format!("{staging}/{ticket}/{name}");
+        self.remote.files.upload(&there, file)?;
+        Ok(there)
+    }
+
+    /// The worker where containers find it. Applications of an earlier session may need the same.
+    fn worker(&self, owner: &str) -> io::Result<String> {
+        let program = &self.site.worker.program;
+        let Some(staging) = self.remote.mirror.staging(owner) else { return Ok(uri(program)) };
+        if let Some(there) = self.worker.get() {
+            return Ok(there.clone());
+        }
+        let meta = fs::metadata(program)?;
+        let since = meta.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let there = format!("{staging}/worker-{}-{}", meta.len(), since.as_millis());
+        if self.remote.files.stat(&there)?.is_none() {
+            self.remote.files.upload(&there, program)?;
+        }
+        Ok(self.worker.get_or_init(|| there).clone())
+    }
+
+    /// Gives up what is there of a run that does not need it any more: outputs whose placeholders it has given up, and what
+    /// was made for its containers.
+    fn give_up(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
+        for plan in jobs {
+            if let Some(output) = self.remote.mirror.uri(&plan.output)
+                && !plan.output.join("_temporary").exists()
+            {
+                self.remote.mirror.release(&output, owner)?;
+            }
+        }
+        self.remote.mirror.staging(owner).map_or(Ok(()), |staging| self.remote.files.delete(&staging))
+    }
+}
