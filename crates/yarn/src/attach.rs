@@ -17,7 +17,7 @@ mod past_jobs;
 mod watcher;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,18 +35,18 @@ use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Policy};
 
+pub use crate::attach::engine::Closed;
 use crate::attach::engine::{Driven, Manner, lengths};
 pub use crate::attach::watcher::{Application, Happened, Phase, Stage, Status, Watcher};
 use crate::clock::unix_millis;
+use crate::cluster::capacity::{AM_SHARE, Rules, slots};
 use crate::cluster::checks;
-use crate::cluster::control::{Control, HIGHEST_PROPERTY};
+use crate::cluster::control::{CYCLE, Control, HIGHEST_PROPERTY};
 use crate::cluster::observer::{Observer, Rhythm};
 use crate::cluster::table::Table;
-use crate::flows::backend::{AM_SHARE, TABLE, VALID, slots, table_path};
-use crate::flows::engine::{CYCLE, Rules};
+use crate::cluster::table_location::{TABLE, VALID, table_path};
 use crate::rest::http;
 use crate::rest::http::Address;
-use crate::rest::id::AppId;
 use crate::rest::resource_manager::{ResourceManager, Scheduler};
 
 /// What can be set of it.
@@ -84,15 +84,6 @@ impl Wish {
     pub fn new(queues: Vec<String>) -> Self {
         Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
     }
-}
-
-/// What is left when applications are no longer driven.
-#[derive(Clone, Debug, Default)]
-pub struct Closed {
-    /// What the jobs took that ended well.
-    pub learned: JobHistory,
-    /// Applications that have the priorities that they were given, and those that they had. It was said why.
-    pub raised: BTreeMap<AppId, u64>,
 }
 
 /// A cluster that was asked what it has.

@@ -2,6 +2,7 @@
 //!
 //! In reading order:
 //! - `backend`: the parameters of the engine, and the checks and preparations before a run;
+//! - `cluster_config`: the settings of a run; `session`: the run, from its opening to its end;
 //! - `hdfs_placeholders`: files of HDFS as a run sees them, over `remote_files`;
 //! - `submission`: from a job to a request to the submitter, and from the output of attempts to the output of the job;
 //! - `engine`: the engine of a policy; `engine/jars` is its part for jobs that are Java programs (`program`);
@@ -10,13 +11,15 @@
 //! - `shared_engine`: one engine for several runs.
 
 mod applications;
-pub(crate) mod attempt_reports;
-pub(crate) mod backend;
-pub(crate) mod engine;
-pub(crate) mod hdfs_placeholders;
-pub(crate) mod jobs;
-pub(crate) mod program;
+mod attempt_reports;
+mod backend;
+mod cluster_config;
+mod engine;
+mod hdfs_placeholders;
+mod jobs;
+mod program;
 mod remote_files;
+mod session;
 mod shared_engine;
 mod submission;
 

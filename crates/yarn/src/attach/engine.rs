@@ -17,19 +17,18 @@ use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Ord
 use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
-use crate::attach::Closed;
 use crate::attach::application::{Applications, Ended, InDriver, Known, SILENT, flow_name};
 use crate::attach::job_name::{WORKFLOW, name};
 use crate::attach::watcher::{Application, Happened, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
+use crate::cluster::capacity::{Rules, masters_max};
 use crate::cluster::container_ledger::{Books, Verdict};
-use crate::cluster::control::Control;
+use crate::cluster::control::{Control, until_next_look};
 use crate::cluster::desired_state::{Wishes, priorities};
 use crate::cluster::fair_polling::{LASTS, Turn};
-use crate::cluster::observer::Change;
+use crate::cluster::observer::{Change, phase_of};
 use crate::cluster::table::{Row, Rows};
 use crate::cluster::task_inference::{Believed, Decided, EndedContainer};
-use crate::flows::engine::{Rules, masters_max, pending, phase_of, until_next_look};
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
 use crate::rest::mapreduce::Job;
@@ -40,6 +39,15 @@ const CLOSING: Duration = Duration::from_secs(30);
 
 /// The longest that an application is believed to have been there before, seconds: ten years.
 const OFFSET_MAX: f64 = 3.2e8;
+
+/// What is left when applications are no longer driven.
+#[derive(Clone, Debug, Default)]
+pub struct Closed {
+    /// What the jobs took that ended well.
+    pub learned: JobHistory,
+    /// Applications that have the priorities that they were given, and those that they had. It was said why.
+    pub raised: BTreeMap<AppId, u64>,
+}
 
 /// How the engine is to work.
 #[derive(Clone, Debug)]
@@ -464,7 +472,7 @@ impl<'w> Driven<'w> {
         let arrived = open.clone().filter(|(_, known)| known.has_arrived());
         let arrived = arrived.map(|(&number, known)| (number, Some(known.app))).collect();
         let Wishes { mut rows, order } =
-            Wishes::of_apps((&self.books, plans), &arrived, |app| pending(snapshot, app));
+            Wishes::of((&self.books, plans), &arrived, |app| snapshot.pending(app));
         for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived()) {
             let hold = known.stage == Stage::Held;
             let row = Row { hold, maps: Some(0), reduces: Some(0), ..Row::default() };

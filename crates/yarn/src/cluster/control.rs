@@ -3,15 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use slackline_model::Time;
+
 use crate::clock::Stopwatch;
 use crate::cluster::container_ledger::Books;
 use crate::cluster::desired_state::priorities;
 use crate::cluster::observer::{Change, Observer, Snapshot};
 use crate::cluster::table::{Rows, Table};
-use crate::flows::engine::CHANGES_MAX;
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::{App, AppState, Node, ResourceManager};
+
+/// How long the engine waits between two looks.
+pub(crate) const CYCLE: Duration = Duration::from_millis(250);
+
+/// The shortest time between two looks.
+const SHORTEST: Duration = Duration::from_millis(200);
+
+/// The most priorities that are changed after a look: each is written to the ResourceManager's state store.
+const CHANGES_MAX: usize = 5;
 
 /// How often NodeManagers are looked at, in looks.
 const NODES_EVERY: u32 = 8;
@@ -188,5 +198,30 @@ impl Control {
     /// The cluster does not answer, or does not want to.
     pub(crate) fn set_priority(&self, app: AppId, priority: u64) -> Result<u64, HttpError> {
         self.manager.set_priority(app, priority)
+    }
+}
+
+/// How long to wait for the next look, if something is due by itself or nothing is: policies that want to be woken again
+/// and again have the ResourceManager asked no more often than others.
+pub(crate) fn until_next_look(now: Time, due: Option<Time>, cycle: Duration) -> Duration {
+    let until = due.map_or(cycle, |at| Duration::from_micros(at.since(now.min(at)).0));
+    until.clamp(SHORTEST.min(cycle), cycle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_at_once_waits_for_a_look_that_is_not_too_soon() {
+        let until = |now, due: Option<u64>| until_next_look(Time(now), due.map(Time), CYCLE).as_millis();
+        assert_eq!(until(1_000_000, None), 250);
+        assert_eq!(until(1_000_000, Some(9_000_000)), 250);
+        assert_eq!(until(1_000_000, Some(1_220_000)), 220);
+        assert_eq!(until(1_000_000, Some(1_000_001)), 200);
+        assert_eq!(until(1_000_000, Some(0)), 200);
+        // Who asks for more looks gets them.
+        let quick = Duration::from_millis(5);
+        assert_eq!(until_next_look(Time::ZERO, Some(Time(1)), quick), quick);
     }
 }

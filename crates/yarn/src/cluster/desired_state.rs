@@ -17,7 +17,6 @@ use slackline_policy::policy::Style;
 
 use crate::cluster::container_ledger::Books;
 use crate::cluster::table::{Hosts, Row, Rows};
-use crate::flows::jobs::{Jobs, Stage};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::Pending;
 
@@ -35,19 +34,9 @@ fn ahead(slots: u32) -> u32 {
 }
 
 impl Wishes {
-    /// What follows from the books and the plans. `pending` is what applications ask for.
+    /// What follows from the books and the plans for jobs that are not done. `apps` has the applications of those that have
+    /// one, and `pending` is what these ask for.
     pub(crate) fn of(
-        (books, plans): (&Books, &Plans),
-        jobs: &Jobs,
-        pending: impl Fn(AppId) -> Pending,
-    ) -> Self {
-        let open = jobs.iter().filter(|(_, own)| own.stage != Stage::Done);
-        let apps = open.map(|(job, own)| (job, own.app())).collect();
-        Self::of_apps((books, plans), &apps, pending)
-    }
-
-    /// The same of jobs that are not done, and the applications of those that have one.
-    pub(crate) fn of_apps(
         (books, plans): (&Books, &Plans),
         apps: &BTreeMap<u32, Option<AppId>>,
         pending: impl Fn(AppId) -> Pending,
@@ -194,7 +183,7 @@ mod tests {
             let apps = BTreeMap::from([(0, Some(app(1)))]);
             let mut maps = |others| {
                 books.set_others(others);
-                let wishes = Wishes::of_apps((&books, &plans), &apps, |_| Pending::default());
+                let wishes = Wishes::of((&books, &plans), &apps, |_| Pending::default());
                 wishes.rows.get(&Some(app(1))).and_then(|row| row.maps)
             };
             assert_eq!([7, 8, 7].map(&mut maps), [Some(0), Some(2), Some(0)], "{plans:?}");

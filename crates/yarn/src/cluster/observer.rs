@@ -10,6 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use slackline_model::PhaseKind;
+
 use crate::cluster::fair_polling::{LASTS, Turn};
 use crate::rest::http::HttpError;
 use crate::rest::id::{AppAttemptId, AppId, ContainerId};
@@ -140,6 +142,11 @@ impl Snapshot {
     /// An application of interest, also if it was released in this cycle.
     pub fn app(&self, id: AppId) -> Option<&App> {
         self.watched.get(&id).map(|watched| &watched.app).or_else(|| self.released.get(&id))
+    }
+
+    /// What an application asks for.
+    pub(crate) fn pending(&self, app: AppId) -> Pending {
+        self.watched.get(&app).map(|watched| watched.app.pending).unwrap_or_default()
     }
 }
 
@@ -429,5 +436,14 @@ fn attempt_of(manager: &ResourceManager, app: &App) -> Result<Option<AppAttemptI
             Ok(manager.attempts(app.id)?.into_iter().map(|attempt| attempt.id).max())
         }
         None => Ok(None),
+    }
+}
+
+/// The phase that a container works for.
+pub(crate) fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
+    match purpose {
+        Purpose::Map | Purpose::FailedMap => Some(PhaseKind::Map),
+        Purpose::Reduce => Some(PhaseKind::Reduce),
+        _ => None,
     }
 }

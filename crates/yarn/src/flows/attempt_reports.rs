@@ -31,7 +31,7 @@ struct EndReport {
 }
 
 /// Where the attempts of a submission write, each into a directory with its name.
-pub(crate) enum Destination {
+pub(super) enum Destination {
     /// A directory that this machine and the nodes see.
     Here(PathBuf),
     /// A directory of another file system.
@@ -46,29 +46,29 @@ pub(crate) enum Destination {
 
 /// An attempt that has ended. Times are milliseconds since 1970.
 #[derive(Clone, Debug)]
-pub(crate) struct AttemptEnded {
-    pub(crate) attempt: TaskAttemptId,
-    pub(crate) container: Option<ContainerId>,
-    pub(crate) host: String,
-    pub(crate) started: u64,
-    pub(crate) ended: u64,
-    pub(crate) report: Report,
+pub(super) struct AttemptEnded {
+    pub(super) attempt: TaskAttemptId,
+    pub(super) container: Option<ContainerId>,
+    pub(super) host: String,
+    pub(super) started: u64,
+    pub(super) ended: u64,
+    pub(super) report: Report,
     /// The part file, if it wrote one, or its placeholder.
-    pub(crate) part: Option<PathBuf>,
+    pub(super) part: Option<PathBuf>,
 }
 
 /// News of a job's attempts.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(super) struct News {
     /// Attempts that have begun.
-    pub(crate) begun: Vec<TaskAttemptId>,
+    pub(super) begun: Vec<TaskAttemptId>,
     /// Attempts that have ended.
-    pub(crate) ended: Vec<AttemptEnded>,
+    pub(super) ended: Vec<AttemptEnded>,
 }
 
 /// The attempts of a submission, as far as they were read.
 #[derive(Debug, Default)]
-pub(crate) struct Reports {
+pub(super) struct Reports {
     begun: BTreeSet<TaskAttemptId>,
     ended: BTreeSet<TaskAttemptId>,
     turn: Turn<TaskAttemptId>,
@@ -82,7 +82,7 @@ impl Reports {
     ///
     /// # Errors
     /// Something cannot be read, which does not take back what was; [`io::ErrorKind::InvalidData`] if a document is none.
-    pub(crate) fn read(
+    pub(super) fn read(
         &mut self,
         destination: &Destination,
         (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
@@ -107,7 +107,7 @@ impl Reports {
     }
 
     /// Whether the last call has read all that was there.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
@@ -220,7 +220,7 @@ impl Destination {
 }
 
 /// The phase of the run that a kind of Hadoop's tasks is.
-pub(crate) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
+pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
     match kind {
         TaskKind::Map => slackline_model::PhaseKind::Map,
         TaskKind::Reduce => slackline_model::PhaseKind::Reduce,

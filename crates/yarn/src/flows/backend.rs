@@ -4,41 +4,33 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Residence, Resident, Stop};
+use slackline_local::backend::{ADDRESS, Backend, EngineEntry, Fault, Prepared, Residence, Resident};
 use slackline_local::guest;
-use slackline_local::layout::Layout;
-use slackline_local::run::{
-    self, Drive, EngineError, JobVerdict, Left, LostOutput, Needs, Opening, Recovered, RunEnd,
-};
+use slackline_local::run::{self, EngineError, JobVerdict, Needs, Opening};
 use slackline_local::{
-    Attempt, Elsewhere, InputRules, JobHistory, JobPlan, Obstacle, Reason, Resolved, Segment, Verdict,
-    WorkerCommand, known_machines, resolve,
+    Elsewhere, InputRules, JobHistory, Obstacle, Reason, Resolved, Verdict, WorkerCommand, known_machines,
+    resolve,
 };
-use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
-use slackline_model::params::{Param, ParamError, Settings, Values};
+use slackline_model::params::{Param, Settings, Values};
 use slackline_model::profile::HADOOP;
 use slackline_model::{Draft, Instance, Profile, shell};
 
+use crate::cluster::capacity::{AM_SHARE, slots};
 use crate::cluster::checks;
-use crate::cluster::observer::{Observer, Rhythm};
-use crate::cluster::table::Table;
-use crate::flows::applications::{Cluster, Submits};
-use crate::flows::engine::{Guest, Pace, Rules, Submit};
+use crate::cluster::table_location::{TABLE, table_path};
+use crate::flows::cluster_config::{Remote, Site};
+use crate::flows::engine::{Guest, Pace};
 use crate::flows::hdfs_placeholders::Mirror;
 use crate::flows::program;
-use crate::flows::remote_files::Files;
+use crate::flows::session::{Cover, SessionThere};
 use crate::flows::shared_engine::ResidentThere;
-use crate::flows::submission::Submission;
 use crate::rest::http;
 use crate::rest::http::Address;
-use crate::rest::resource_manager::{Node, ResourceManager};
-use crate::submitter::{About, Launch, Submitter, SubmitterError};
+use crate::rest::resource_manager::ResourceManager;
+use crate::submitter::{About, Submitter, SubmitterError};
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -48,19 +40,6 @@ pub const ENTRY: EngineEntry =
 const ENVIRONMENT: &str = "environment";
 
 const MEMORY: Param = Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
-pub(crate) const AM_SHARE: Param = Param::new(
-    "am-share",
-    "0.5",
-    Values::Real(0.01, 1.0),
-    "part of the slots that ApplicationMasters may hold; each job has one",
-);
-pub(crate) const TABLE: Param = Param::new(
-    "table",
-    "cluster",
-    Values::Path("FILE"),
-    "the plug-in's table; cluster: that of its yarn-site.xml, none: by priorities alone",
-);
-
 const PARAMS: &[Param] = &[
     Param::new(ADDRESS, "127.0.0.1:8088", Values::Text("HOST:PORT"), "the ResourceManager's web address"),
     Param::new("queue", "default", Values::Text("QUEUE"), "queue of the jobs"),
@@ -102,46 +81,12 @@ const PARAMS: &[Param] = &[
     Param::new("hash", "off", slackline_local::backend::SWITCH, "compare inputs by content"),
 ];
 
-/// How long a table holds whose writer is gone.
-pub(crate) const VALID: Duration = Duration::from_secs(30);
-
-/// The property of the ResourceManager that names the table.
-const TABLE_PROPERTY: &str = "slackline.table";
-
-/// What a run needs of a cluster.
-#[derive(Clone, Debug)]
-pub(super) struct Site {
-    address: Address,
-    pub(super) queue: String,
-    table: Option<PathBuf>,
-    java: PathBuf,
-    class_path: Vec<PathBuf>,
-    /// Memory of a container as the cluster grants it, MiB.
-    pub(crate) slot_mb: u64,
-    am_share: f64,
-    by_cluster: bool,
-    pub(super) split_bytes: u64,
-    pub(super) memory_bytes: u64,
-    hash: bool,
-    pub(super) worker: WorkerCommand,
-    pace: Pace,
-}
-
 /// A cluster that was asked for its machines.
 struct Yarn {
     site: Site,
     machines: Vec<MachineDraft>,
     /// The process that submits, and what it says of itself, once something is prepared.
     submitter: Mutex<Option<(Arc<Submitter>, About)>>,
-}
-
-/// The file systems of a cluster, as a run sees them.
-pub(super) struct Remote {
-    submitter: Arc<dyn Submits>,
-    pub(super) files: Arc<dyn Files>,
-    pub(super) mirror: Arc<Mirror>,
-    /// The state directory, absolute.
-    state: PathBuf,
 }
 
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
@@ -170,71 +115,6 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         pace: Pace::default(),
     };
     Ok(Box::new(Yarn { site, machines, submitter: Mutex::default() }))
-}
-
-/// The machines of a cluster, whose slots have so much memory, MiB.
-pub(crate) fn slots(
-    address: &Address,
-    manager: &ResourceManager,
-    slot_mb: u64,
-) -> Result<Vec<MachineDraft>, EngineError> {
-    let machines = machines(&manager.nodes().map_err(EngineError::other)?, slot_mb);
-    let slots: u32 = machines.iter().map(|machine| machine.count).sum();
-    if slots < 2 {
-        let problem = format!(
-            "{address}: found NodeManagers with room for {slots} containers of {slot_mb} MiB, expected two at least: an \
-             ApplicationMaster and a task; see --memory"
-        );
-        return Err(EngineError::other(problem));
-    }
-    Ok(machines)
-}
-
-/// The hosts whose NodeManagers are there, each with the slots that their memory has.
-fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
-    let slots = |node: &Node| u32::try_from((node.used_mb + node.free_mb) / slot_mb).unwrap_or(u32::MAX);
-    let machine = |(node, count): (&Node, u32)| MachineDraft {
-        name: node.host.clone(),
-        count,
-        speed: 1.0,
-        // A slot is a machine, as each may be taken away by itself.
-        slots: Slots::Universal(1),
-        rack: None,
-    };
-    let up = nodes.iter().filter(|node| node.is_up()).map(|node| (node, slots(node)));
-    let mut machines: BTreeMap<&str, MachineDraft> = BTreeMap::new();
-    for (node, slots) in up.filter(|&(_, slots)| slots > 0) {
-        let known = machines.entry(&node.host).or_insert_with(|| machine((node, 0)));
-        known.count = known.count.saturating_add(slots);
-    }
-    machines.into_values().collect()
-}
-
-/// The table that the plug-in reads; none if it is to be left alone. Any other than that of the cluster is refused, as nobody
-/// would follow it.
-pub(crate) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
-    if given == "none" {
-        return Ok(None);
-    }
-    let Some(read) = manager.property(TABLE_PROPERTY).map_err(EngineError::other)? else {
-        return Err(EngineError::other(format!(
-            "found no {TABLE_PROPERTY} in the ResourceManager's configuration, expected the plug-in to be set up \
-             (docs/hadoop.md); --table none does without it, by priorities alone"
-        )));
-    };
-    if given != "cluster" && real(Path::new(given)) != real(Path::new(&read)) {
-        let expected = format!(
-            "{read}, which the ResourceManager reads ({TABLE_PROPERTY} in its yarn-site.xml); --table cluster names it"
-        );
-        return Err(ParamError::Value { name: TABLE.name, found: given.to_owned(), expected }.into());
-    }
-    Ok(Some(read.into()))
-}
-
-/// The path of a file without symbolic links, as far as there is anything; the file itself may be missing.
-fn real(path: &Path) -> PathBuf {
-    let of_directory = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-    path.canonicalize().ok().or_else(of_directory).unwrap_or_else(|| path.to_owned())
 }
 
 fn java(given: &str) -> PathBuf {
@@ -320,7 +200,7 @@ impl Backend for Yarn {
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
         resolved.set_mirror(remote.mirror.root().to_owned());
         resolved.warnings.iter_mut().for_each(|warning| *warning = remote.mirror.words(warning));
-        let faults = self.site.unfit_there(&resolved, &remote.mirror);
+        let faults = unfit_files(&resolved, &remote.mirror, self.site.hash);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -368,28 +248,6 @@ impl Yarn {
     }
 }
 
-impl Remote {
-    fn new((submitter, about): (Arc<Submitter>, &About), state: &Path) -> Result<Self, EngineError> {
-        let file = |problem| EngineError::File { path: state.display().to_string(), problem };
-        let state = std::path::absolute(state).map_err(file)?;
-        let directory = Layout::new(&state).mirror();
-        let files: Arc<dyn Files> = submitter.clone();
-        let mirror = Arc::new(Mirror::new(directory, files.clone(), (&about.default_fs, &about.user)));
-        Ok(Self { submitter, files, mirror, state })
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        let layout = Layout::new(&self.state);
-        if layout.mirror().exists() && !layout.journal().exists() {
-            // Nothing was begun. What cannot be removed does no harm.
-            let _ = slackline_local::elsewhere::clear(&layout.mirror());
-            let _ = fs::remove_dir(&self.state);
-        }
-    }
-}
-
 /// Whether what submits may answer the next time.
 fn is_unanswered(error: &EngineError) -> bool {
     let EngineError::Other(error) = error else { return matches!(error, EngineError::File { .. }) };
@@ -409,6 +267,37 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
             if run.shuffle.total_order {
                 fault("total_order", guest::NO_TOTAL_ORDER);
             }
+        }
+    }
+    faults
+}
+
+/// What jobs ask of their files, here or elsewhere, that cannot be done.
+fn unfit_files(resolved: &Resolved, mirror: &Mirror, hash: bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
+        let mut fault = |problem: String| {
+            faults.push(Fault::new(format!("{place}.inputs"), problem));
+        };
+        if plan.work.is_jar() {
+            let base = std::env::current_dir().unwrap_or_default();
+            for input in program::inputs(plan, &resolved.jobs, |path| base.join(path).display().to_string()) {
+                let is_pattern = !Path::new(&input).exists() && input.contains(['*', '?', '[']);
+                let problem = program::unnameable(&input, is_pattern);
+                problem.map(|problem| mirror.words(&problem)).into_iter().for_each(&mut fault);
+            }
+        }
+        let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
+        let Some(input) = inputs.next() else { continue };
+        if plan.prepare {
+            fault(format!(
+                "found {input} for a job that looks at all of its input first, expected file:///PATH"
+            ));
+        }
+        if hash {
+            fault(format!(
+                "found {input} where inputs are compared by content (--hash), expected file:///PATH"
+            ));
         }
     }
     faults
@@ -491,167 +380,6 @@ fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
         other => other,
     }
 }
-
-/// A run on a cluster.
-pub(super) struct SessionThere {
-    session: run::Session,
-    /// The table, until it is driven; none beside others.
-    table: Option<Table>,
-    cover: Cover,
-}
-
-/// What is known of a run on a cluster beside its session.
-pub(super) struct Cover {
-    pub(super) site: Site,
-    pub(super) state: PathBuf,
-    pub(super) remote: Arc<Remote>,
-    obstacles: Vec<Obstacle>,
-    verdicts: Vec<JobVerdict>,
-}
-
-impl SessionThere {
-    /// A session, which is driven with others or not at all.
-    pub(super) fn of(session: run::Session, cover: Cover) -> Self {
-        Self { session, table: None, cover }
-    }
-
-    /// The session, and the rest.
-    pub(super) fn apart(self) -> (run::Session, Cover) {
-        (self.session, self.cover)
-    }
-}
-
-impl slackline_local::backend::Session for SessionThere {
-    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
-        self
-    }
-
-    fn workload(&self) -> &Draft {
-        self.session.draft()
-    }
-
-    fn started(&self) -> u64 {
-        self.session.started()
-    }
-
-    fn attempts(&self) -> &[Attempt] {
-        self.session.attempts()
-    }
-
-    fn recovered(&self) -> Recovered {
-        self.session.recovered()
-    }
-
-    fn verdicts(&self) -> &[JobVerdict] {
-        &self.cover.verdicts
-    }
-
-    fn lost(&self) -> &[LostOutput] {
-        self.session.lost()
-    }
-
-    fn segments(&self) -> &[Segment] {
-        self.session.segments()
-    }
-
-    fn obstacles(&self) -> &[Obstacle] {
-        &self.cover.obstacles
-    }
-
-    fn finished_jobs(&self) -> JobHistory {
-        self.session.finished_jobs()
-    }
-
-    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, table, cover } = self;
-        let Cover { site, state, remote, .. } = cover;
-        let table = table.take();
-        let asked = Arc::new(AtomicBool::new(false));
-        let flag = asked.clone();
-        stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
-        let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
-        let submit = Rc::new(Submission {
-            site: site.clone(),
-            remote: remote.clone(),
-            state: state.clone(),
-            slowstart,
-            worker,
-        });
-        let submits: Rc<dyn Submit> = submit.clone();
-        let machines = session.draft().machines.clone();
-        let run = |left: Elsewhere<'_>, rest: Left<'_>| {
-            let mut cluster = site.cluster(table, remote.submitter.clone());
-            let patient = ResourceManager::new(&site.address, http::Settings::default());
-            cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
-            let mut guest = Guest::new(left, cluster, machines, (site.rules(), site.pace.clone()), asked);
-            guest.take(0, submits);
-            guest.run(rest)
-        };
-        let close = |jobs: &[JobPlan], owner: &str| submit.close(jobs, owner);
-        session.run_elsewhere(drive, run, close)
-    }
-}
-
-impl Site {
-    /// The cluster, as it is looked at and told.
-    fn cluster(&self, table: Option<Table>, submitter: Arc<dyn Submits>) -> Cluster {
-        // What fails is looked at again with the next look.
-        let settings = http::Settings { retries: 0, ..http::Settings::default() };
-        let manager = ResourceManager::new(&self.address, settings);
-        let observer = Observer::new(Rhythm { lasts: self.pace.asks, ..Rhythm::default() });
-        Cluster::new(manager, observer, table, VALID, submitter)
-    }
-
-    fn rules(&self) -> Rules {
-        Rules { am_share: self.am_share, slot_mb: self.slot_mb, by_cluster: self.by_cluster }
-    }
-
-    /// The table of the plug-in, if the cluster has one and is to follow it.
-    fn open_table(&self) -> Result<Option<Table>, EngineError> {
-        self.table.as_deref().map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)
-    }
-
-    /// What jobs ask of their files, here or elsewhere, that cannot be done.
-    fn unfit_there(&self, resolved: &Resolved, mirror: &Mirror) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
-            let mut fault = |problem: String| {
-                faults.push(Fault::new(format!("{place}.inputs"), problem));
-            };
-            if plan.work.is_jar() {
-                let base = std::env::current_dir().unwrap_or_default();
-                for input in
-                    program::inputs(plan, &resolved.jobs, |path| base.join(path).display().to_string())
-                {
-                    let is_pattern = !Path::new(&input).exists() && input.contains(['*', '?', '[']);
-                    let problem = program::unnameable(&input, is_pattern);
-                    problem.map(|problem| mirror.words(&problem)).into_iter().for_each(&mut fault);
-                }
-            }
-            let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
-            let Some(input) = inputs.next() else { continue };
-            if plan.prepare {
-                fault(format!(
-                    "found {input} for a job that looks at all of its input first, expected file:///PATH"
-                ));
-            }
-            if self.hash {
-                fault(format!(
-                    "found {input} where inputs are compared by content (--hash), expected file:///PATH"
-                ));
-            }
-        }
-        faults
-    }
-
-    fn submitter(&self) -> Result<Submitter, EngineError> {
-        let launch = Launch::java(&self.java, &self.class_path, SUBMITTER_OPTIONS);
-        Submitter::start(launch.map_err(EngineError::other)?).map_err(EngineError::other)
-    }
-}
-
-/// Options of the submitter's virtual machine: it starts soon and stays small.
-const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
 #[cfg(test)]
 mod tests;

@@ -23,42 +23,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slackline_local::elsewhere::{Elsewhere, Over};
-
 use slackline_local::run::{EngineError, Left};
 use slackline_local::{Happening, JobPlan};
 use slackline_model::draft::MachineDraft;
 use slackline_model::schedule::NewRow;
-use slackline_model::{FlowId, Instance, PhaseKind, SlotRange, Time};
+use slackline_model::{FlowId, Instance, SlotRange, Time};
 use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
 use crate::clock::{Stopwatch, pause};
+use crate::cluster::capacity::Rules;
 use crate::cluster::container_ledger::Books;
+use crate::cluster::control::{CYCLE, until_next_look};
 use crate::cluster::desired_state::Wishes;
 use crate::cluster::fair_polling::{LASTS, Turn};
-use crate::cluster::observer::Snapshot;
 use crate::flows::applications::{Cluster, Request, Ticket};
 use crate::flows::attempt_reports::Destination;
 use crate::flows::jobs::{Jobs, OwnJob, Places, Retry};
 use crate::flows::remote_files::may_pass;
 use crate::rest::id::AppId;
-use crate::rest::resource_manager::{Pending, Purpose};
 
 pub(super) use several::Parted;
 
-/// How long the engine waits between two looks.
-pub(crate) const CYCLE: Duration = Duration::from_millis(250);
-
-/// The shortest time between two looks.
-const SHORTEST: Duration = Duration::from_millis(200);
-
 /// How often reports on other file systems than that of this machine are looked for, in looks.
 const THERE_EVERY: u32 = 4;
-
-/// The most priorities that are changed after a look: each is written to the ResourceManager's state store.
-pub(crate) const CHANGES_MAX: usize = 5;
 
 /// How often applications are killed again that have to go, in looks.
 const KILL_EVERY: u32 = 8;
@@ -106,17 +96,6 @@ pub(super) trait Submit {
     /// Gives up what is there of a run that does not need it any more, by the name by which its outputs are known. What it
     /// gives is a warning.
     fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String>;
-}
-
-/// What is set of the engine.
-#[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    /// The greatest part of the slots that ApplicationMasters may hold.
-    pub(crate) am_share: f64,
-    /// Memory of a container, MiB.
-    pub(crate) slot_mb: u64,
-    /// Whether the cluster decides by itself: the policy is only told what happens.
-    pub(crate) by_cluster: bool,
 }
 
 /// How long the engine waits for what.
@@ -332,8 +311,8 @@ impl<'o> Guest<'o> {
         }
         self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
-        let pending = |app| pending(snapshot, app);
-        let mut wishes = Wishes::of((&self.books, plans), &self.jobs, pending);
+        let apps = self.jobs.open_apps();
+        let mut wishes = Wishes::of((&self.books, plans), &apps, |app| snapshot.pending(app));
         self.hold_rows(&mut wishes.rows);
         if let Some(warning) = self.cluster.control.publish(&wishes.rows) {
             self.warn(&warning);
@@ -357,32 +336,6 @@ impl<'o> Guest<'o> {
         let due = [self.left.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
         until_next_look(self.now, due, self.pace.cycle)
     }
-}
-
-/// How long to wait for the next look, if something is due by itself or nothing is: policies that want to be woken again
-/// and again have the ResourceManager asked no more often than others.
-pub(crate) fn until_next_look(now: Time, due: Option<Time>, cycle: Duration) -> Duration {
-    let until = due.map_or(cycle, |at| Duration::from_micros(at.since(now.min(at)).0));
-    until.clamp(SHORTEST.min(cycle), cycle)
-}
-
-/// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
-pub(crate) fn masters_max(slots: u32, share: f64) -> usize {
-    ((f64::from(slots) * share) as usize).min((slots as usize).saturating_sub(1)).max(1)
-}
-
-/// The phase that a container works for.
-pub(crate) fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
-    match purpose {
-        Purpose::Map | Purpose::FailedMap => Some(PhaseKind::Map),
-        Purpose::Reduce => Some(PhaseKind::Reduce),
-        _ => None,
-    }
-}
-
-/// What an application asks for.
-pub(crate) fn pending(snapshot: &Snapshot, app: AppId) -> Pending {
-    snapshot.watched.get(&app).map(|watched| watched.app.pending).unwrap_or_default()
 }
 
 impl Engine for Guest<'_> {
@@ -444,32 +397,4 @@ impl Sink for Nowhere {
     fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
 
     fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_due_at_once_waits_for_a_look_that_is_not_too_soon() {
-        let until = |now, due: Option<u64>| until_next_look(Time(now), due.map(Time), CYCLE).as_millis();
-        assert_eq!(until(1_000_000, None), 250);
-        assert_eq!(until(1_000_000, Some(9_000_000)), 250);
-        assert_eq!(until(1_000_000, Some(1_220_000)), 220);
-        assert_eq!(until(1_000_000, Some(1_000_001)), 200);
-        assert_eq!(until(1_000_000, Some(0)), 200);
-        // Who asks for more looks gets them.
-        let quick = Duration::from_millis(5);
-        assert_eq!(until_next_look(Time::ZERO, Some(Time(1)), quick), quick);
-    }
-
-    #[test]
-    fn masters_leave_a_slot_for_tasks() {
-        assert_eq!(masters_max(8, 0.5), 4);
-        assert_eq!(masters_max(8, 1.0), 7);
-        assert_eq!(masters_max(8, 0.01), 1);
-        assert_eq!(masters_max(2, 1.0), 1);
-        // Every node is away.
-        assert_eq!(masters_max(0, 0.5), 1);
-    }
 }

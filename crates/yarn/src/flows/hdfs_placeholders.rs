@@ -7,7 +7,7 @@
 
 mod outputs;
 #[cfg(test)]
-pub(crate) mod tests;
+pub(super) mod tests;
 
 use std::borrow::Cow;
 use std::fs::{self, File, FileTimes};
@@ -29,7 +29,7 @@ use outputs::{OWNER, TEMPORARY};
 const HEAD: u64 = 512;
 
 /// The placeholders of a run.
-pub(crate) struct Mirror {
+pub(super) struct Mirror {
     /// Its directory, absolute.
     directory: PathBuf,
     /// Where they are: `root/hdfs/HOST:PORT/PATH`.
@@ -45,19 +45,19 @@ pub(crate) struct Mirror {
 
 impl Mirror {
     /// A mirror in a directory, absolute.
-    pub(crate) fn new(directory: PathBuf, files: Arc<dyn Files>, (default_fs, user): (&str, &str)) -> Self {
+    pub(super) fn new(directory: PathBuf, files: Arc<dyn Files>, (default_fs, user): (&str, &str)) -> Self {
         let default = (!default_fs.starts_with("file:")).then(|| default_fs.trim_end_matches('/').to_owned());
         let (root, lock) = (directory.join("files"), Mutex::default());
         Self { directory, root, lock, files, default, home: format!("/user/{user}") }
     }
 
     /// Where the placeholders are.
-    pub(crate) fn root(&self) -> &Path {
+    pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
     /// A directory of this user on the default file system; none if that is the local one.
-    pub(crate) fn staging(&self, owner: &str) -> Option<String> {
+    pub(super) fn staging(&self, owner: &str) -> Option<String> {
         self.default.as_ref().map(|default| format!("{default}{}/.slackline/{owner}", self.home))
     }
 
@@ -65,7 +65,7 @@ impl Mirror {
     ///
     /// # Errors
     /// What cannot be looked at, and where the workload names it.
-    pub(crate) fn make(&self, workload: &mut Draft) -> Result<(), Vec<Fault>> {
+    pub(super) fn make(&self, workload: &mut Draft) -> Result<(), Vec<Fault>> {
         let runs = workload.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
         let names: Vec<&String> = runs.flat_map(|run| run.inputs.iter().chain([&run.output])).collect();
         let is_there = |name: &&String| !name.starts_with('@') && !matches!(self.whole(name), Ok(None));
@@ -212,7 +212,7 @@ impl Mirror {
     }
 
     /// Makes a placeholder with the length, the time and the first bytes of a file.
-    pub(crate) fn make_placeholder(&self, here: &Path, entry: &Entry) -> io::Result<()> {
+    pub(super) fn make_placeholder(&self, here: &Path, entry: &Entry) -> io::Result<()> {
         let head = match entry.length {
             0 => Vec::new(),
             length => self.files.read(&entry.path, length.min(HEAD))?,
@@ -224,12 +224,12 @@ impl Mirror {
     }
 
     /// A whole file, which is small.
-    pub(crate) fn read(&self, entry: &Entry) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&self, entry: &Entry) -> io::Result<Vec<u8>> {
         self.files.read(&entry.path, entry.length)
     }
 
     /// What matches a pattern.
-    pub(crate) fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
+    pub(super) fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
         self.files.list(pattern)
     }
 
@@ -270,7 +270,7 @@ impl Mirror {
     }
 
     /// The file that a placeholder stands for, or the pattern that one for placeholders does; none of what is neither.
-    pub(crate) fn uri(&self, here: &Path) -> Option<String> {
+    pub(super) fn uri(&self, here: &Path) -> Option<String> {
         let pattern = || here.strip_prefix(glob_escaped(&self.root.display().to_string()));
         let mut parts = here.strip_prefix(&self.root).or_else(|_| pattern()).ok()?.components();
         let scheme = parts.next()?.as_os_str().to_str()?;
@@ -278,7 +278,7 @@ impl Mirror {
     }
 
     /// A job that reads the files themselves, each as its placeholder has it.
-    pub(crate) fn there(&self, plan: &JobPlan) -> JobPlan {
+    pub(super) fn there(&self, plan: &JobPlan) -> JobPlan {
         let mut there = plan.clone();
         for split in there.inputs.maps.iter_mut().flatten() {
             if let Some(uri) = self.uri(&split.path) {
@@ -290,7 +290,7 @@ impl Mirror {
     }
 
     /// A text in which placeholders have the names of their files.
-    pub(crate) fn words(&self, text: &str) -> String {
+    pub(super) fn words(&self, text: &str) -> String {
         let directory = std::env::current_dir().unwrap_or_default();
         let relative = self.root.strip_prefix(directory).ok().map(Path::to_owned);
         let roots = [Some(self.root.clone()), relative].into_iter().flatten();
@@ -335,7 +335,7 @@ fn name(path: &str) -> &str {
 }
 
 /// A path as a pattern of Hadoop that matches nothing else.
-pub(crate) fn escaped(path: &str) -> String {
+pub(super) fn escaped(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for c in path.chars() {
         if matches!(c, '*' | '?' | '[' | '{' | '\\') {

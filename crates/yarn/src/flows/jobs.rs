@@ -15,7 +15,7 @@ use crate::rest::id::{AppId, ContainerId};
 
 /// How far a job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(super) enum Stage {
     /// The driver has started none of its tasks, or it has to wait for others' ApplicationMasters.
     Waiting,
     /// It was submitted, or is being submitted; no application of it was seen.
@@ -30,92 +30,98 @@ pub(crate) enum Stage {
 
 /// What is tried again, as a file system does not answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Retry {
+pub(super) struct Retry {
     /// When it is tried next.
-    pub(crate) next: Time,
+    pub(super) next: Time,
     /// When it has failed for good.
-    pub(crate) until: Time,
+    pub(super) until: Time,
     /// What was said last.
-    pub(crate) problem: String,
+    pub(super) problem: String,
 }
 
 #[derive(Debug)]
-pub(crate) struct OwnJob {
-    pub(crate) stage: Stage,
+pub(super) struct OwnJob {
+    pub(super) stage: Stage,
     /// The name of its submission; empty before there is one.
-    pub(crate) ticket: String,
+    pub(super) ticket: String,
     /// Where its files are, which are kept until it is done.
-    pub(crate) directory: PathBuf,
+    pub(super) directory: PathBuf,
     /// How often it was submitted.
-    pub(crate) submissions: u32,
+    pub(super) submissions: u32,
     /// The priority its application has.
-    pub(crate) priority: u64,
-    pub(crate) reports: Reports,
+    pub(super) priority: u64,
+    pub(super) reports: Reports,
     /// The look at which they were read last.
-    pub(crate) read_at: u32,
+    pub(super) read_at: u32,
     /// By task: the attempt that did it.
-    pub(crate) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
+    pub(super) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
     /// When containers of it were granted.
-    pub(crate) granted: BTreeMap<ContainerId, Time>,
+    pub(super) granted: BTreeMap<ContainerId, Time>,
     /// Tasks that observers were told of as started, and when.
-    pub(crate) started: BTreeMap<(PhaseKind, u32), Time>,
+    pub(super) started: BTreeMap<(PhaseKind, u32), Time>,
     /// When it was submitted, and since when its ApplicationMaster has a container, and asks for others.
-    pub(crate) submitted: Option<Time>,
-    pub(crate) master: [Option<Time>; 2],
+    pub(super) submitted: Option<Time>,
+    pub(super) master: [Option<Time>; 2],
     /// The application that YARN has accepted and that has no ApplicationMaster, and since when.
-    pub(crate) accepted: Option<(AppId, Time)>,
+    pub(super) accepted: Option<(AppId, Time)>,
     /// Whether a warning has given the reason.
-    pub(crate) wait_is_explained: bool,
+    pub(super) wait_is_explained: bool,
     /// How often each task failed.
-    pub(crate) failures: BTreeMap<(PhaseKind, u32), u32>,
+    pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
     /// Its application has succeeded, and until then its reports may be seen.
-    pub(crate) late: Option<Time>,
+    pub(super) late: Option<Time>,
     /// Since when nobody knows whether it was submitted, and why.
-    pub(crate) doubt: Option<(Time, String)>,
+    pub(super) doubt: Option<(Time, String)>,
     /// What is tried again: to submit it, or to publish its output.
-    pub(crate) retry: Option<Retry>,
+    pub(super) retry: Option<Retry>,
     /// Why its reports cannot be read.
-    pub(crate) unread: Option<String>,
+    pub(super) unread: Option<String>,
     /// What the last attempt said that failed.
-    pub(crate) complaint: Option<String>,
+    pub(super) complaint: Option<String>,
     /// The program that it is, of one that submits its applications itself.
-    pub(crate) program: Option<Program>,
+    pub(super) program: Option<Program>,
 }
 
 /// Jobs by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs(BTreeMap<u32, OwnJob>);
+pub(super) struct Jobs(BTreeMap<u32, OwnJob>);
 
 impl Jobs {
-    pub(crate) fn insert(&mut self, job: u32, own: OwnJob) {
+    pub(super) fn insert(&mut self, job: u32, own: OwnJob) {
         self.0.insert(job, own);
     }
 
-    pub(crate) fn remove(&mut self, job: u32) -> Option<OwnJob> {
+    pub(super) fn remove(&mut self, job: u32) -> Option<OwnJob> {
         self.0.remove(&job)
     }
 
-    pub(crate) fn get_mut(&mut self, job: u32) -> Option<&mut OwnJob> {
+    pub(super) fn get_mut(&mut self, job: u32) -> Option<&mut OwnJob> {
         self.0.get_mut(&job)
     }
 
-    pub(crate) fn numbers(&self) -> Vec<u32> {
+    pub(super) fn numbers(&self) -> Vec<u32> {
         self.0.keys().copied().collect()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &OwnJob)> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &OwnJob)> + Clone {
         self.0.iter().map(|(&job, own)| (job, own))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut OwnJob)> {
+    /// Jobs that are not done, with the applications of those that have one.
+    pub(super) fn open_apps(&self) -> BTreeMap<u32, Option<AppId>> {
+        let open = self.iter().filter(|(_, own)| own.stage != Stage::Done);
+        open.map(|(job, own)| (job, own.app())).collect()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut OwnJob)> {
         self.0.iter_mut().map(|(&job, own)| (job, own))
     }
 
-    pub(crate) fn values(&self) -> impl Iterator<Item = &OwnJob> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &OwnJob> {
         self.0.values()
     }
 
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut OwnJob> {
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut OwnJob> {
         self.0.values_mut()
     }
 }
@@ -135,7 +141,7 @@ impl IndexMut<u32> for Jobs {
 }
 
 impl OwnJob {
-    pub(crate) fn new(directory: PathBuf) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         Self {
             stage: Stage::Waiting,
             ticket: String::new(),
@@ -162,17 +168,17 @@ impl OwnJob {
     }
 
     /// Where the attempts of its submission write.
-    pub(crate) fn destination(&self) -> PathBuf {
+    pub(super) fn destination(&self) -> PathBuf {
         self.directory.join(&self.ticket).join("attempts")
     }
 
     /// Its output is complete; what is known of its attempts is of no use any more.
-    pub(crate) fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         *self = Self { stage: Stage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
     }
 
     /// What those who look on from outside are told of it, beside its applications and containers.
-    pub(crate) fn there(&self, index: u32) -> JobThere {
+    pub(super) fn there(&self, index: u32) -> JobThere {
         let is_told_done = |task| self.program.as_ref().is_some_and(|program| program.told.contains(task));
         let open =
             self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_told_done(task));
@@ -190,7 +196,7 @@ impl OwnJob {
     }
 
     /// The application that runs it.
-    pub(crate) fn app(&self) -> Option<AppId> {
+    pub(super) fn app(&self) -> Option<AppId> {
         match self.stage {
             Stage::Runs(app) => Some(app),
             _ => None,
@@ -198,45 +204,45 @@ impl OwnJob {
     }
 
     /// Whether an application that is seen may be its own. A program has one after the other.
-    pub(crate) fn may_get_app(&self) -> bool {
+    pub(super) fn may_get_app(&self) -> bool {
         matches!(self.stage, Stage::Waiting | Stage::Submitted) || self.runs_program()
     }
 
     /// Whether it has to wait until something is tried again.
-    pub(crate) fn waits_to_retry(&self, now: Time) -> bool {
+    pub(super) fn waits_to_retry(&self, now: Time) -> bool {
         self.retry.as_ref().is_some_and(|retry| now < retry.next)
     }
 
     /// Whether a program of it goes on, or has ended and nothing is known yet of its output.
-    pub(crate) fn runs_program(&self) -> bool {
+    pub(super) fn runs_program(&self) -> bool {
         self.program.is_some() && !matches!(self.stage, Stage::Done | Stage::Failed)
     }
 
     /// Whether there is a process of its program, or was until the last look.
-    pub(crate) fn has_program(&self) -> bool {
+    pub(super) fn has_program(&self) -> bool {
         let has_process = self.program.as_ref().is_some_and(|program| program.process.is_some());
         has_process && self.stage != Stage::Done
     }
 
     /// How many tasks of a phase are done.
-    pub(crate) fn done(&self, kind: PhaseKind) -> u32 {
+    pub(super) fn done(&self, kind: PhaseKind) -> u32 {
         self.made.keys().filter(|(phase, _)| *phase == kind).count() as u32
     }
 
     /// Whether all tasks are done.
-    pub(crate) fn is_made(&self, plan: &JobPlan) -> bool {
+    pub(super) fn is_made(&self, plan: &JobPlan) -> bool {
         self.made.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
     }
 
     /// Whether a container has done its task.
-    pub(crate) fn is_well(&self, container: ContainerId) -> bool {
+    pub(super) fn is_well(&self, container: ContainerId) -> bool {
         self.stage == Stage::Done || self.made.values().any(|made| made.container == Some(container))
     }
 }
 
 /// The tasks of a job that are done, in the order of their ends. Clocks of nodes differ: a reduce is at work when all maps
 /// have ended, so no map has ended later. O(tasks log tasks).
-pub(crate) fn in_order(
+pub(super) fn in_order(
     made: &BTreeMap<(PhaseKind, u32), AttemptEnded>,
 ) -> Vec<((PhaseKind, u32), AttemptEnded)> {
     let reduces = made.iter().filter(|((kind, _), _)| *kind == PhaseKind::Reduce);
@@ -252,7 +258,7 @@ pub(crate) fn in_order(
 }
 
 /// A task that was done, as the run records it. `place` finds a slot for it on its host.
-pub(crate) fn made_task(
+pub(super) fn made_task(
     (job, index): (&OwnJob, u32),
     ((kind, task), attempt): ((PhaseKind, u32), &AttemptEnded),
     since: impl Fn(u64) -> Time,
@@ -276,7 +282,7 @@ pub(crate) fn made_task(
 
 /// Which slots of which hosts were held until when, as it is recorded.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(super) struct Places {
     /// By host: its first slot, and how many it has.
     hosts: BTreeMap<String, (u32, u32)>,
     /// By slot: the intervals, in the order of their starts.
@@ -285,7 +291,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// The slots of these hosts, one host after the other.
-    pub(crate) fn new<'a>(hosts: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
+    pub(super) fn new<'a>(hosts: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
         let (mut places, mut first) = (Self::default(), 0);
         for (host, count) in hosts {
             places.hosts.insert(host.to_owned(), (first, count));
@@ -295,12 +301,12 @@ impl Places {
     }
 
     /// A slot was held.
-    pub(crate) fn hold(&mut self, slot: u32, (start, end): (Time, Time)) {
+    pub(super) fn hold(&mut self, slot: u32, (start, end): (Time, Time)) {
         self.held.entry(slot).or_default().insert(start, end.max(start));
     }
 
     /// A slot of a host for an interval, and from when on it is free: clocks of hosts differ a little.
-    pub(crate) fn take(&mut self, host: &str, (start, end): (Time, Time)) -> (u32, Time) {
+    pub(super) fn take(&mut self, host: &str, (start, end): (Time, Time)) -> (u32, Time) {
         let all = (0, self.hosts.values().map(|(_, count)| count).sum());
         let (first, count) = self.hosts.get(host).copied().unwrap_or(all);
         let until = |slot: u32| {
@@ -316,7 +322,7 @@ impl Places {
 }
 
 /// The URI of a local file.
-pub(crate) fn uri(path: &Path) -> String {
+pub(super) fn uri(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 

@@ -19,14 +19,14 @@ use crate::submitter::{ProcessState, StartedProgram};
 const LINES: usize = 10;
 
 #[derive(Debug, Default)]
-pub(crate) struct Program {
+pub(super) struct Program {
     /// Its process, once it has been started.
-    pub(crate) process: Option<StartedProgram>,
-    pub(crate) ended: Option<ProcessState>,
+    pub(super) process: Option<StartedProgram>,
+    pub(super) ended: Option<ProcessState>,
     /// The names of the parts that it has made, by their numbers, once they are known.
-    pub(crate) parts: Vec<String>,
+    pub(super) parts: Vec<String>,
     /// Planned tasks of which observers were told that they are done.
-    pub(crate) told: BTreeSet<(PhaseKind, u32)>,
+    pub(super) told: BTreeSet<(PhaseKind, u32)>,
     apps: BTreeMap<AppId, Application>,
     works: BTreeMap<ContainerId, Work>,
     /// By task that was planned: the container that does it, or has done it.
@@ -48,14 +48,14 @@ struct Application {
 
 /// What a container does, or has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
-    pub(crate) kind: PhaseKind,
+pub(super) struct Work {
+    pub(super) kind: PhaseKind,
     /// Which of the tasks that were planned; none of the program's others.
-    pub(crate) task: Option<u32>,
-    pub(crate) host: String,
-    pub(crate) since: Time,
+    pub(super) task: Option<u32>,
+    pub(super) host: String,
+    pub(super) since: Time,
     /// When it was done.
-    pub(crate) done: Option<Time>,
+    pub(super) done: Option<Time>,
 }
 
 const fn at(kind: PhaseKind) -> usize {
@@ -67,7 +67,7 @@ const fn at(kind: PhaseKind) -> usize {
 
 impl Program {
     /// An application of it was seen.
-    pub(crate) fn add(&mut self, app: AppId) {
+    pub(super) fn add(&mut self, app: AppId) {
         self.apps.entry(app).or_insert_with(|| Application {
             counts: Default::default(),
             done: [0; 2],
@@ -77,12 +77,12 @@ impl Program {
     }
 
     /// Its applications that are not over.
-    pub(crate) fn live(&self) -> impl Iterator<Item = AppId> + '_ {
+    pub(super) fn live(&self) -> impl Iterator<Item = AppId> + '_ {
         self.apps.iter().filter(|(_, app)| app.over.is_none()).map(|(&id, _)| id)
     }
 
     /// A container appeared, which does one of `tasks` tasks that were planned, if one is left: that is given.
-    pub(crate) fn began(
+    pub(super) fn began(
         &mut self,
         container: ContainerId,
         (kind, tasks): (PhaseKind, u32),
@@ -103,7 +103,7 @@ impl Program {
     }
 
     /// A container is gone. Gives what has become of it, if that is known already.
-    pub(crate) fn ended(&mut self, container: ContainerId, now: Time) -> Option<bool> {
+    pub(super) fn ended(&mut self, container: ContainerId, now: Time) -> Option<bool> {
         let work = self.works.get(&container)?;
         let app = self.apps.get_mut(&container.attempt.app)?;
         if let Some(over) = &app.over {
@@ -116,21 +116,21 @@ impl Program {
     }
 
     /// Something of an application has changed.
-    pub(crate) fn changed(&mut self, app: AppId) {
+    pub(super) fn changed(&mut self, app: AppId) {
         if let Some(app) = self.apps.get_mut(&app) {
             app.asking.changed = true;
         }
     }
 
     /// Whether the ApplicationMaster of an application is to be asked at this look.
-    pub(crate) fn is_due(&mut self, app: AppId) -> bool {
+    pub(super) fn is_due(&mut self, app: AppId) -> bool {
         let app = self.apps.get_mut(&app).filter(|app| app.over.is_none());
         app.is_some_and(|app| app.asking.is_due(app.counts.iter().any(Count::is_open)))
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing; `live` is how many containers it has for maps and for
     /// reduces. Gives what follows for each.
-    pub(crate) fn said(&mut self, app: AppId, job: Option<&Job>, live: [u32; 2]) -> [Decided; 2] {
+    pub(super) fn said(&mut self, app: AppId, job: Option<&Job>, live: [u32; 2]) -> [Decided; 2] {
         let Some(app) = self.apps.get_mut(&app) else { return Default::default() };
         app.asking.answered(job.is_some());
         let Some(job) = job else { return Default::default() };
@@ -147,26 +147,26 @@ impl Program {
     }
 
     /// An application is over, with what went wrong. Gives the containers of which nobody has said what they did.
-    pub(crate) fn over(&mut self, app: AppId, over: Result<(), String>) -> Vec<EndedContainer> {
+    pub(super) fn over(&mut self, app: AppId, over: Result<(), String>) -> Vec<EndedContainer> {
         let Some(app) = self.apps.get_mut(&app) else { return Vec::new() };
         app.over = Some(over);
         app.counts.iter_mut().flat_map(Count::close).collect()
     }
 
     /// What a container does.
-    pub(crate) fn work(&self, container: ContainerId) -> Option<&Work> {
+    pub(super) fn work(&self, container: ContainerId) -> Option<&Work> {
         self.works.get(&container)
     }
 
     /// A container has done its task.
-    pub(crate) fn done(&mut self, container: &EndedContainer) {
+    pub(super) fn done(&mut self, container: &EndedContainer) {
         if let Some(work) = self.works.get_mut(&container.id) {
             work.done = Some(container.at);
         }
     }
 
     /// A container has not done its task, which is another's now.
-    pub(crate) fn failed(&mut self, container: ContainerId) {
+    pub(super) fn failed(&mut self, container: ContainerId) {
         let work = self.works.remove(&container);
         if let Some((kind, task)) = work.and_then(|work| Some((work.kind, work.task?))) {
             self.by_task.remove(&(kind, task));
@@ -175,7 +175,7 @@ impl Program {
     }
 
     /// What a container has done of the tasks that were planned.
-    pub(crate) fn made(&self, kind: PhaseKind, task: u32) -> Option<&Work> {
+    pub(super) fn made(&self, kind: PhaseKind, task: u32) -> Option<&Work> {
         self.by_task.get(&(kind, task)).and_then(|by| self.works.get(by)).filter(|work| work.done.is_some())
     }
 
@@ -183,7 +183,7 @@ impl Program {
     ///
     /// # Errors
     /// Something of it went wrong.
-    pub(crate) fn result(&self) -> Result<bool, String> {
+    pub(super) fn result(&self) -> Result<bool, String> {
         let Some(ended) = &self.ended else { return Ok(false) };
         let failed = self.apps.iter().find_map(|(id, app)| match &app.over {
             Some(Err(message)) => Some(format!("{id} {message}")),
@@ -206,7 +206,7 @@ impl Program {
 
 /// What a job reads, as its program is told of it: what the flow file names, and the directories of other jobs' outputs.
 /// `uri` gives names.
-pub(crate) fn inputs(plan: &JobPlan, jobs: &[JobPlan], uri: impl Fn(&Path) -> String) -> Vec<String> {
+pub(super) fn inputs(plan: &JobPlan, jobs: &[JobPlan], uri: impl Fn(&Path) -> String) -> Vec<String> {
     let made = |input: &str| {
         let name = input.strip_prefix('@')?;
         let (flow, job) = name.rsplit_once('/').unwrap_or((&plan.flow, name));
@@ -217,7 +217,7 @@ pub(crate) fn inputs(plan: &JobPlan, jobs: &[JobPlan], uri: impl Fn(&Path) -> St
 
 /// Why an input cannot be named to a program, if it cannot: what means more than itself in Hadoop's lists and patterns.
 /// `is_pattern` is whether it is meant as a pattern.
-pub(crate) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
+pub(super) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
     let pattern: &[&str] = if is_pattern { &["**", "[!"] } else { &["*", "?", "["] };
     let found = [",", "{", "}", "\\"].iter().chain(pattern).find(|text| input.contains(**text))?;
     Some(format!(
@@ -226,7 +226,7 @@ pub(crate) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
 }
 
 /// An argument in which what the job reads and where it writes have their names.
-pub(crate) fn filled(argument: &str, inputs: &str, output: &str) -> String {
+pub(super) fn filled(argument: &str, inputs: &str, output: &str) -> String {
     let pieces = argument.split("{output}").map(|piece| piece.replace("{inputs}", inputs));
     pieces.collect::<Vec<_>>().join(output)
 }
@@ -246,7 +246,7 @@ fn part(name: &str, reducers: u32) -> Option<(u32, &str)> {
 ///
 /// # Errors
 /// Another number of parts than `expected`, or something else.
-pub(crate) fn parts(
+pub(super) fn parts(
     names: impl IntoIterator<Item = String>,
     (expected, reducers): (u32, u32),
     ending: Option<&str>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::submitter::{Entry, Submitter, SubmitterError};
 
 /// What is asked of file systems. Paths are URIs.
-pub(crate) trait Files: Send + Sync {
+pub(super) trait Files: Send + Sync {
     /// A file or directory, if it is there.
     fn stat(&self, path: &str) -> io::Result<Option<Entry>>;
 

@@ -18,8 +18,8 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, Order, Report, Start};
 use slackline_policy::plans::Plans;
 
-use crate::flows::backend::{Cover, SessionThere};
 use crate::flows::engine::{Guest, Parted};
+use crate::flows::session::{Cover, SessionThere};
 use crate::flows::submission::Submission;
 use crate::rest::resource_manager::ResourceManager;
 

@@ -12,7 +12,7 @@ use slackline_local::{JobPlan, guest};
 
 use crate::flows::applications::Request;
 use crate::flows::attempt_reports::Destination;
-use crate::flows::backend::{Remote, Site};
+use crate::flows::cluster_config::{Remote, Site};
 use crate::flows::engine::{Parts, Submit};
 use crate::flows::hdfs_placeholders::escaped;
 use crate::flows::jobs::{OwnJob, uri};

@@ -2,10 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::server::Request;
 use super::{MockApp, MockAttempt, Shape, State};
 use crate::rest::id::{AppId, TaskId, TaskKind};
 use crate::rest::resource_manager::AppState;
+
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The path and what follows the `?`.
+    pub(super) address: String,
+    pub(super) body: Vec<u8>,
+}
 
 /// What is sent back.
 pub(super) struct Answer {

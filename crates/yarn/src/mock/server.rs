@@ -4,16 +4,9 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
 
-use super::documents::{Answer, answer};
+use super::documents::{Answer, Request, answer};
 use super::{Mood, State};
 use crate::clock::pause;
-
-pub(super) struct Request {
-    pub(super) method: String,
-    /// The path and what follows the `?`.
-    pub(super) address: String,
-    pub(super) body: Vec<u8>,
-}
 
 /// Answers one request after the other until the client hangs up.
 pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {

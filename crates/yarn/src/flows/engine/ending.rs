@@ -5,10 +5,10 @@ use slackline_local::{Happening, TaskId};
 use slackline_model::{PhaseKind, Time};
 
 use crate::clock::pause;
-use crate::cluster::observer::Change;
+use crate::cluster::observer::{Change, phase_of};
 use crate::flows::applications::{RUN_TAG, Said};
 use crate::flows::attempt_reports::AttemptEnded;
-use crate::flows::engine::{Guest, LATE_LOOKS, phase_of};
+use crate::flows::engine::{Guest, LATE_LOOKS};
 use crate::flows::jobs::{OwnJob, Stage, in_order, made_task};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;

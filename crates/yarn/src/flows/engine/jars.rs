@@ -15,10 +15,11 @@ use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
 use crate::cluster::container_ledger::Verdict;
+use crate::cluster::observer::phase_of;
 use crate::cluster::task_inference::EndedContainer;
 use crate::flows::applications::Ticket;
 use crate::flows::attempt_reports::Destination;
-use crate::flows::engine::{Guest, phase_of};
+use crate::flows::engine::Guest;
 use crate::flows::jobs::Stage;
 use crate::flows::program::Work;
 use crate::rest::id::AppId;

@@ -12,10 +12,10 @@ use slackline_policy::engine::Report;
 
 use crate::clock::Stopwatch;
 use crate::cluster::container_ledger::Verdict;
-use crate::cluster::observer::Change;
+use crate::cluster::observer::{Change, phase_of};
 use crate::flows::applications::JOB_TAG;
 use crate::flows::attempt_reports::{AttemptEnded, Destination, News, Reports, phase_kind};
-use crate::flows::engine::{Guest, KILL_EVERY, THERE_EVERY, phase_of};
+use crate::flows::engine::{Guest, KILL_EVERY, THERE_EVERY};
 use crate::flows::jobs::{OwnJob, Stage};
 use crate::rest::id::{AppId, TaskId as Task};
 use crate::rest::resource_manager::{App, Container, FinalStatus};

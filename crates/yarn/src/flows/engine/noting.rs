@@ -7,7 +7,8 @@ use slackline_local::elsewhere::{JobThere, MadeTask};
 use slackline_model::Time;
 
 use crate::clock::Stopwatch;
-use crate::flows::engine::{Guest, phase_of};
+use crate::cluster::observer::phase_of;
+use crate::flows::engine::Guest;
 use crate::flows::jobs::{OwnJob, Stage, in_order, made_task};
 use crate::rest::resource_manager::AppState;
 

@@ -6,8 +6,9 @@ use std::fs;
 use slackline_local::elsewhere;
 use slackline_policy::plans::Plans;
 
+use crate::cluster::capacity::masters_max;
 use crate::flows::applications::{Answer, Said, Ticket};
-use crate::flows::engine::{Guest, PRIORITY, SUBMISSIONS_MAX, masters_max};
+use crate::flows::engine::{Guest, PRIORITY, SUBMISSIONS_MAX};
 use crate::flows::jobs::{OwnJob, Stage};
 use crate::submitter::SubmitterError;
 

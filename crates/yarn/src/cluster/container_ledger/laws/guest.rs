@@ -1,9 +1,7 @@
 //! The engine between a real driver and the cluster in memory: what `Guest` does with a real one, without its files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
-use slackline_local::worker::Report as Reported;
 use slackline_model::schedule::{NewRow, Outcome};
 use slackline_model::tasks::Tasks;
 use slackline_model::{FlowId, Instance, JobId, MachineId, PhaseId, PhaseKind, SlotKind, SlotRange, Time};
@@ -11,13 +9,11 @@ use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Ord
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
 
+use crate::cluster::capacity::masters_max;
 use crate::cluster::container_ledger::laws::cluster::{Cluster, Role, Said};
 use crate::cluster::container_ledger::{Books, Slot, Verdict};
 use crate::cluster::desired_state::Wishes;
-use crate::flows::attempt_reports::AttemptEnded;
-use crate::flows::engine::masters_max;
-use crate::flows::jobs::{Jobs, OwnJob, Stage};
-use crate::rest::id::{AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+use crate::rest::id::{AppId, ContainerId};
 use slackline_policy::plans::Plans;
 
 /// How often a task may fail.
@@ -44,10 +40,48 @@ impl Belief {
     }
 }
 
+/// A job as an application.
+#[derive(Debug)]
+struct Job {
+    stage: Stage,
+    /// The containers that finished its tasks.
+    finished: BTreeMap<(PhaseKind, u32), ContainerId>,
+    /// How often each task failed.
+    failures: BTreeMap<(PhaseKind, u32), u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    Submitted,
+    Running(AppId),
+    Finished,
+    Failed,
+}
+
+impl Job {
+    fn new(is_finished: bool) -> Self {
+        let stage = if is_finished { Stage::Finished } else { Stage::Waiting };
+        Self { stage, finished: BTreeMap::new(), failures: BTreeMap::new() }
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.stage, Stage::Finished | Stage::Failed)
+    }
+
+    fn app(&self) -> Option<AppId> {
+        match self.stage {
+            Stage::Running(app) => Some(app),
+            _ => None,
+        }
+    }
+}
+
 pub(super) struct Guest<'y> {
     pub(super) cluster: &'y mut Cluster,
     pub(super) books: Books,
-    jobs: Jobs,
+    /// By number.
+    jobs: BTreeMap<u32, Job>,
     instance: &'y Instance,
     /// Flows that have not arrived.
     coming: BTreeSet<(Time, FlowId)>,
@@ -77,11 +111,8 @@ impl<'y> Guest<'y> {
     ) -> Self {
         let groups = instance.cluster().groups().iter();
         let books = Books::new(groups.map(|group| (group.name.clone(), group.count)));
-        let mut jobs = Jobs::default();
-        (0..instance.jobs().len() as u32).for_each(|job| jobs.insert(job, OwnJob::new(PathBuf::new())));
-        for &job in published.iter() {
-            jobs[job].stage = Stage::Done;
-        }
+        let jobs = 0..instance.jobs().len() as u32;
+        let jobs = jobs.map(|job| (job, Job::new(published.contains(&job)))).collect();
         Self {
             books,
             jobs,
@@ -99,6 +130,10 @@ impl<'y> Guest<'y> {
             cluster,
             instance,
         }
+    }
+
+    fn job(&mut self, job: u32) -> &mut Job {
+        self.jobs.get_mut(&job).unwrap()
     }
 
     fn now(&self) -> Time {
@@ -132,10 +167,10 @@ impl<'y> Guest<'y> {
             let (job, is_over) = (app.job, app.is_over);
             let live: Vec<(ContainerId, Role, usize, u64)> =
                 app.containers.iter().map(|(&id, c)| (id, c.role, c.host, c.since)).collect();
-            let own = &mut self.jobs[job];
             self.by_app.insert(id, job);
+            let own = self.job(job);
             if matches!(own.stage, Stage::Waiting | Stage::Submitted) {
-                own.stage = Stage::Runs(id);
+                own.stage = Stage::Running(id);
             }
             let is_gone = |known: &ContainerId| live.iter().all(|(name, ..)| name != known);
             let ended: Vec<(ContainerId, Role)> = self.seen.iter().map(|(&id, &role)| (id, role)).collect();
@@ -146,7 +181,7 @@ impl<'y> Guest<'y> {
             }
             for (name, role, host, since) in live {
                 if self.seen.insert(name, role).is_none() {
-                    let is_open = !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed);
+                    let is_open = !self.jobs[&job].is_closed();
                     let kind = kind_of(role);
                     let work = is_open.then_some((job, kind));
                     let host = self.cluster.hosts[host].name.clone();
@@ -161,7 +196,9 @@ impl<'y> Guest<'y> {
 
     fn ended(&mut self, job: u32, name: ContainerId, role: Role) {
         self.read_reports();
-        let is_well = self.jobs[job].is_well(name);
+        let own = &self.jobs[&job];
+        let is_well =
+            own.stage == Stage::Finished || own.finished.values().any(|container| *container == name);
         self.books.disappear(name, if is_well { Verdict::Done } else { Verdict::Failed });
         if let Some(kind) = kind_of(role)
             && let Some(phase) = self.books.phase_of(job, kind)
@@ -172,7 +209,7 @@ impl<'y> Guest<'y> {
 
     fn is_over(&mut self, job: u32) {
         self.read_reports();
-        if !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed) {
+        if !self.jobs[&job].is_closed() {
             self.give_up(job);
         }
     }
@@ -184,9 +221,9 @@ impl<'y> Guest<'y> {
                 self.cluster.said.iter().filter(|said| said.app == app).skip(*read).copied().collect();
             *read += new.len();
             for said in new {
-                let own = &self.jobs[job];
-                let is_known = own.made.contains_key(&(said.kind, said.task));
-                if !matches!(own.stage, Stage::Done | Stage::Failed) && !is_known {
+                let own = &self.jobs[&job];
+                let is_known = own.finished.contains_key(&(said.kind, said.task));
+                if !own.is_closed() && !is_known {
                     self.attempt_ended(job, said);
                 }
             }
@@ -199,29 +236,19 @@ impl<'y> Guest<'y> {
     }
 
     fn attempt_ended(&mut self, job: u32, said: Said) {
-        let Said { app, kind, task: number, container, is_well } = said;
-        let own = &mut self.jobs[job];
+        let Said { kind, task, container, is_well, .. } = said;
+        let own = self.job(job);
         if !is_well {
-            let failures = own.failures.entry((kind, number)).or_default();
+            let failures = own.failures.entry((kind, task)).or_default();
             *failures += 1;
             if *failures >= ATTEMPTS_MAX {
                 self.give_up(job);
             }
             return;
         }
-        let of = if kind == PhaseKind::Map { TaskKind::Map } else { TaskKind::Reduce };
-        let made = AttemptEnded {
-            attempt: TaskAttemptId { task: TaskId { app, kind: of, number }, number: 0 },
-            container: Some(container),
-            host: String::new(),
-            started: 0,
-            ended: 0,
-            report: Reported::Done(slackline_local::task::Outcome::default()),
-            part: None,
-        };
-        own.made.insert((kind, number), made);
+        own.finished.insert((kind, task), container);
         if self.is_made(job) {
-            self.jobs[job].stage = Stage::Done;
+            self.job(job).stage = Stage::Finished;
             self.published.insert(job);
             self.books.finish_job(job);
         } else if let Some(phase) = self.books.phase_of(job, kind) {
@@ -231,16 +258,14 @@ impl<'y> Guest<'y> {
 
     fn is_made(&self, job: u32) -> bool {
         let (maps, reduces) = tasks(self.instance, job);
-        self.jobs[job].made.len() as u32 == maps + reduces
+        self.jobs[&job].finished.len() as u32 == maps + reduces
     }
 
     fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
-        let own = &self.jobs[job];
-        let live = own.made.iter().filter(|((phase, _), made)| {
-            *phase == kind && made.container.is_some_and(|container| self.books.is_live(container))
-        });
+        let finished = self.jobs[&job].finished.iter().filter(|((phase, _), _)| *phase == kind);
+        let live = finished.clone().filter(|(_, container)| self.books.is_live(**container));
         let known = self.books.done(phase) + live.count() as u32;
-        let more = own.done(kind).saturating_sub(known);
+        let more = (finished.count() as u32).saturating_sub(known);
         if more > 0 {
             self.books.done_before(phase, more);
         }
@@ -249,8 +274,8 @@ impl<'y> Guest<'y> {
     fn give_up(&mut self, job: u32) {
         let jobs = self.jobs_of_flow_of(job);
         for &other in &jobs {
-            let own = &mut self.jobs[other];
-            if !matches!(own.stage, Stage::Done | Stage::Failed) {
+            let own = self.job(other);
+            if !own.is_closed() {
                 let app = own.app();
                 own.stage = Stage::Failed;
                 if let Some(app) = app {
@@ -263,7 +288,7 @@ impl<'y> Guest<'y> {
 
     fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
         let flow = |job: u32| self.instance.job(JobId(job)).flow;
-        self.jobs.numbers().into_iter().filter(|&other| flow(other) == flow(job)).collect()
+        self.jobs.keys().copied().filter(|&other| flow(other) == flow(job)).collect()
     }
 
     fn arrive(&mut self, reports: &mut Vec<Report>) {
@@ -283,11 +308,11 @@ impl<'y> Guest<'y> {
     }
 
     fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
-        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == Stage::Failed) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[&job].stage == Stage::Failed) {
             return self.books.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
-            if self.jobs[job].stage == Stage::Done {
+            if self.jobs[&job].stage == Stage::Finished {
                 self.books.finish_job(job);
                 continue;
             }
@@ -302,27 +327,29 @@ impl<'y> Guest<'y> {
     /// Tells the cluster what follows from the driver's decisions.
     pub(super) fn tell(&mut self, plans: &Plans) {
         let most = if self.troubled { 0 } else { masters_max(self.books.slots(), self.am_share) };
-        let has_master = |own: &&OwnJob| matches!(own.stage, Stage::Submitted | Stage::Runs(_));
+        let has_master = |own: &&Job| matches!(own.stage, Stage::Submitted | Stage::Running(_));
         let mut masters = self.jobs.values().filter(has_master).count();
         for job in self.books.waiting_jobs() {
-            if masters < most && self.jobs[job].stage == Stage::Waiting {
+            if masters < most && self.jobs[&job].stage == Stage::Waiting {
                 let (maps, reduces) = tasks(self.instance, job);
                 self.cluster.submit(job, maps, reduces);
-                self.jobs[job].stage = Stage::Submitted;
+                self.job(job).stage = Stage::Submitted;
                 masters += 1;
             }
         }
         let cluster = &*self.cluster;
-        let wishes = Wishes::of((&self.books, plans), &self.jobs, |app| cluster.pending(app));
+        let open = self.jobs.iter().filter(|(_, own)| own.stage != Stage::Finished);
+        let apps = open.map(|(&job, own)| (job, own.app())).collect();
+        let wishes = Wishes::of((&self.books, plans), &apps, |app| cluster.pending(app));
         self.cluster.table = wishes.rows;
         self.forget_what_is_over();
     }
 
     fn forget_what_is_over(&mut self) {
-        for (job, own) in self.jobs.iter() {
+        for (&job, own) in &self.jobs {
             let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
             let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
-            if own.stage == Stage::Done && is_known && phases.iter().any(Option::is_some) {
+            if own.stage == Stage::Finished && is_known && phases.iter().any(Option::is_some) {
                 self.books.forget_job(job);
             }
         }
@@ -409,7 +436,7 @@ impl Guest<'_> {
 
     /// The state of everything, for a test that failed.
     pub(super) fn describe(&self) -> String {
-        let jobs: Vec<_> = self.jobs.values().map(|own| (&own.stage, own.made.len())).collect();
+        let jobs: Vec<_> = self.jobs.values().map(|own| (&own.stage, own.finished.len())).collect();
         format!(
             "slots {:?}\nphases {:#?}\njobs {jobs:?}\napps {:#?}\ntable {:#?}",
             self.books.slots, self.books.phases, self.cluster.apps, self.cluster.table

@@ -1,0 +1,103 @@
+//! The settings of a run on a cluster, and the file systems that the run sees.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use slackline_local::WorkerCommand;
+use slackline_local::layout::Layout;
+use slackline_local::run::EngineError;
+
+use crate::cluster::capacity::Rules;
+use crate::cluster::observer::{Observer, Rhythm};
+use crate::cluster::table::Table;
+use crate::cluster::table_location::VALID;
+use crate::flows::applications::{Cluster, Submits};
+use crate::flows::engine::Pace;
+use crate::flows::hdfs_placeholders::Mirror;
+use crate::flows::remote_files::Files;
+use crate::rest::http;
+use crate::rest::http::Address;
+use crate::rest::resource_manager::ResourceManager;
+use crate::submitter::{About, Launch, Submitter};
+
+/// Options of the submitter's virtual machine: it starts soon and stays small.
+const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+
+/// What a run needs of a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    pub(super) address: Address,
+    pub(super) queue: String,
+    pub(super) table: Option<PathBuf>,
+    pub(super) java: PathBuf,
+    pub(super) class_path: Vec<PathBuf>,
+    /// Memory of a container as the cluster grants it, MiB.
+    pub(crate) slot_mb: u64,
+    pub(super) am_share: f64,
+    pub(super) by_cluster: bool,
+    pub(super) split_bytes: u64,
+    pub(super) memory_bytes: u64,
+    pub(super) hash: bool,
+    pub(super) worker: WorkerCommand,
+    pub(super) pace: Pace,
+}
+
+impl Site {
+    /// The cluster, as it is looked at and told.
+    pub(super) fn cluster(&self, table: Option<Table>, submitter: Arc<dyn Submits>) -> Cluster {
+        // What fails is looked at again with the next look.
+        let settings = http::Settings { retries: 0, ..http::Settings::default() };
+        let manager = ResourceManager::new(&self.address, settings);
+        let observer = Observer::new(Rhythm { lasts: self.pace.asks, ..Rhythm::default() });
+        Cluster::new(manager, observer, table, VALID, submitter)
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        Rules { am_share: self.am_share, slot_mb: self.slot_mb, by_cluster: self.by_cluster }
+    }
+
+    /// The table of the plug-in, if the cluster has one and is to follow it.
+    pub(super) fn open_table(&self) -> Result<Option<Table>, EngineError> {
+        self.table.as_deref().map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)
+    }
+
+    pub(super) fn submitter(&self) -> Result<Submitter, EngineError> {
+        let launch = Launch::java(&self.java, &self.class_path, SUBMITTER_OPTIONS);
+        Submitter::start(launch.map_err(EngineError::other)?).map_err(EngineError::other)
+    }
+}
+
+/// The file systems of a cluster, as a run sees them.
+pub(super) struct Remote {
+    pub(super) submitter: Arc<dyn Submits>,
+    pub(super) files: Arc<dyn Files>,
+    pub(super) mirror: Arc<Mirror>,
+    /// The state directory, absolute.
+    pub(super) state: PathBuf,
+}
+
+impl Remote {
+    pub(super) fn new(
+        (submitter, about): (Arc<Submitter>, &About),
+        state: &Path,
+    ) -> Result<Self, EngineError> {
+        let file = |problem| EngineError::File { path: state.display().to_string(), problem };
+        let state = std::path::absolute(state).map_err(file)?;
+        let directory = Layout::new(&state).mirror();
+        let files: Arc<dyn Files> = submitter.clone();
+        let mirror = Arc::new(Mirror::new(directory, files.clone(), (&about.default_fs, &about.user)));
+        Ok(Self { submitter, files, mirror, state })
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        let layout = Layout::new(&self.state);
+        if layout.mirror().exists() && !layout.journal().exists() {
+            // Nothing was begun. What cannot be removed does no harm.
+            let _ = slackline_local::elsewhere::clear(&layout.mirror());
+            let _ = fs::remove_dir(&self.state);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A run on a cluster, from its opening to its end.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use slackline_local::backend::Stop;
+use slackline_local::run::{self, Drive, EngineError, JobVerdict, Left, LostOutput, Recovered, RunEnd};
+use slackline_local::{Attempt, Elsewhere, JobHistory, JobPlan, Obstacle, Segment};
+use slackline_model::Draft;
+
+use crate::cluster::table::Table;
+use crate::flows::cluster_config::{Remote, Site};
+use crate::flows::engine::{Guest, Submit};
+use crate::flows::submission::Submission;
+use crate::rest::http;
+use crate::rest::resource_manager::ResourceManager;
+
+/// A run on a cluster.
+pub(super) struct SessionThere {
+    pub(super) session: run::Session,
+    /// The table, until it is driven; none beside others.
+    pub(super) table: Option<Table>,
+    pub(super) cover: Cover,
+}
+
+/// What is known of a run on a cluster beside its session.
+pub(super) struct Cover {
+    pub(super) site: Site,
+    pub(super) state: PathBuf,
+    pub(super) remote: Arc<Remote>,
+    pub(super) obstacles: Vec<Obstacle>,
+    pub(super) verdicts: Vec<JobVerdict>,
+}
+
+impl SessionThere {
+    /// A session, which is driven with others or not at all.
+    pub(super) fn of(session: run::Session, cover: Cover) -> Self {
+        Self { session, table: None, cover }
+    }
+
+    /// The session, and the rest.
+    pub(super) fn apart(self) -> (run::Session, Cover) {
+        (self.session, self.cover)
+    }
+}
+
+impl slackline_local::backend::Session for SessionThere {
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
+    }
+
+    fn workload(&self) -> &Draft {
+        self.session.draft()
+    }
+
+    fn started(&self) -> u64 {
+        self.session.started()
+    }
+
+    fn attempts(&self) -> &[Attempt] {
+        self.session.attempts()
+    }
+
+    fn recovered(&self) -> Recovered {
+        self.session.recovered()
+    }
+
+    fn verdicts(&self) -> &[JobVerdict] {
+        &self.cover.verdicts
+    }
+
+    fn lost(&self) -> &[LostOutput] {
+        self.session.lost()
+    }
+
+    fn segments(&self) -> &[Segment] {
+        self.session.segments()
+    }
+
+    fn obstacles(&self) -> &[Obstacle] {
+        &self.cover.obstacles
+    }
+
+    fn finished_jobs(&self) -> JobHistory {
+        self.session.finished_jobs()
+    }
+
+    fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
+        let Self { session, table, cover } = self;
+        let Cover { site, state, remote, .. } = cover;
+        let table = table.take();
+        let asked = Arc::new(AtomicBool::new(false));
+        let flag = asked.clone();
+        stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
+        let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
+        let submit = Rc::new(Submission {
+            site: site.clone(),
+            remote: remote.clone(),
+            state: state.clone(),
+            slowstart,
+            worker,
+        });
+        let submits: Rc<dyn Submit> = submit.clone();
+        let machines = session.draft().machines.clone();
+        let run = |left: Elsewhere<'_>, rest: Left<'_>| {
+            let mut cluster = site.cluster(table, remote.submitter.clone());
+            let patient = ResourceManager::new(&site.address, http::Settings::default());
+            cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
+            let mut guest = Guest::new(left, cluster, machines, (site.rules(), site.pace.clone()), asked);
+            guest.take(0, submits);
+            guest.run(rest)
+        };
+        let close = |jobs: &[JobPlan], owner: &str| submit.close(jobs, owner);
+        session.run_elsewhere(drive, run, close)
+    }
+}
