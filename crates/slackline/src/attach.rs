@@ -1,7 +1,7 @@
 //! Drives the MapReduce jobs that others submit to a Hadoop cluster, under any policy.
 //!
-//! - [`Cluster`], [`Wish`]: the cluster, and what is asked for; [`drive`]: the loop;
-//! - [`Watcher`], [`Happened`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
+//! - [`Cluster`], [`AttachOptions`]: the cluster, and what is asked for; [`drive`]: the loop;
+//! - [`Watcher`], [`AttachEvent`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
 //! - [`Events`]: all of it as lines of JSON.
 
 mod events;
@@ -17,7 +17,7 @@ use slackline_local::{HistoryStore, clock};
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
 pub use slackline_yarn::attach::{
-    Application, Closed, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
+    Application, AttachSummary, Cluster, AttachEvent, PARAMS, Phase, Stage, Status, Watcher, AttachOptions,
 };
 
 pub use self::events::Events;
@@ -44,7 +44,7 @@ pub fn drive(
     request: &Request,
     stop: Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
-) -> Result<Closed, RunError> {
+) -> Result<AttachSummary, RunError> {
     let started = clock::unix_micros();
     let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
     let known = store.as_ref().map(HistoryStore::latest).transpose()?;

@@ -25,7 +25,7 @@ use slackline_algo::policies::POLICIES;
 use slackline_model::params::Settings;
 use slackline_model::{History, Objective, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::attach::{Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::attach::{Cluster, AttachEvent, PARAMS, Stage, Status, Watcher, AttachOptions};
 use slackline_yarn::mock::{Mock, State};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -213,8 +213,8 @@ impl Measure {
 }
 
 impl Watcher for Measure {
-    fn happened(&mut self, _: Time, what: &Happened) {
-        if let Happened::Troubled(Some(reason)) = what {
+    fn happened(&mut self, _: Time, what: &AttachEvent) {
+        if let AttachEvent::Troubled(Some(reason)) = what {
             println!("{reason}");
         }
     }
@@ -233,7 +233,7 @@ fn measure(apps: usize, cycles: usize, policy: &str) -> Outcome<()> {
     let other = Other::start(apps, &table)?;
     let settings = Settings::parse(PARAMS, [("memory", "512MiB")])?;
     let wish =
-        Wish { cycle: Duration::from_millis(1), every: Duration::ZERO, ..Wish::new(vec!["jobs".to_owned()]) };
+        AttachOptions { cycle: Duration::from_millis(1), every: Duration::ZERO, ..AttachOptions::new(vec!["jobs".to_owned()]) };
     let cluster = Cluster::ask(&other.address, &settings, wish)?;
     let entry = POLICIES.iter().find(|entry| entry.name == policy).ok_or("found no such policy")?;
     let machines = cluster.empty().cluster();

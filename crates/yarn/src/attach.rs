@@ -5,8 +5,8 @@
 //! the cluster counts as slots that are taken, and is not touched.
 //!
 //! In reading order:
-//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop; [`Closed`]: what is left after it;
-//! - [`Watcher`], [`Status`], [`Happened`]: what is told meanwhile;
+//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop; [`AttachSummary`]: what is left after it;
+//! - [`Watcher`], [`Status`], [`AttachEvent`]: what is told meanwhile;
 //! - `engine`: the engine of a policy; `application`: one application; `job_name`: its name and its tags; `past_jobs`: durations
 //!   of earlier jobs of that name.
 
@@ -35,14 +35,14 @@ use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::plans::Plans;
 use slackline_policy::{Config, Driver, Policy};
 
-pub use crate::attach::engine::Closed;
-use crate::attach::engine::{Driven, Manner, lengths};
-pub use crate::attach::watcher::{Application, Happened, Phase, Stage, Status, Watcher};
+pub use crate::attach::engine::AttachSummary;
+use crate::attach::engine::{AttachConfig, AttachEngine, lengths};
+pub use crate::attach::watcher::{Application, AttachEvent, Phase, Stage, Status, Watcher};
 use crate::clock::unix_millis;
 use crate::cluster::capacity::{AM_SHARE, Rules, slots};
 use crate::cluster::checks;
 use crate::cluster::control::{CYCLE, Control, HIGHEST_PROPERTY};
-use crate::cluster::observer::{Observer, Rhythm};
+use crate::cluster::observer::{Observer, PollIntervals};
 use crate::cluster::table::Table;
 use crate::cluster::table_location::{TABLE, VALID, table_path};
 use crate::rest::http;
@@ -66,12 +66,12 @@ const JOB_HISTORY: Param = Param::new(
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct AttachOptions {
     /// Queues, by their full paths or, where no other has it, their own names; all below one that has others below it.
     pub queues: Vec<String>,
     /// Whether the cluster is only looked at.
     pub dry_run: bool,
-    /// Time between two looks; [`Wish::new`] says 250 ms.
+    /// Time between two looks; [`AttachOptions::new`] says 250 ms.
     pub cycle: Duration,
     /// Time between two reports of how things are.
     pub every: Duration,
@@ -79,7 +79,7 @@ pub struct Wish {
     pub lasts: Option<Duration>,
 }
 
-impl Wish {
+impl AttachOptions {
     /// Driving these queues until somebody stops it, with a report every ten seconds.
     pub fn new(queues: Vec<String>) -> Self {
         Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
@@ -90,7 +90,7 @@ impl Wish {
 #[derive(Debug)]
 pub struct Cluster {
     address: Address,
-    manner: Manner,
+    manner: AttachConfig,
     table: Option<PathBuf>,
     slot: String,
     remarks: Vec<String>,
@@ -103,12 +103,12 @@ impl Cluster {
     ///
     /// # Errors
     /// Nobody answers there, or asks for Kerberos or TLS; no such queue; no plug-in.
-    pub fn ask(address: &str, settings: &Settings, wish: Wish) -> Result<Self, EngineError> {
+    pub fn ask(address: &str, settings: &Settings, wish: AttachOptions) -> Result<Self, EngineError> {
         let address = Address::parse(address).map_err(EngineError::other)?;
         let manager = ResourceManager::new(&address, http::Settings::default());
         checks::is_manager(&address, &manager)?;
         let mut remarks = Vec::new();
-        let Wish { queues: named, dry_run, cycle, every, lasts } = wish;
+        let AttachOptions { queues: named, dry_run, cycle, every, lasts } = wish;
         let scheduler = manager.scheduler().map_err(EngineError::other)?;
         checks::asks_the_plug_in(&scheduler)?;
         let queues = queues(&scheduler, &named)?;
@@ -147,7 +147,7 @@ impl Cluster {
         });
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
         let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb, by_cluster: false };
-        let manner = Manner { queues, rules, machines, dry_run, cycle, every, lasts };
+        let manner = AttachConfig { queues, rules, machines, dry_run, cycle, every, lasts };
         let slot = format!("{slot_mb} MiB, {why}");
         Ok(Self { address, manner, table, slot, remarks, past: past.unwrap_or_default(), empty })
     }
@@ -198,14 +198,14 @@ impl Cluster {
         config: Config<'_>,
         stop: Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
-    ) -> Result<Closed, EngineError> {
+    ) -> Result<AttachSummary, EngineError> {
         let path = self.table.as_deref().filter(|_| !self.manner.dry_run);
         let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
         // What fails is looked at again with the next look.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
-        let control = Control::new(manager, Observer::new(Rhythm::default()), table, VALID);
-        let mut engine = Driven::new(control, self.manner, stop, watcher);
+        let control = Control::new(manager, Observer::new(PollIntervals::default()), table, VALID);
+        let mut engine = AttachEngine::new(control, self.manner, stop, watcher);
         let ended = Rc::new(RefCell::new(Vec::new()));
         let mut sink = Ends(ended.clone());
         let mut driver = Driver::new(self.empty, policy, &mut engine, &mut sink, config);

@@ -21,13 +21,13 @@ pub mod mock;
 pub mod rest;
 pub mod submitter;
 
-pub use cluster::observer::{Change, Observer, Snapshot, Watched};
+pub use cluster::observer::{Change, Observer, Snapshot, WatchedApp};
 pub use cluster::table::{Hosts, Row, Table};
 pub use rest::http::{Address, AddressError, HttpError, Settings};
 pub use rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
 pub use rest::mapreduce::MapReduce;
 pub use rest::resource_manager::{
-    App, AppState, Container, FinalStatus, Node, Pending, Purpose, ResourceManager, Which,
+    App, AppFilter, AppState, Container, FinalStatus, Node, Pending, Purpose, ResourceManager,
 };
 pub use submitter::Submitter;
 

@@ -141,7 +141,7 @@ impl SubmitterError {
 
 /// The submitter of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct About {
+pub struct SubmitterInfo {
     /// Of the protocol.
     pub version: u32,
     /// The version of Hadoop.
@@ -289,7 +289,7 @@ impl Submitter {
     /// # Errors
     ///
     /// See [`SubmitterError`]; so for all that follow.
-    pub fn about(&self) -> Result<About, SubmitterError> {
+    pub fn about(&self) -> Result<SubmitterInfo, SubmitterError> {
         self.ask("about", &json!({}), Repeat::Fine)
     }
 

@@ -7,12 +7,12 @@ use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, PhaseDraf
 use slackline_model::instance::Arrival;
 use slackline_model::{FlowId, Instance, Invalid, PhaseKind, Time};
 
-use crate::attach::job_name::Wanted;
+use crate::attach::job_name::AppTags;
 use crate::attach::watcher::Stage;
-use crate::cluster::am_polling::Asking;
-use crate::cluster::task_inference::{Believed, Count, Decided, EndedContainer, Said};
+use crate::cluster::am_polling::PollSchedule;
+use crate::cluster::task_inference::{EndedContainer, Inference, KnownCounts, ReportedCounts, TaskCounter};
 use crate::rest::id::AppId;
-use crate::rest::mapreduce::Job;
+use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::App;
 
 /// How long a task takes of which nothing at all is known, seconds. It is the same for all, so that what policies compare
@@ -23,15 +23,15 @@ const GUESS: f64 = 30.0;
 pub(super) const SILENT: u32 = 120;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct KnownPhase {
+pub(super) struct DrivenPhase {
     pub(super) total: u32,
     pub(super) done: u32,
     /// Tasks that were done before it was scheduled.
     before: u32,
-    count: Count,
+    count: TaskCounter,
 }
 
-impl KnownPhase {
+impl DrivenPhase {
     /// Tasks that are scheduled.
     pub(super) fn scheduled(&self) -> u32 {
         self.total - self.before
@@ -39,9 +39,9 @@ impl KnownPhase {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct DrivenApp {
     pub(super) app: AppId,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: AppTags,
     /// How it is found again; known before it arrives.
     pub(super) name: Option<JobName>,
     /// When it was submitted, and when it should be done: since the start.
@@ -51,24 +51,24 @@ pub(super) struct Known {
     /// The priority it had at first, and has now.
     pub(super) first_priority: u64,
     pub(super) priority: u64,
-    pub(super) maps: KnownPhase,
-    pub(super) reduces: KnownPhase,
-    pub(super) in_driver: InDriver,
+    pub(super) maps: DrivenPhase,
+    pub(super) reduces: DrivenPhase,
+    pub(super) in_driver: DriverState,
     /// Whether it is over, and how.
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<AppOutcome>,
     /// Whether it holds nothing any more.
     pub(super) is_gone: bool,
     /// What its tasks took.
     pub(super) took: JobCost,
     /// When its ApplicationMaster is asked.
-    pub(super) asking: Asking,
+    pub(super) asking: PollSchedule,
     /// Looks for which it has had its ApplicationMaster and not said what it has to do.
     pub(super) silent: u32,
 }
 
 /// Whether the driver has an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InDriver {
+pub(super) enum DriverState {
     NotYet,
     Now,
     /// It has done with it.
@@ -77,15 +77,15 @@ pub(super) enum InDriver {
 
 /// How an application ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum AppOutcome {
     Well,
     Badly,
 }
 
-impl Known {
+impl DrivenApp {
     /// One that was seen; `since` turns milliseconds since 1970 into seconds since the start, which may be negative.
     pub(super) fn of(app: &App, now: Time, since: impl Fn(u64) -> f64) -> Self {
-        let wanted = Wanted::of(app);
+        let wanted = AppTags::of(app);
         let submitted = app.started_ms.map_or(now.seconds(), since);
         let at = Time::from_seconds_nearest(submitted.clamp(0.0, now.seconds()));
         Self {
@@ -97,23 +97,23 @@ impl Known {
             stage: if app.master.is_some() { Stage::Starting } else { Stage::Held },
             first_priority: app.priority,
             priority: app.priority,
-            maps: KnownPhase::default(),
-            reduces: KnownPhase::default(),
-            in_driver: InDriver::NotYet,
+            maps: DrivenPhase::default(),
+            reduces: DrivenPhase::default(),
+            in_driver: DriverState::NotYet,
             ended: None,
             is_gone: false,
             took: JobCost::default(),
-            asking: Asking::new(),
+            asking: PollSchedule::new(),
             silent: 0,
         }
     }
 
     /// Whether it has arrived.
     pub(super) fn has_arrived(&self) -> bool {
-        self.in_driver != InDriver::NotYet
+        self.in_driver != DriverState::NotYet
     }
 
-    pub(super) fn phase(&mut self, kind: PhaseKind) -> &mut KnownPhase {
+    pub(super) fn phase(&mut self, kind: PhaseKind) -> &mut DrivenPhase {
         match kind {
             PhaseKind::Map => &mut self.maps,
             PhaseKind::Reduce => &mut self.reduces,
@@ -133,7 +133,7 @@ impl Known {
     }
 
     /// Takes in what its ApplicationMaster says; `believed` is what is known of each phase.
-    pub(super) fn said(&mut self, job: &Job, believed: [Believed; 2]) -> [Decided; 2] {
+    pub(super) fn said(&mut self, job: &MapReduceJob, believed: [KnownCounts; 2]) -> [Inference; 2] {
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let said = [
             (number(job.maps_total), number(job.maps_completed), number(job.maps_running)),
@@ -144,12 +144,12 @@ impl Known {
         let mut decided = phases.map(|((phase, (total, done, running)), believed)| {
             phase.done = done;
             if has_arrived {
-                return phase.count.said(Said { done, running }, believed);
+                return phase.count.said(ReportedCounts { done, running }, believed);
             }
             phase.total = total;
             phase.before = done.min(total);
-            phase.count = Count::new(done);
-            Decided::default()
+            phase.count = TaskCounter::new(done);
+            Inference::default()
         });
         [decided.next().unwrap_or_default(), decided.next().unwrap_or_default()]
     }
@@ -186,7 +186,7 @@ impl Known {
         name: &JobName,
         machines: &[MachineDraft],
     ) -> Result<(Instance, Arrival), Invalid> {
-        let phase = |phase: &KnownPhase| -> Option<PhaseDraft> {
+        let phase = |phase: &DrivenPhase| -> Option<PhaseDraft> {
             let tasks = phase.scheduled();
             (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds: GUESS }.into())
         };
@@ -215,4 +215,4 @@ pub(super) fn flow_name(name: &JobName, app: AppId) -> String {
 }
 
 /// The applications by the numbers that the books know them by.
-pub(super) type Applications = BTreeMap<u32, Known>;
+pub(super) type Applications = BTreeMap<u32, DrivenApp>;

@@ -17,21 +17,21 @@ use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Ord
 use slackline_policy::plans::Plans;
 use slackline_policy::{Driver, Engine};
 
-use crate::attach::application::{Applications, Ended, InDriver, Known, SILENT, flow_name};
+use crate::attach::application::{AppOutcome, Applications, DrivenApp, DriverState, SILENT, flow_name};
 use crate::attach::job_name::{WORKFLOW, name};
-use crate::attach::watcher::{Application, Happened, Phase, Stage, Status, Watcher};
+use crate::attach::watcher::{Application, AttachEvent, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::cluster::capacity::{Rules, masters_max};
-use crate::cluster::container_ledger::{Books, Verdict};
+use crate::cluster::container_ledger::{ContainerLedger, ContainerOutcome};
 use crate::cluster::control::{Control, until_next_look};
-use crate::cluster::desired_state::{Wishes, priorities};
-use crate::cluster::fair_polling::{LASTS, Turn};
+use crate::cluster::desired_state::{DesiredState, priorities};
+use crate::cluster::fair_polling::{LASTS, RoundRobin};
 use crate::cluster::observer::{Change, phase_of};
 use crate::cluster::table::{Row, Rows};
-use crate::cluster::task_inference::{Believed, Decided, EndedContainer};
+use crate::cluster::task_inference::{EndedContainer, Inference, KnownCounts};
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
-use crate::rest::mapreduce::Job;
+use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::{App, AppState, Container, FinalStatus};
 
 /// How long applications are given back their priorities at the end, each some 40 ms.
@@ -42,7 +42,7 @@ const OFFSET_MAX: f64 = 3.2e8;
 
 /// What is left when applications are no longer driven.
 #[derive(Clone, Debug, Default)]
-pub struct Closed {
+pub struct AttachSummary {
     /// What the jobs took that ended well.
     pub learned: JobHistory,
     /// Applications that have the priorities that they were given, and those that they had. It was said why.
@@ -51,7 +51,7 @@ pub struct Closed {
 
 /// How the engine is to work.
 #[derive(Clone, Debug)]
-pub(super) struct Manner {
+pub(super) struct AttachConfig {
     /// The queues, by their full paths.
     pub(super) queues: Vec<String>,
     pub(super) rules: Rules,
@@ -66,10 +66,10 @@ pub(super) struct Manner {
     pub(super) lasts: Option<Duration>,
 }
 
-pub(super) struct Driven<'w> {
+pub(super) struct AttachEngine<'w> {
     control: Control,
-    manner: Manner,
-    books: Books,
+    manner: AttachConfig,
+    books: ContainerLedger,
     apps: Applications,
     by_app: BTreeMap<AppId, u32>,
     /// Applications of these queues that are left alone.
@@ -80,7 +80,7 @@ pub(super) struct Driven<'w> {
     rows: Rows,
     wakes: BTreeSet<Time>,
     /// Whose ApplicationMaster is asked first.
-    turn: Turn<u32>,
+    turn: RoundRobin<u32>,
     began: Stopwatch,
     began_ms: u64,
     /// How long before that the first application was submitted of those that were there: the driver counts from then,
@@ -96,14 +96,15 @@ pub(super) struct Driven<'w> {
     watcher: &'w mut dyn Watcher,
 }
 
-impl<'w> Driven<'w> {
+impl<'w> AttachEngine<'w> {
     pub(super) fn new(
         control: Control,
-        manner: Manner,
+        manner: AttachConfig,
         asked_to_stop: Arc<AtomicBool>,
         watcher: &'w mut dyn Watcher,
     ) -> Self {
-        let books = Books::new(manner.machines.iter().map(|machine| (machine.name.clone(), machine.count)));
+        let books =
+            ContainerLedger::new(manner.machines.iter().map(|machine| (machine.name.clone(), machine.count)));
         Self {
             control,
             manner,
@@ -115,7 +116,7 @@ impl<'w> Driven<'w> {
             by_flow: BTreeMap::new(),
             rows: Rows::new(),
             wakes: BTreeSet::new(),
-            turn: Turn::default(),
+            turn: RoundRobin::default(),
             began: Stopwatch::start(),
             began_ms: unix_millis(),
             offset: Span(0),
@@ -145,7 +146,7 @@ impl<'w> Driven<'w> {
         Time(self.now.0.saturating_sub(self.offset.0))
     }
 
-    fn say(&mut self, what: &Happened) {
+    fn say(&mut self, what: &AttachEvent) {
         let now = self.told();
         self.watcher.happened(now, what);
     }
@@ -162,7 +163,7 @@ impl<'w> Driven<'w> {
 
     fn trouble(&mut self, message: Option<String>) {
         if self.trouble.is_some() != message.is_some() {
-            self.say(&Happened::Troubled(message.clone()));
+            self.say(&AttachEvent::Troubled(message.clone()));
         }
         self.trouble = message;
     }
@@ -216,7 +217,7 @@ impl<'w> Driven<'w> {
         }
     }
 
-    fn known(&mut self, app: AppId) -> Option<&mut Known> {
+    fn known(&mut self, app: AppId) -> Option<&mut DrivenApp> {
         self.apps.get_mut(self.by_app.get(&app)?)
     }
 
@@ -225,13 +226,13 @@ impl<'w> Driven<'w> {
         if watched.app.state.is_over() {
             return;
         }
-        let known = Known::of(&watched.app, self.now, |millis| self.since_start(millis));
+        let known = DrivenApp::of(&watched.app, self.now, |millis| self.since_start(millis));
         let number = self.next.0;
         self.next.0 += 1;
         self.by_app.insert(app, number);
-        self.say(&Happened::Seen(app));
+        self.say(&AttachEvent::Seen(app));
         for problem in &known.wanted.problems {
-            self.watcher.happened(self.told(), &Happened::WrongTag(app, problem.clone()));
+            self.watcher.happened(self.told(), &AttachEvent::WrongTag(app, problem.clone()));
         }
         self.apps.insert(number, known);
     }
@@ -255,11 +256,11 @@ impl<'w> Driven<'w> {
             match known.ended {
                 None => return known.container_ended(kind, ended),
                 // The last of it, seen together with its end.
-                Some(Ended::Well) => known.took(kind, ended),
-                Some(Ended::Badly) => {}
+                Some(AppOutcome::Well) => known.took(kind, ended),
+                Some(AppOutcome::Badly) => {}
             }
         }
-        self.books.disappear(container.id, Verdict::Failed);
+        self.books.disappear(container.id, ContainerOutcome::Failed);
     }
 
     fn is_over(&mut self, app: AppId, state: AppState, status: FinalStatus) {
@@ -268,22 +269,25 @@ impl<'w> Driven<'w> {
         let Some(&number) = self.by_app.get(&app) else { return };
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
         let well = state == AppState::Finished && status == FinalStatus::Succeeded;
-        known.ended = Some(if well { Ended::Well } else { Ended::Badly });
+        known.ended = Some(if well { AppOutcome::Well } else { AppOutcome::Badly });
         for (kind, container) in known.close() {
             if well {
                 known.took(kind, container);
             }
-            self.books.disappear(container.id, if well { Verdict::Done } else { Verdict::Failed });
+            self.books.disappear(
+                container.id,
+                if well { ContainerOutcome::Done } else { ContainerOutcome::Failed },
+            );
         }
         if !well {
             let message = said.filter(|said| !said.is_empty()).unwrap_or_else(|| match state {
                 AppState::Killed => "killed".to_owned(),
                 _ => "failed".to_owned(),
             });
-            return self.say(&Happened::Failed(app, message));
+            return self.say(&AttachEvent::Failed(app, message));
         }
         self.books.finish_job(number);
-        self.say(&Happened::Done(app));
+        self.say(&AttachEvent::Done(app));
     }
 
     /// It holds nothing any more.
@@ -297,8 +301,8 @@ impl<'w> Driven<'w> {
     }
 
     /// What an application took that ended well.
-    fn learn(&mut self, known: &Known) {
-        let has_ended = known.ended == Some(Ended::Well) && known.took.maps + known.took.reduces > 0;
+    fn learn(&mut self, known: &DrivenApp) {
+        let has_ended = known.ended == Some(AppOutcome::Well) && known.took.maps + known.took.reduces > 0;
         if let Some(name) = known.name.clone().filter(|_| has_ended) {
             let so_far = self.learned.entry(name).or_default();
             *so_far = std::mem::take(so_far).and(&known.took);
@@ -309,7 +313,7 @@ impl<'w> Driven<'w> {
     fn forget(&mut self) {
         let Self { apps, by_app, .. } = self;
         apps.retain(|_, known| {
-            let stays = !known.is_gone || known.in_driver == InDriver::Now;
+            let stays = !known.is_gone || known.in_driver == DriverState::Now;
             if !stays {
                 by_app.remove(&known.app);
             }
@@ -323,7 +327,7 @@ impl<'w> Driven<'w> {
             let Some(number) = self.by_flow.remove(&flow) else { continue };
             self.books.forget_job(number);
             if let Some(known) = self.apps.get_mut(&number) {
-                known.in_driver = InDriver::Over;
+                known.in_driver = DriverState::Over;
             }
         }
         self.forget();
@@ -331,8 +335,8 @@ impl<'w> Driven<'w> {
 
     /// Flows whose applications have failed, until the driver has heard of it.
     fn end_what_failed(&mut self) {
-        let failed = |(_, known): &(&u32, &Known)| {
-            known.ended == Some(Ended::Badly) && known.in_driver == InDriver::Now
+        let failed = |(_, known): &(&u32, &DrivenApp)| {
+            known.ended == Some(AppOutcome::Badly) && known.in_driver == DriverState::Now
         };
         let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
         for number in failed {
@@ -377,22 +381,22 @@ impl<'w> Driven<'w> {
     }
 
     /// An ApplicationMaster has said how far its job is.
-    fn said(&mut self, number: u32, job: &Job) {
+    fn said(&mut self, number: u32, job: &MapReduceJob) {
         let Some(known) = self.apps.get_mut(&number) else { return };
         let believed = PhaseKind::ALL.map(|kind| {
             let phase = self.books.phase_of(number, kind);
-            let of = |phase| Believed { done: self.books.done(phase), live: self.books.live(phase) };
+            let of = |phase| KnownCounts { done: self.books.done(phase), live: self.books.live(phase) };
             // A phase that the driver has done with has no more to be told of.
-            phase.map_or(Believed { done: u32::MAX, live: 0 }, of)
+            phase.map_or(KnownCounts { done: u32::MAX, live: 0 }, of)
         });
         let decided = known.said(job, believed);
-        for (kind, Decided { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
+        for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in done {
                 known.took(kind, container);
-                self.books.disappear(container.id, Verdict::Done);
+                self.books.disappear(container.id, ContainerOutcome::Done);
             }
             for container in failed {
-                self.books.disappear(container.id, Verdict::Failed);
+                self.books.disappear(container.id, ContainerOutcome::Failed);
             }
             if unseen > 0
                 && let Some(phase) = self.books.phase_of(number, kind)
@@ -430,12 +434,12 @@ impl<'w> Driven<'w> {
         let Some(known) = self.apps.remove(&number) else { return };
         self.by_app.remove(&known.app);
         self.alone.insert(known.app);
-        self.say(&Happened::LeftAlone(known.app, why.to_owned()));
+        self.say(&AttachEvent::LeftAlone(known.app, why.to_owned()));
     }
 
     /// Applications whose tasks are known arrive.
     fn arrive(&mut self, reports: &mut Vec<Report>) {
-        let is_new = |known: &Known| !known.has_arrived() && known.ended.is_none() && !known.is_gone;
+        let is_new = |known: &DrivenApp| !known.has_arrived() && known.ended.is_none() && !known.is_gone;
         let new = self.apps.iter().filter(|(_, known)| is_new(known) && known.name.is_some());
         let new: Vec<u32> = new.map(|(&number, _)| number).collect();
         for number in new {
@@ -446,7 +450,7 @@ impl<'w> Driven<'w> {
                 Ok((instance, arrival)) => {
                     let (_, flow, _) = self.next;
                     self.next.1 = FlowId(flow.0 + 1);
-                    (known.in_driver, known.stage) = (InDriver::Now, Stage::Runs);
+                    (known.in_driver, known.stage) = (DriverState::Now, Stage::Runs);
                     self.by_flow.insert(flow, number);
                     let tasks = [known.maps.scheduled(), known.reduces.scheduled()];
                     let (app, flow) = (known.app, flow_name(&name, known.app));
@@ -458,7 +462,7 @@ impl<'w> Driven<'w> {
                         self.next.2 = PhaseId(id.0 + 1);
                         self.books.add_phase(id, (number, info.kind), count);
                     }
-                    self.say(&Happened::Arrived { app, flow, job: name.job, tasks });
+                    self.say(&AttachEvent::Arrived { app, flow, job: name.job, tasks });
                 }
             }
         }
@@ -471,8 +475,8 @@ impl<'w> Driven<'w> {
         let open = self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let arrived = open.clone().filter(|(_, known)| known.has_arrived());
         let arrived = arrived.map(|(&number, known)| (number, Some(known.app))).collect();
-        let Wishes { mut rows, order } =
-            Wishes::of((&self.books, plans), &arrived, |app| snapshot.pending(app));
+        let DesiredState { mut rows, order } =
+            DesiredState::of((&self.books, plans), &arrived, |app| snapshot.pending(app));
         for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived()) {
             let hold = known.stage == Stage::Held;
             let row = Row { hold, maps: Some(0), reduces: Some(0), ..Row::default() };
@@ -481,7 +485,7 @@ impl<'w> Driven<'w> {
         if !self.manner.dry_run
             && let Some(warning) = self.control.publish(&rows)
         {
-            self.say(&Happened::Warned(warning));
+            self.say(&AttachEvent::Warned(warning));
         }
         self.rows = rows;
         self.set_order(order);
@@ -489,7 +493,7 @@ impl<'w> Driven<'w> {
 
     /// Gives applications priorities in this order, behind those that wait for their ApplicationMasters.
     fn set_order(&mut self, order: Vec<AppId>) {
-        let mut first: Vec<&Known> =
+        let mut first: Vec<&DrivenApp> =
             self.apps.values().filter(|known| self.waits_for_master(known)).collect();
         first.sort_by_key(|known| known.urgency());
         let all = first.iter().map(|known| known.app).chain(order);
@@ -506,12 +510,12 @@ impl<'w> Driven<'w> {
             }
         }
         if let Some(warning) = warning {
-            self.say(&Happened::Warned(warning));
+            self.say(&AttachEvent::Warned(warning));
         }
     }
 
     /// Whether an application may have its ApplicationMaster, and does not have it yet.
-    fn waits_for_master(&self, known: &Known) -> bool {
+    fn waits_for_master(&self, known: &DrivenApp) -> bool {
         let has_master = || {
             let watched = self.control.snapshot().watched.get(&known.app);
             watched.is_some_and(|watched| watched.app.master.is_some())
@@ -524,7 +528,7 @@ impl<'w> Driven<'w> {
         let most = masters_max(self.books.slots(), self.manner.rules.am_share);
         let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let masters = open().filter(|(_, known)| known.stage != Stage::Held).count();
-        let mut held: Vec<(u32, &Known)> = open()
+        let mut held: Vec<(u32, &DrivenApp)> = open()
             .filter(|(_, known)| known.stage == Stage::Held)
             .map(|(&number, known)| (number, known))
             .collect();
@@ -534,7 +538,7 @@ impl<'w> Driven<'w> {
             let Some(known) = self.apps.get_mut(&number) else { continue };
             known.stage = Stage::Starting;
             let app = known.app;
-            self.say(&Happened::Released(app));
+            self.say(&AttachEvent::Released(app));
         }
     }
 
@@ -568,7 +572,7 @@ impl<'w> Driven<'w> {
         self.watcher.status(&status);
     }
 
-    fn application(&self, number: u32, known: &Known, lengths: &BTreeMap<PhaseId, f64>) -> Application {
+    fn application(&self, number: u32, known: &DrivenApp, lengths: &BTreeMap<PhaseId, f64>) -> Application {
         let row = self.rows.get(&Some(known.app));
         let phase = |kind: PhaseKind| {
             let (own, cap) = match kind {
@@ -601,12 +605,12 @@ impl<'w> Driven<'w> {
     }
 
     /// Ends: the table goes, and applications get back the priorities that they had. Who does not is said.
-    pub(super) fn close(mut self) -> Closed {
+    pub(super) fn close(mut self) -> AttachSummary {
         self.control.remove_table();
-        let apps: Vec<Known> = std::mem::take(&mut self.apps).into_values().collect();
+        let apps: Vec<DrivenApp> = std::mem::take(&mut self.apps).into_values().collect();
         apps.iter().filter(|known| !known.is_gone).for_each(|known| self.learn(known));
-        let is_raised = |known: &&Known| known.ended.is_none() && known.priority != known.first_priority;
-        let is_told = |_: &&Known| !self.manner.dry_run;
+        let is_raised = |known: &&DrivenApp| known.ended.is_none() && known.priority != known.first_priority;
+        let is_told = |_: &&DrivenApp| !self.manner.dry_run;
         let raised: BTreeMap<AppId, u64> = apps
             .iter()
             .filter(is_told)
@@ -617,19 +621,19 @@ impl<'w> Driven<'w> {
         if !raised.is_empty() {
             let apps: Vec<String> =
                 raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
-            self.say(&Happened::Warned(format!(
+            self.say(&AttachEvent::Warned(format!(
                 "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
                  APPLICATION -updatePriority PRIORITY",
                 apps.join(", ")
             )));
         }
-        Closed { learned: self.learned, raised }
+        AttachSummary { learned: self.learned, raised }
     }
 
     /// Gives applications these priorities, as long as there is time and the ResourceManager answers. Gives those that have
     /// not got theirs, and why one has not.
     fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
-        let (mut turn, mut why) = (Turn::default(), "there was no time".to_owned());
+        let (mut turn, mut why) = (RoundRobin::default(), "there was no time".to_owned());
         let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
         while let Some(app) = round.next(&mut turn) {
             let given = raised.get(&app).map(|&first| self.control.set_priority(app, first));
@@ -659,14 +663,17 @@ impl<'w> Driven<'w> {
 }
 
 /// What tasks of phases are believed to take, seconds.
-pub(super) fn lengths(driver: &Driver<'_, '_, Driven<'_>>, phases: &[PhaseId]) -> BTreeMap<PhaseId, f64> {
+pub(super) fn lengths(
+    driver: &Driver<'_, '_, AttachEngine<'_>>,
+    phases: &[PhaseId],
+) -> BTreeMap<PhaseId, f64> {
     let view = driver.view();
     let is_live = |phase: &&PhaseId| view.instance.phases().get(**phase).is_some();
     let known = phases.iter().filter(is_live);
     known.map(|&phase| (phase, view.estimates.task[phase].seconds())).collect()
 }
 
-impl Engine for Driven<'_> {
+impl Engine for AttachEngine<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,

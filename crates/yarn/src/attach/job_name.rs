@@ -26,7 +26,7 @@ const LONGEST: usize = 200;
 
 /// What the tags of an application want.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
+pub(super) struct AppTags {
     /// The flow, if they say it.
     pub(super) flow: Option<String>,
     /// Seconds from its submission.
@@ -36,7 +36,7 @@ pub(super) struct Wanted {
     pub(super) problems: Vec<String>,
 }
 
-impl Wanted {
+impl AppTags {
     pub(super) fn of(app: &App) -> Self {
         let mut problems = Vec::new();
         let mut read = |tag: &str, expected: &str, read: fn(&str) -> Option<f64>| {
@@ -170,9 +170,10 @@ mod tests {
 
     #[test]
     fn tags_say_what_is_wanted() {
-        let wanted = Wanted::of(&app("a", "slackline.deadline=+90s,slackline.weight=2.5,slackline.flow=etl"));
+        let wanted =
+            AppTags::of(&app("a", "slackline.deadline=+90s,slackline.weight=2.5,slackline.flow=etl"));
         assert_eq!((wanted.deadline, wanted.weight, wanted.flow.as_deref()), (Some(90.0), 2.5, Some("etl")));
-        let wrong = Wanted::of(&app("a", "slackline.deadline=60,slackline.weight=-1"));
+        let wrong = AppTags::of(&app("a", "slackline.deadline=60,slackline.weight=-1"));
         assert_eq!((wrong.deadline, wrong.weight), (None, 1.0));
         assert!(
             wrong.problems[0].contains("slackline.deadline=60, expected +SECONDS"),

@@ -10,7 +10,7 @@ use crate::attach::job_name::{name_by, properties, recurring};
 use crate::clock::Stopwatch;
 use crate::rest::http;
 use crate::rest::http::{Address, HttpError};
-use crate::rest::mapreduce::{Job, MapReduce};
+use crate::rest::mapreduce::{MapReduce, MapReduceJob};
 use crate::rest::resource_manager::ResourceManager;
 
 /// The most jobs that are asked about: each takes two questions, and the answer to one is some hundred kilobytes.
@@ -73,7 +73,7 @@ pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result
 }
 
 /// How a job is found again, and what it took; none if the server does not say it.
-fn took(server: &MapReduce, job: &Job) -> Option<(JobName, JobCost)> {
+fn took(server: &MapReduce, job: &MapReduceJob) -> Option<(JobName, JobCost)> {
     let said = server.job(job.id).ok()??;
     // The tasks of a phase and their time together, unless nothing was measured.
     let phase = |tasks: u64, means: &[Option<u64>]| {

@@ -6,7 +6,7 @@ use crate::rest::id::AppId;
 
 pub trait Watcher {
     /// Something happened at a time since the start.
-    fn happened(&mut self, now: Time, what: &Happened);
+    fn happened(&mut self, now: Time, what: &AttachEvent);
 
     /// How things are; told again and again.
     fn status(&mut self, status: &Status);
@@ -14,7 +14,7 @@ pub trait Watcher {
 
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Happened {
+pub enum AttachEvent {
     /// The ResourceManager does not answer, for this reason; or all is well again.
     Troubled(Option<String>),
     /// Something that does no harm to what runs, and that somebody should know.

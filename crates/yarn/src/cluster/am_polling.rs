@@ -8,7 +8,7 @@ const BACK_OFF: u32 = 32;
 
 /// When an ApplicationMaster was asked, and is to be.
 #[derive(Clone, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct PollSchedule {
     /// Whether it may say something new.
     pub(crate) changed: bool,
     /// Looks since it was asked, and until it may be.
@@ -17,7 +17,7 @@ pub(crate) struct Asking {
     failures: u32,
 }
 
-impl Asking {
+impl PollSchedule {
     /// One that was never asked.
     pub(crate) fn new() -> Self {
         Self { changed: true, asked: 0, waits: 0, failures: 0 }

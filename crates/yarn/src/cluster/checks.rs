@@ -6,8 +6,8 @@ use slackline_model::names::listed;
 use slackline_model::params::ParamError;
 
 use crate::rest::http::{Address, HttpError};
-use crate::rest::resource_manager::{App, Queue, ResourceManager, Scheduler, Which};
-use crate::submitter::About;
+use crate::rest::resource_manager::{App, AppFilter, Queue, ResourceManager, Scheduler};
+use crate::submitter::SubmitterInfo;
 
 /// The only scheduler that asks the plug-in, as it names itself.
 const CAPACITY: &str = "capacityScheduler";
@@ -46,7 +46,7 @@ pub(crate) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) 
 }
 
 /// Refuses a configuration by which jobs are not submitted to any cluster, as is Hadoop's own where no files say otherwise.
-pub(crate) fn submits_to_yarn(about: &About) -> Result<(), EngineError> {
+pub(crate) fn submits_to_yarn(about: &SubmitterInfo) -> Result<(), EngineError> {
     let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
         return Ok(());
     };
@@ -131,7 +131,7 @@ fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError
 /// average, in whole smallest containers; where none run the smallest.
 pub(crate) fn seen_mb(manager: &ResourceManager, queues: &[String]) -> Result<(u64, String), EngineError> {
     let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
-    let apps = manager.apps(&Which::default()).map_err(EngineError::other)?;
+    let apps = manager.apps(&AppFilter::default()).map_err(EngineError::other)?;
     let is_its = |app: &&App| app.kind == "MAPREDUCE" && queues.iter().any(|queue| app.is_in(queue));
     let sizes =
         apps.iter().filter(is_its).filter_map(|app| Some((app.allocated_mb?, app.running_containers?)));

@@ -40,7 +40,7 @@ struct Host {
 
 /// A row that is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct LedgerRow {
     phase: PhaseId,
     task: u32,
     slot: u32,
@@ -49,7 +49,7 @@ struct Row {
 
 /// What the driver knows of a phase.
 #[derive(Clone, Debug)]
-struct Phase {
+struct LedgerPhase {
     job: u32,
     kind: PhaseKind,
     tasks: u32,
@@ -70,7 +70,7 @@ struct Phase {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Live {
+struct LiveContainer {
     host: String,
     since: Time,
     /// The phase it works for; none of the driver's otherwise.
@@ -85,7 +85,7 @@ struct Live {
 
 /// How a container ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum ContainerOutcome {
     /// Its task is done.
     Done,
     /// Its task has to run again.
@@ -100,12 +100,12 @@ struct Offer {
     phase: PhaseId,
     task: u32,
     slot: u32,
-    why: Why,
+    why: OfferReason,
 }
 
 /// Why a task is reported as running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+enum OfferReason {
     /// It has a container.
     Runs(ContainerId),
     /// It was done before the driver knew of it.
@@ -123,13 +123,13 @@ struct FailedFlow {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct ContainerLedger {
     hosts: Vec<Host>,
     slots: Vec<Slot>,
-    rows: BTreeMap<RowId, Row>,
-    phases: BTreeMap<PhaseId, Phase>,
+    rows: BTreeMap<RowId, LedgerRow>,
+    phases: BTreeMap<PhaseId, LedgerPhase>,
     by_job: BTreeMap<(u32, PhaseKind), PhaseId>,
-    live: BTreeMap<ContainerId, Live>,
+    live: BTreeMap<ContainerId, LiveContainer>,
     offers: BTreeMap<u64, Offer>,
     next_offer: u64,
     /// Containers that are counted on no slot.
@@ -145,7 +145,7 @@ pub(crate) struct Books {
     now: Time,
 }
 
-impl Books {
+impl ContainerLedger {
     /// The books of a cluster of these hosts, all slots of which are free: machines in their order.
     pub(crate) fn new(hosts: impl IntoIterator<Item = (String, u32)>) -> Self {
         let mut books = Self::default();
@@ -183,7 +183,7 @@ impl Books {
     /// A phase of a flow that arrived, by its id in the driver.
     pub(crate) fn add_phase(&mut self, id: PhaseId, (job, kind): (u32, PhaseKind), tasks: u32) {
         self.by_job.insert((job, kind), id);
-        let phase = Phase {
+        let phase = LedgerPhase {
             job,
             kind,
             tasks,
@@ -196,7 +196,7 @@ impl Books {
             told: 0,
         };
         self.phases.insert(id, phase);
-        let of_phase = |live: &Live| live.job == Some(job) && live.kind == Some(kind);
+        let of_phase = |live: &LiveContainer| live.job == Some(job) && live.kind == Some(kind);
         let early: Vec<ContainerId> =
             self.live.iter().filter(|(_, live)| of_phase(live)).map(|(&container, _)| container).collect();
         for container in early {
@@ -291,7 +291,7 @@ impl Books {
 
     /// Jobs with rows that wait for containers, in the order in which the first of these was started.
     pub(crate) fn waiting_jobs(&self) -> Vec<u32> {
-        let first = |phase: &Phase| Some((*phase.unbound.first()?, phase.job));
+        let first = |phase: &LedgerPhase| Some((*phase.unbound.first()?, phase.job));
         let mut first: Vec<(RowId, u32)> = self.phases.values().filter_map(first).collect();
         first.sort_unstable();
         let mut jobs: Vec<u32> = Vec::new();
@@ -377,7 +377,7 @@ impl Books {
     pub(crate) fn start(&mut self, id: RowId, (phase, task): (PhaseId, u32), slot: u32, offer: Option<u64>) {
         let offer = offer.and_then(|name| self.offers.remove(&name));
         let container = match offer.map(|offer| offer.why) {
-            Some(Why::Runs(container)) => Some(container),
+            Some(OfferReason::Runs(container)) => Some(container),
             _ => None,
         };
         if offer.is_none() && self.slots[slot as usize] != Slot::Free {
@@ -392,19 +392,19 @@ impl Books {
             }
         }
         self.set(slot, Slot::Row(id));
-        self.rows.insert(id, Row { phase, task, slot, container });
+        self.rows.insert(id, LedgerRow { phase, task, slot, container });
         if let Some(failed) = self.failed_with(phase) {
             return self.end_flow(failed, id);
         }
         match offer.map(|offer| offer.why) {
-            Some(Why::Runs(container)) if !self.live.contains_key(&container) => {
-                self.end(id, Verdict::Failed);
+            Some(OfferReason::Runs(container)) if !self.live.contains_key(&container) => {
+                self.end(id, ContainerOutcome::Failed);
             }
-            Some(Why::WasDone) => {
+            Some(OfferReason::WasDone) => {
                 if let Some(known) = self.phases.get_mut(&phase) {
                     known.told -= 1;
                 }
-                self.end(id, Verdict::Done);
+                self.end(id, ContainerOutcome::Done);
             }
             _ => {}
         }
@@ -416,12 +416,12 @@ impl Books {
         self.set(slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&phase) {
             known.pending.insert(task);
-            known.told -= u32::from(why == Why::WasDone);
+            known.told -= u32::from(why == OfferReason::WasDone);
         }
-        if why == Why::WasDone {
+        if why == OfferReason::WasDone {
             self.done_before(phase, 1);
         }
-        if let Why::Runs(container) = why {
+        if let OfferReason::Runs(container) = why {
             self.disown(container);
         }
     }
@@ -439,7 +439,7 @@ impl Books {
     }
 
     /// Takes a row out, and frees its slot.
-    fn close(&mut self, id: RowId) -> Option<Row> {
+    fn close(&mut self, id: RowId) -> Option<LedgerRow> {
         let row = self.rows.remove(&id)?;
         self.set(row.slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&row.phase) {
@@ -476,7 +476,8 @@ impl Books {
         if let Some(known) = phase.and_then(|phase| self.phases.get_mut(&phase)) {
             known.live += 1;
         }
-        self.live.insert(container, Live { host: host.to_owned(), since, phase, job, kind, slot: None });
+        self.live
+            .insert(container, LiveContainer { host: host.to_owned(), since, phase, job, kind, slot: None });
         self.place(container);
     }
 
@@ -490,7 +491,7 @@ impl Books {
             if let Some(task) = self.may_offer(phase)
                 && let Some(slot) = self.make_free(&live.host, live.job)
             {
-                self.offer(Offer { phase, task, slot, why: Why::Runs(container) }, live.since);
+                self.offer(Offer { phase, task, slot, why: OfferReason::Runs(container) }, live.since);
                 return;
             }
         }
@@ -549,9 +550,9 @@ impl Books {
         self.set(slot, Slot::Offered(name));
         if let Some(known) = self.phases.get_mut(&phase) {
             known.pending.remove(&task);
-            known.told += u32::from(why == Why::WasDone);
+            known.told += u32::from(why == OfferReason::WasDone);
         }
-        if let Why::Runs(container) = why {
+        if let OfferReason::Runs(container) = why {
             self.count_on(container, slot);
         }
         self.offers.insert(name, offer);
@@ -591,7 +592,7 @@ impl Books {
     }
 
     /// A container is gone.
-    pub(crate) fn disappear(&mut self, container: ContainerId, verdict: Verdict) {
+    pub(crate) fn disappear(&mut self, container: ContainerId, verdict: ContainerOutcome) {
         self.uncounted.remove(&container);
         let Some(live) = self.live.remove(&container) else { return };
         if let Some(known) = live.phase.and_then(|phase| self.phases.get_mut(&phase)) {
@@ -612,10 +613,10 @@ impl Books {
         self.machines.push(Report::Up(MachineId(slot)));
     }
 
-    fn end(&mut self, id: RowId, verdict: Verdict) {
+    fn end(&mut self, id: RowId, verdict: ContainerOutcome) {
         let Some(row) = self.close(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
-            if verdict == Verdict::Done {
+            if verdict == ContainerOutcome::Done {
                 known.done += 1;
             } else {
                 known.pending.insert(row.task);
@@ -623,9 +624,9 @@ impl Books {
         }
         let at = self.now;
         self.ends.push(match verdict {
-            Verdict::Done => Report::Finished { row: id, at },
-            Verdict::Failed => Report::Failed { row: id, at, is_final: false },
-            Verdict::Final => Report::Failed { row: id, at, is_final: true },
+            ContainerOutcome::Done => Report::Finished { row: id, at },
+            ContainerOutcome::Failed => Report::Failed { row: id, at, is_final: false },
+            ContainerOutcome::Final => Report::Failed { row: id, at, is_final: true },
         });
     }
 
@@ -657,12 +658,12 @@ impl Books {
 
     fn catch_up_one(&mut self, phase: PhaseId) -> bool {
         if let Some(id) = self.first_unbound(phase) {
-            self.end(id, Verdict::Done);
+            self.end(id, ContainerOutcome::Done);
             return true;
         }
         let Some(task) = self.may_offer(phase) else { return false };
         let Some(slot) = self.make_free_to_tell() else { return false };
-        self.offer(Offer { phase, task, slot, why: Why::WasDone }, self.now);
+        self.offer(Offer { phase, task, slot, why: OfferReason::WasDone }, self.now);
         true
     }
 
@@ -675,7 +676,7 @@ impl Books {
             let rows: Vec<(RowId, Option<ContainerId>)> =
                 rows.map(|(&id, row)| (id, row.container)).collect();
             for (id, container) in rows {
-                self.end(id, Verdict::Done);
+                self.end(id, ContainerOutcome::Done);
                 if let Some(container) = container {
                     self.disown(container);
                 }
@@ -719,7 +720,7 @@ impl Books {
     /// A flow that has failed has a row: with it the driver hears of that, and gives up the others.
     fn end_flow(&mut self, failed: usize, id: RowId) {
         let container = self.rows.get(&id).and_then(|row| row.container);
-        self.end(id, Verdict::Final);
+        self.end(id, ContainerOutcome::Final);
         if let Some(container) = container {
             self.disown(container);
         }
@@ -736,7 +737,7 @@ impl Books {
             let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
             let Some(slot) = self.make_free_to_tell() else { return };
             self.failed[n].phases.remove(&phase);
-            self.offer(Offer { phase, task, slot, why: Why::Failed }, self.now);
+            self.offer(Offer { phase, task, slot, why: OfferReason::Failed }, self.now);
         }
     }
 
@@ -809,6 +810,6 @@ impl Books {
 }
 
 #[cfg(test)]
-mod laws;
+mod stress;
 #[cfg(test)]
 mod tests;

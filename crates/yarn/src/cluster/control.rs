@@ -6,7 +6,7 @@ use std::time::Duration;
 use slackline_model::Time;
 
 use crate::clock::Stopwatch;
-use crate::cluster::container_ledger::Books;
+use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::desired_state::priorities;
 use crate::cluster::observer::{Change, Observer, Snapshot};
 use crate::cluster::table::{Rows, Table};
@@ -101,7 +101,7 @@ impl Control {
 
     /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
     /// away. O(slots log hosts).
-    pub(crate) fn count_others(&self, books: &mut Books, slot_mb: u64, more: u32) {
+    pub(crate) fn count_others(&self, books: &mut ContainerLedger, slot_mb: u64, more: u32) {
         let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
         let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
         books.set_others(slots.min(books.slots()));

@@ -15,14 +15,14 @@ use slackline_model::{PhaseId, PhaseKind};
 use slackline_policy::plans::Plans;
 use slackline_policy::policy::Style;
 
-use crate::cluster::container_ledger::Books;
+use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::table::{Hosts, Row, Rows};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::Pending;
 
 /// What the cluster is told.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Wishes {
+pub(crate) struct DesiredState {
     pub(crate) rows: Rows,
     /// Applications in the order in which they should get containers.
     pub(crate) order: Vec<AppId>,
@@ -33,11 +33,11 @@ fn ahead(slots: u32) -> u32 {
     (slots / 4).max(1)
 }
 
-impl Wishes {
+impl DesiredState {
     /// What follows from the books and the plans for jobs that are not done. `apps` has the applications of those that have
     /// one, and `pending` is what these ask for.
     pub(crate) fn of(
-        (books, plans): (&Books, &Plans),
+        (books, plans): (&ContainerLedger, &Plans),
         apps: &BTreeMap<u32, Option<AppId>>,
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
@@ -77,7 +77,7 @@ impl Wishes {
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
 fn extra(
-    (books, plans): (&Books, &Plans),
+    (books, plans): (&ContainerLedger, &Plans),
     apps: &BTreeMap<u32, Option<AppId>>,
     pending: impl Fn(AppId) -> Pending,
 ) -> BTreeMap<PhaseId, u32> {
@@ -119,7 +119,7 @@ fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
 }
 
 /// The most containers that a phase may have now.
-fn cap(phase: PhaseId, (books, plans): (&Books, &Plans), extra: &BTreeMap<PhaseId, u32>) -> u32 {
+fn cap(phase: PhaseId, (books, plans): (&ContainerLedger, &Plans), extra: &BTreeMap<PhaseId, u32>) -> u32 {
     let (live, unbound) = (books.live(phase), books.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
     let started = if more > 0 { live + more } else { 0 };
@@ -129,7 +129,7 @@ fn cap(phase: PhaseId, (books, plans): (&Books, &Plans), extra: &BTreeMap<PhaseI
 }
 
 /// Where containers of a phase may be: where the driver started tasks, if there is room, else anywhere.
-fn hosts(phase: PhaseId, books: &Books, plans: &Plans) -> Hosts {
+fn hosts(phase: PhaseId, books: &ContainerLedger, plans: &Plans) -> Hosts {
     let is_placed = plans.style == Some(Style::Placements);
     let wanted = if is_placed { books.wanted_hosts(phase) } else { BTreeSet::new() };
     if wanted.is_empty() { Hosts::Any } else { Hosts::Only(wanted) }
@@ -178,12 +178,12 @@ mod tests {
     fn where_others_hold_all_slots_containers_may_come_whatever_the_policy() {
         let style = |style| Plans { style: Some(style), ..Plans::default() };
         for plans in [Style::Priorities, Style::Targets, Style::Placements].map(style) {
-            let mut books = Books::new([("a".to_owned(), 8)]);
+            let mut books = ContainerLedger::new([("a".to_owned(), 8)]);
             books.add_phase(PhaseId(0), (0, PhaseKind::Map), 9);
             let apps = BTreeMap::from([(0, Some(app(1)))]);
             let mut maps = |others| {
                 books.set_others(others);
-                let wishes = Wishes::of((&books, &plans), &apps, |_| Pending::default());
+                let wishes = DesiredState::of((&books, &plans), &apps, |_| Pending::default());
                 wishes.rows.get(&Some(app(1))).and_then(|row| row.maps)
             };
             assert_eq!([7, 8, 7].map(&mut maps), [Some(0), Some(2), Some(0)], "{plans:?}");

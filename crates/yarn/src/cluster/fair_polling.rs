@@ -10,44 +10,44 @@ pub(crate) const LASTS: Duration = Duration::from_secs(1);
 
 /// Who had no time in the last round, and comes first in the next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn<K>(Option<K>);
+pub(crate) struct RoundRobin<K>(Option<K>);
 
 /// Those that are asked, one after the other, as long as there is time. The first has it in any case.
 #[derive(Debug)]
-pub(crate) struct Round<K> {
+pub(crate) struct PollRound<K> {
     keys: std::vec::IntoIter<K>,
     since: Stopwatch,
     lasts: Duration,
     is_first: bool,
 }
 
-impl<K> Default for Turn<K> {
+impl<K> Default for RoundRobin<K> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<K: Copy + Ord> Turn<K> {
+impl<K: Copy + Ord> RoundRobin<K> {
     /// A round of all of these, which come in their order: so nobody waits for more rounds than there are others.
-    pub(crate) fn round(&mut self, all: impl IntoIterator<Item = K>, lasts: Duration) -> Round<K> {
+    pub(crate) fn round(&mut self, all: impl IntoIterator<Item = K>, lasts: Duration) -> PollRound<K> {
         let first = self.0.take();
         let (mut keys, before): (Vec<K>, Vec<K>) =
             all.into_iter().partition(|key| first.is_none_or(|first| *key >= first));
         keys.extend(before);
-        Round { keys: keys.into_iter(), since: Stopwatch::start(), lasts, is_first: true }
+        PollRound { keys: keys.into_iter(), since: Stopwatch::start(), lasts, is_first: true }
     }
 }
 
-impl<K> Turn<K> {
+impl<K> RoundRobin<K> {
     /// Whether all had time in the last round.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.0.is_none()
     }
 }
 
-impl<K: Copy> Round<K> {
+impl<K: Copy> PollRound<K> {
     /// The next one, if there is one, and time.
-    pub(crate) fn next(&mut self, turn: &mut Turn<K>) -> Option<K> {
+    pub(crate) fn next(&mut self, turn: &mut RoundRobin<K>) -> Option<K> {
         let key = self.keys.next()?;
         if std::mem::take(&mut self.is_first) || self.since.elapsed() < self.lasts {
             return Some(key);
@@ -57,7 +57,7 @@ impl<K: Copy> Round<K> {
     }
 
     /// Ends the round: those that are left come first in the next.
-    pub(crate) fn stop(&mut self, turn: &mut Turn<K>) {
+    pub(crate) fn stop(&mut self, turn: &mut RoundRobin<K>) {
         turn.0 = self.keys.next();
     }
 }
@@ -67,14 +67,14 @@ mod tests {
     use super::*;
 
     /// Those that have time in a round.
-    fn round(turn: &mut Turn<u32>, keys: &[u32], lasts: Duration) -> Vec<u32> {
+    fn round(turn: &mut RoundRobin<u32>, keys: &[u32], lasts: Duration) -> Vec<u32> {
         let mut round = turn.round(keys.iter().copied(), lasts);
         std::iter::from_fn(|| round.next(turn)).collect()
     }
 
     #[test]
     fn who_had_no_time_is_first_in_the_next_round() {
-        let (mut turn, none) = (Turn::default(), Duration::ZERO);
+        let (mut turn, none) = (RoundRobin::default(), Duration::ZERO);
         let mut rounds: Vec<Vec<u32>> = (0..4).map(|_| round(&mut turn, &[1, 2, 3], none)).collect();
         assert_eq!(rounds, [[1], [2], [3], [1]]);
         // The one whose turn it is has gone, and others have come.

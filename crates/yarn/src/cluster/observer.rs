@@ -5,25 +5,25 @@
 //!
 //! Nothing is reported as gone because somebody did not answer: a cycle that fails changes nothing, an application whose
 //! containers cannot be read keeps those it had, and after a restart of the ResourceManager containers may be missing for as
-//! long as NodeManagers take to come back ([`Rhythm::settle`]).
+//! long as NodeManagers take to come back ([`PollIntervals::settle`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use slackline_model::PhaseKind;
 
-use crate::cluster::fair_polling::{LASTS, Turn};
+use crate::cluster::fair_polling::{LASTS, RoundRobin};
 use crate::rest::http::HttpError;
 use crate::rest::id::{AppAttemptId, AppId, ContainerId};
 use crate::rest::resource_manager::{
-    App, AppState, Container, FinalStatus, Pending, Purpose, ResourceManager, Which,
+    App, AppFilter, AppState, Container, FinalStatus, Pending, Purpose, ResourceManager,
 };
 
 /// How an [`Observer`] looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rhythm {
+pub struct PollIntervals {
     /// Which applications it asks for. Those that are over are asked for one by one.
-    pub which: Which,
+    pub which: AppFilter,
     /// After so many cycles the containers of an application are read again although it looks as before: 10.
     pub reread: u32,
     /// After so many cycles in which the ResourceManager said that it does not know an application, it is gone: 3.
@@ -34,10 +34,10 @@ pub struct Rhythm {
     pub lasts: Duration,
 }
 
-impl Default for Rhythm {
+impl Default for PollIntervals {
     fn default() -> Self {
         let settle = Duration::from_secs(60);
-        Self { which: Which::default(), reread: 10, believe: 3, settle, lasts: LASTS }
+        Self { which: AppFilter::default(), reread: 10, believe: 3, settle, lasts: LASTS }
     }
 }
 
@@ -80,7 +80,7 @@ pub enum Change {
 
 /// An application of interest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Watched {
+pub struct WatchedApp {
     /// As the last cycle saw it.
     pub app: App,
     /// Its live containers, the ApplicationMaster's among them.
@@ -90,7 +90,7 @@ pub struct Watched {
     /// What kept the last cycle from reading it; it is then as an earlier cycle saw it.
     pub problem: Option<HttpError>,
     /// How it looked when its containers were read.
-    read: Option<Look>,
+    read: Option<Fingerprint>,
     was_read: bool,
     /// For how many cycles it has looked like that.
     age: u32,
@@ -98,7 +98,7 @@ pub struct Watched {
     missing: u32,
 }
 
-impl Watched {
+impl WatchedApp {
     /// How many of its live containers are for that.
     pub fn live(&self, purpose: Purpose) -> usize {
         self.containers.values().filter(|container| container.purpose == purpose).count()
@@ -106,15 +106,15 @@ impl Watched {
 }
 
 /// What of an application cannot stay the same when its containers change.
-type Look = (AppState, Option<u64>, Pending, u64, Option<ContainerId>);
+type Fingerprint = (AppState, Option<u64>, Pending, u64, Option<ContainerId>);
 
-fn look(app: &App) -> Look {
+fn fingerprint(app: &App) -> Fingerprint {
     (app.state, app.running_containers, app.pending, app.progress.to_bits(), app.master)
 }
 
 /// Applications that are not of interest, as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
+pub struct OtherApps {
     pub apps: u64,
     pub containers: u64,
     /// Memory of these in MiB.
@@ -129,11 +129,11 @@ pub struct Snapshot {
     /// How many cycles have succeeded.
     pub cycle: u64,
     /// The applications of interest.
-    pub watched: BTreeMap<AppId, Watched>,
+    pub watched: BTreeMap<AppId, WatchedApp>,
     /// Those that were released in this cycle: one that was seen for the first time may be over already.
     pub released: BTreeMap<AppId, App>,
-    /// The others that [`Rhythm::which`] names.
-    pub others: Others,
+    /// The others that [`PollIntervals::which`] names.
+    pub others: OtherApps,
     /// Whether the ResourceManager was started so lately that containers may be missing from what it says.
     pub settling: bool,
 }
@@ -153,7 +153,7 @@ impl Snapshot {
 /// Looks at a cluster again and again. Its memory is what live applications of interest take.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    rhythm: Rhythm,
+    rhythm: PollIntervals,
     snapshot: Snapshot,
     /// Applications of interest that no list has shown yet, and how often they were not known.
     expected: BTreeMap<AppId, u32>,
@@ -162,12 +162,12 @@ pub struct Observer {
     /// Whether another one may answer than before.
     unsure: bool,
     settled_at: Duration,
-    turn: Turn<AppId>,
+    turn: RoundRobin<AppId>,
 }
 
 impl Observer {
     /// An observer that has seen nothing.
-    pub fn new(rhythm: Rhythm) -> Self {
+    pub fn new(rhythm: PollIntervals) -> Self {
         Self {
             rhythm,
             snapshot: Snapshot::default(),
@@ -175,7 +175,7 @@ impl Observer {
             started_on: None,
             unsure: true,
             settled_at: Duration::ZERO,
-            turn: Turn::default(),
+            turn: RoundRobin::default(),
         }
     }
 
@@ -213,7 +213,7 @@ impl Observer {
         self.snapshot.cycle += 1;
         self.snapshot.released.clear();
         self.snapshot.settling = now < self.settled_at;
-        let mut others = Others::default();
+        let mut others = OtherApps::default();
         let mut seen = BTreeMap::new();
         for app in listed {
             let known = self.snapshot.watched.contains_key(&app.id) || self.expected.contains_key(&app.id);
@@ -334,7 +334,7 @@ impl Observer {
         // Those that were first seen together are not read again all in one cycle.
         let is_first = !std::mem::replace(&mut watched.was_read, true);
         watched.age = if is_first { id.number % self.rhythm.reread.max(1) } else { 0 };
-        watched.read = Some(look(&watched.app));
+        watched.read = Some(fingerprint(&watched.app));
         Ok(())
     }
 
@@ -348,7 +348,7 @@ impl Observer {
             if is_over {
                 changes.push(over(&app));
             }
-            let watched = Watched {
+            let watched = WatchedApp {
                 app,
                 containers: BTreeMap::new(),
                 attempt: None,
@@ -384,10 +384,10 @@ impl Observer {
     }
 }
 
-impl Watched {
+impl WatchedApp {
     /// Whether its containers are to be read, as they may have changed. Until they are they count as changed.
     fn is_due(&mut self, reread: u32, settling: bool) -> bool {
-        if self.read == Some(look(&self.app)) && self.age < reread && !settling {
+        if self.read == Some(fingerprint(&self.app)) && self.age < reread && !settling {
             self.age += 1;
             self.problem = None;
             return false;

@@ -30,7 +30,7 @@ pub(crate) struct EndedContainer {
 
 /// What an ApplicationMaster says of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ReportedCounts {
     /// Tasks that are done.
     pub(crate) done: u32,
     /// Tasks that have a container.
@@ -39,7 +39,7 @@ pub(crate) struct Said {
 
 /// What is known of a phase when its ApplicationMaster answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Believed {
+pub(crate) struct KnownCounts {
     /// Tasks that the driver believes to be done, of those it was given.
     pub(crate) done: u32,
     pub(crate) live: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Believed {
 
 /// What follows from an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct Inference {
     /// Containers that have done a task.
     pub(crate) done: Vec<EndedContainer>,
     /// Containers that have not.
@@ -58,7 +58,7 @@ pub(crate) struct Decided {
 
 /// The tasks of a phase.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Count {
+pub(crate) struct TaskCounter {
     /// Tasks that were done before anybody looked.
     before: u32,
     undecided: VecDeque<(EndedContainer, u32)>,
@@ -66,7 +66,7 @@ pub(crate) struct Count {
     unexplained: u32,
 }
 
-impl Count {
+impl TaskCounter {
     /// So many tasks were done before anybody looked.
     pub(crate) fn new(done: u32) -> Self {
         Self { before: done, ..Self::default() }
@@ -81,8 +81,8 @@ impl Count {
         !self.undecided.is_empty() || self.unexplained > 0
     }
 
-    pub(crate) fn said(&mut self, said: Said, believed: Believed) -> Decided {
-        let mut decided = Decided::default();
+    pub(crate) fn said(&mut self, said: ReportedCounts, believed: KnownCounts) -> Inference {
+        let mut decided = Inference::default();
         let mut known = self.before.saturating_add(believed.done);
         while known < said.done
             && let Some((container, _)) = self.undecided.pop_front()
@@ -124,20 +124,20 @@ mod tests {
         EndedContainer { id, since: Time::ZERO, at: Time(5) }
     }
 
-    fn said(done: u32, running: u32) -> Said {
-        Said { done, running }
+    fn said(done: u32, running: u32) -> ReportedCounts {
+        ReportedCounts { done, running }
     }
 
-    fn believed(done: u32, live: u32) -> Believed {
-        Believed { done, live }
+    fn believed(done: u32, live: u32) -> KnownCounts {
+        KnownCounts { done, live }
     }
 
     #[test]
     fn containers_that_ended_are_done_as_the_count_goes_up() {
-        let mut count = Count::new(3);
+        let mut count = TaskCounter::new(3);
         count.ended(container(2));
         count.ended(container(3));
-        assert_eq!(count.said(said(3, 1), believed(0, 1)), Decided::default());
+        assert_eq!(count.said(said(3, 1), believed(0, 1)), Inference::default());
         assert!(count.is_open());
         assert_eq!(count.said(said(4, 1), believed(0, 1)).done, [container(2)]);
         assert_eq!(count.said(said(5, 0), believed(1, 0)).done, [container(3)]);
@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn one_that_is_not_counted_has_failed() {
-        let mut count = Count::default();
+        let mut count = TaskCounter::default();
         count.ended(container(2));
         for _ in 1..UNDECIDED {
-            assert_eq!(count.said(said(0, 0), believed(0, 0)), Decided::default());
+            assert_eq!(count.said(said(0, 0), believed(0, 0)), Inference::default());
         }
         assert_eq!(count.said(said(0, 0), believed(0, 0)).failed, [container(2)]);
         assert!(!count.is_open());
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn tasks_that_nobody_saw_are_counted_when_no_live_container_can_be_theirs() {
-        let mut count = Count::default();
+        let mut count = TaskCounter::default();
         // Two containers are there of which one has a task: the other may have done what is counted.
         for _ in 0..2 * UNSEEN {
-            assert_eq!(count.said(said(1, 1), believed(0, 2)), Decided::default());
+            assert_eq!(count.said(said(1, 1), believed(0, 2)), Inference::default());
         }
         for _ in 1..UNSEEN {
-            assert_eq!(count.said(said(3, 1), believed(0, 2)), Decided::default());
+            assert_eq!(count.said(said(3, 1), believed(0, 2)), Inference::default());
         }
-        assert_eq!(count.said(said(3, 1), believed(0, 2)), Decided { unseen: 2, ..Decided::default() });
+        assert_eq!(count.said(said(3, 1), believed(0, 2)), Inference { unseen: 2, ..Inference::default() });
         count.ended(container(4));
         assert_eq!(count.said(said(3, 1), believed(2, 1)).done, [container(4)]);
     }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_container_that_the_driver_knew_nothing_of_takes_no_task_away() {
         // Its task was done before anybody looked, and it ends later.
-        let mut count = Count::new(1);
+        let mut count = TaskCounter::new(1);
         count.ended(container(2));
         count.ended(container(3));
         assert_eq!(count.said(said(2, 0), believed(0, 0)).done, [container(2)]);

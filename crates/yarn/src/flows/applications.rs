@@ -12,7 +12,7 @@ use crate::cluster::observer::{Change, Observer, Snapshot};
 use crate::cluster::table::Table;
 use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
-use crate::rest::resource_manager::{App, ResourceManager, Which};
+use crate::rest::resource_manager::{App, AppFilter, ResourceManager};
 use crate::submitter::{JarRequest, JobRequest, ProcessState, StartedProgram, Submitter, SubmitterError};
 
 /// The tag that says which run an application is of.
@@ -32,7 +32,7 @@ pub(super) struct Ticket {
 /// How long is waited between two looks at a program.
 const LOOK: Duration = Duration::from_millis(250);
 
-pub(super) enum Request {
+pub(super) enum SubmitRequest {
     /// A job whose tasks run our worker.
     Job(JobRequest),
     /// A program that submits its applications itself.
@@ -40,7 +40,7 @@ pub(super) enum Request {
 }
 
 /// What is said of a submission.
-pub(super) enum Said {
+pub(super) enum SubmitterEvent {
     /// It is this application.
     Submitted(AppId),
     /// Its program was started.
@@ -50,10 +50,10 @@ pub(super) enum Said {
 }
 
 /// A submission that was answered.
-pub(super) type Answer = (Ticket, Result<Said, SubmitterError>);
+pub(super) type SubmitterAnswer = (Ticket, Result<SubmitterEvent, SubmitterError>);
 
 /// Who hands jobs to the cluster.
-pub(super) trait Submits: Send + Sync {
+pub(super) trait JobSubmitter: Send + Sync {
     /// Submits a job, and gives its application.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ pub(super) trait Submits: Send + Sync {
     fn stop(&self, process: u64) -> Result<(), SubmitterError>;
 }
 
-impl Submits for Submitter {
+impl JobSubmitter for Submitter {
     fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError> {
         Submitter::submit(self, request).map(|submitted| submitted.application)
     }
@@ -97,24 +97,24 @@ impl Submits for Submitter {
     }
 }
 
-pub(super) struct Cluster {
+pub(super) struct FlowCluster {
     pub(super) control: Control,
-    submitter: Arc<dyn Submits>,
-    answers: (Sender<Answer>, Receiver<Answer>),
+    submitter: Arc<dyn JobSubmitter>,
+    answers: (Sender<SubmitterAnswer>, Receiver<SubmitterAnswer>),
     /// The names by which the runs are known whose applications are of interest.
     owners: BTreeSet<String>,
     /// Whether it was said that the cluster refuses to kill.
     refusal_is_said: bool,
 }
 
-impl Cluster {
+impl FlowCluster {
     /// A cluster on which no applications are of interest yet.
     pub(super) fn new(
         manager: ResourceManager,
         observer: Observer,
         table: Option<Table>,
         valid: Duration,
-        submitter: Arc<dyn Submits>,
+        submitter: Arc<dyn JobSubmitter>,
     ) -> Self {
         Self {
             control: Control::new(manager, observer, table, valid),
@@ -133,7 +133,7 @@ impl Cluster {
     pub(super) fn expect(&mut self, owner: &str, manager: &ResourceManager) -> Result<(), HttpError> {
         let owner = owner.to_lowercase();
         let tags = vec![format!("{RUN_TAG}={owner}")];
-        let which = Which { tags, ended: true, ..Which::default() };
+        let which = AppFilter { tags, ended: true, ..AppFilter::default() };
         for app in manager.apps(&which)? {
             self.control.observer.expect(app.id);
         }
@@ -173,26 +173,26 @@ impl Cluster {
     }
 
     /// Submits a job of a run with a priority, which is answered later.
-    pub(super) fn submit(&mut self, (owner, ticket): (&str, Ticket), request: Request, priority: u32) {
+    pub(super) fn submit(&mut self, (owner, ticket): (&str, Ticket), request: SubmitRequest, priority: u32) {
         let owner = owner.to_lowercase();
         let its_tags = vec![format!("{RUN_TAG}={owner}"), format!("{JOB_TAG}={}", ticket.name)];
         let (submitter, answers) = (self.submitter.clone(), self.answers.0.clone());
         let refused = ticket.clone();
         // It ends with its last answer, or with the process; nobody waits for it.
         let started = thread::Builder::new().spawn(move || match request {
-            Request::Job(mut request) => {
+            SubmitRequest::Job(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
                 let submitted = submitter.submit(&request);
-                let _ = answers.send((ticket, submitted.map(Said::Submitted)));
+                let _ = answers.send((ticket, submitted.map(SubmitterEvent::Submitted)));
             }
-            Request::Jar(mut request) => {
+            SubmitRequest::Jar(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
                 let began = submitter.jar(&request);
                 let process = began.as_ref().ok().map(|began| began.process);
-                let _ = answers.send((ticket.clone(), began.map(Said::Began)));
+                let _ = answers.send((ticket.clone(), began.map(SubmitterEvent::Began)));
                 let submitter = Arc::downgrade(&submitter);
                 if let Some(ended) = process.and_then(|process| end_of(&submitter, process)) {
-                    let _ = answers.send((ticket, ended.map(Said::Ended)));
+                    let _ = answers.send((ticket, ended.map(SubmitterEvent::Ended)));
                 }
             }
         });
@@ -211,10 +211,10 @@ impl Cluster {
     }
 
     /// Submissions that were answered since the last call. Applications are looked at from then on.
-    pub(super) fn answers(&mut self) -> Vec<Answer> {
-        let answers: Vec<Answer> = self.answers.1.try_iter().collect();
+    pub(super) fn answers(&mut self) -> Vec<SubmitterAnswer> {
+        let answers: Vec<SubmitterAnswer> = self.answers.1.try_iter().collect();
         for (_, answer) in &answers {
-            if let Ok(Said::Submitted(app)) = answer {
+            if let Ok(SubmitterEvent::Submitted(app)) = answer {
                 self.control.observer.expect(*app);
             }
         }
@@ -223,7 +223,7 @@ impl Cluster {
 }
 
 /// Waits for the end of a program; none if the submitter is gone before.
-fn end_of(submitter: &Weak<dyn Submits>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
+fn end_of(submitter: &Weak<dyn JobSubmitter>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
     loop {
         pause(LOOK);
         match submitter.upgrade()?.process(process) {

@@ -11,18 +11,18 @@ use std::time::Duration;
 use serde::Deserialize;
 use slackline_local::worker::Report;
 
-use crate::cluster::fair_polling::Turn;
-use crate::flows::hdfs_placeholders::{Mirror, escaped};
+use crate::cluster::fair_polling::RoundRobin;
+use crate::flows::hdfs_placeholders::{Placeholders, escaped};
 use crate::rest::id::{ContainerId, TaskAttemptId, TaskId, TaskKind};
 use crate::submitter::Entry;
 
 /// What an attempt writes when it begins.
 #[derive(Clone, Debug, Deserialize)]
-struct Begun {}
+struct StartDocument {}
 
 /// What an attempt writes when it ends.
 #[derive(Clone, Debug, Deserialize)]
-struct EndReport {
+struct EndDocument {
     container: String,
     host: String,
     started: u64,
@@ -37,7 +37,7 @@ pub(super) enum Destination {
     /// A directory of another file system.
     There {
         /// Through which it is seen.
-        mirror: Arc<Mirror>,
+        mirror: Arc<Placeholders>,
         uri: String,
         /// Where placeholders of parts are made.
         here: PathBuf,
@@ -46,7 +46,7 @@ pub(super) enum Destination {
 
 /// An attempt that has ended. Times are milliseconds since 1970.
 #[derive(Clone, Debug)]
-pub(super) struct AttemptEnded {
+pub(super) struct AttemptReport {
     pub(super) attempt: TaskAttemptId,
     pub(super) container: Option<ContainerId>,
     pub(super) host: String,
@@ -59,23 +59,23 @@ pub(super) struct AttemptEnded {
 
 /// News of a job's attempts.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct NewReports {
     /// Attempts that have begun.
     pub(super) begun: Vec<TaskAttemptId>,
     /// Attempts that have ended.
-    pub(super) ended: Vec<AttemptEnded>,
+    pub(super) ended: Vec<AttemptReport>,
 }
 
 /// The attempts of a submission, as far as they were read.
 #[derive(Debug, Default)]
-pub(super) struct Reports {
+pub(super) struct ReportReader {
     begun: BTreeSet<TaskAttemptId>,
     ended: BTreeSet<TaskAttemptId>,
-    turn: Turn<TaskAttemptId>,
+    turn: RoundRobin<TaskAttemptId>,
     is_whole: bool,
 }
 
-impl Reports {
+impl ReportReader {
     /// Takes what is new in the directory of a submission, as much as is read in a time: at least one attempt, and the next
     /// call goes on where this one left off. `makes_part` says of a task whether it makes a part, without which it is not
     /// done, or that there is no such task. O(attempts), of which those that have ended are only named.
@@ -86,7 +86,7 @@ impl Reports {
         &mut self,
         destination: &Destination,
         (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
-        news: &mut News,
+        news: &mut NewReports,
     ) -> io::Result<()> {
         self.is_whole = false;
         let all = destination.attempts()?;
@@ -115,19 +115,19 @@ impl Reports {
     fn take(
         &mut self,
         attempt: TaskAttemptId,
-        written: &Written<'_>,
+        written: &AttemptFiles<'_>,
         makes_part: bool,
-        news: &mut News,
+        news: &mut NewReports,
     ) -> io::Result<()> {
-        if !self.begun.contains(&attempt) && written.document::<Begun>("begun.json")?.is_some() {
+        if !self.begun.contains(&attempt) && written.document::<StartDocument>("begun.json")?.is_some() {
             self.begun.insert(attempt);
             news.begun.push(attempt);
         }
-        if let Some(EndReport { container, host, started, ended, mut report }) =
+        if let Some(EndDocument { container, host, started, ended, mut report }) =
             written.document("report.json")?
         {
             let part = written.part()?;
-            if let (Written::There { .. }, Report::Done(outcome)) = (written, &mut report) {
+            if let (AttemptFiles::There { .. }, Report::Done(outcome)) = (written, &mut report) {
                 // A placeholder has not the content of the part.
                 outcome.output = None;
             }
@@ -136,21 +136,21 @@ impl Reports {
             }
             self.ended.insert(attempt);
             let container = container.parse().ok();
-            news.ended.push(AttemptEnded { attempt, container, host, started, ended, report, part });
+            news.ended.push(AttemptReport { attempt, container, host, started, ended, report, part });
         }
         Ok(())
     }
 }
 
 /// What an attempt has written.
-enum Written<'a> {
+enum AttemptFiles<'a> {
     /// In its directory here.
     Here(PathBuf),
     /// There, by name; `here` is where its placeholders are made.
-    There { mirror: &'a Mirror, entries: BTreeMap<String, Entry>, here: PathBuf },
+    There { mirror: &'a Placeholders, entries: BTreeMap<String, Entry>, here: PathBuf },
 }
 
-impl Written<'_> {
+impl AttemptFiles<'_> {
     /// A document that is there as a whole or not at all.
     fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> io::Result<Option<T>> {
         let (path, text) = match self {
@@ -206,14 +206,14 @@ impl Destination {
     }
 
     /// What is in the directory of an attempt that is called so.
-    fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<Written<'_>> {
+    fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<AttemptFiles<'_>> {
         match self {
-            Self::Here(directory) => Ok(Written::Here(directory.join(name))),
+            Self::Here(directory) => Ok(AttemptFiles::Here(directory.join(name))),
             Self::There { mirror, uri, here } => {
                 let named = |entry: Entry| Some((entry.path.rsplit_once('/')?.1.to_owned(), entry));
                 let entries = mirror.list(&format!("{}/*", escaped(&format!("{uri}/{name}"))))?;
                 let entries = entries.into_iter().filter_map(named).collect();
-                Ok(Written::There { mirror, entries, here: here.join(attempt.to_string()) })
+                Ok(AttemptFiles::There { mirror, entries, here: here.join(attempt.to_string()) })
             }
         }
     }
@@ -245,17 +245,21 @@ mod tests {
 
     /// What is new, and what went wrong.
     fn read(
-        reports: &mut Reports,
+        reports: &mut ReportReader,
         destination: &Destination,
         (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
-    ) -> (News, io::Result<()>) {
-        let mut news = News::default();
+    ) -> (NewReports, io::Result<()>) {
+        let mut news = NewReports::default();
         let read = reports.read(destination, (makes_part, lasts), &mut news);
         (news, read)
     }
 
     /// What is new in a directory of which all can be read.
-    fn all(reports: &mut Reports, directory: &Path, makes_part: impl Fn(TaskId) -> Option<bool>) -> News {
+    fn all(
+        reports: &mut ReportReader,
+        directory: &Path,
+        makes_part: impl Fn(TaskId) -> Option<bool>,
+    ) -> NewReports {
         let (news, result) = read(reports, &here(directory), (makes_part, Duration::MAX));
         result.unwrap();
         assert!(reports.is_whole());
@@ -288,7 +292,7 @@ mod tests {
     #[test]
     fn nothing_is_there_before_an_attempt_begins() {
         let directory = with(&[]);
-        let mut reports = Reports::default();
+        let mut reports = ReportReader::default();
         for place in [directory.path().join("missing"), directory.path().to_owned()] {
             let news = all(&mut reports, &place, any);
             assert!(news.begun.is_empty() && news.ended.is_empty());
@@ -300,7 +304,7 @@ mod tests {
         let done: Report = serde_json::from_str(DONE).unwrap();
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("begun.json"), "{}"), (&named("part"), "x")]);
-        let mut reports = Reports::default();
+        let mut reports = ReportReader::default();
         let news = all(&mut reports, directory.path(), any);
         assert_eq!((news.begun, news.ended.len()), (vec![ATTEMPT.parse().unwrap()], 0));
         fs::write(directory.path().join(named("report.json")), text).unwrap();
@@ -325,7 +329,7 @@ mod tests {
         fs::create_dir_all(directory.path().join(ATTEMPT)).unwrap();
         // A document is written under another name before it is there.
         fs::write(directory.path().join(named(".report.json.tmp")), &text[..20]).unwrap();
-        let news = all(&mut Reports::default(), directory.path(), any);
+        let news = all(&mut ReportReader::default(), directory.path(), any);
         assert!(news.begun.is_empty() && news.ended.is_empty(), "{news:?}");
     }
 
@@ -333,7 +337,7 @@ mod tests {
     fn a_task_is_done_when_its_part_is_there_and_it_is_one_of_the_job() {
         let text = report("container_1_0001_01_000002", DONE);
         let directory = with(&[(&named("report.json"), &text), (&named("begun.json"), "{}")]);
-        let mut reports = Reports::default();
+        let mut reports = ReportReader::default();
         let none = all(&mut reports, directory.path(), |_| None);
         assert!(none.begun.is_empty() && none.ended.is_empty());
         let news = all(&mut reports, directory.path(), |_| Some(true));
@@ -346,7 +350,7 @@ mod tests {
     fn a_container_without_a_name_is_none() {
         let text = report("", DONE);
         let directory = with(&[(&named("report.json"), &text)]);
-        let news = all(&mut Reports::default(), directory.path(), any);
+        let news = all(&mut ReportReader::default(), directory.path(), any);
         assert_eq!(news.ended[0].container, None);
         assert_eq!(news.ended[0].part, None);
     }
@@ -364,14 +368,15 @@ mod tests {
         ];
         for text in texts {
             let directory = with(&[(&named("report.json"), text)]);
-            let (_, result) = read(&mut Reports::default(), &here(directory.path()), (any, Duration::MAX));
+            let (_, result) =
+                read(&mut ReportReader::default(), &here(directory.path()), (any, Duration::MAX));
             let error = result.unwrap_err().to_string();
             assert!(error.contains("attempt_1_0001_m_000003_0/report.json: "), "{text:?}: {error}");
         }
     }
 
     /// The tasks of attempts that have ended.
-    fn tasks(news: &News) -> Vec<u32> {
+    fn tasks(news: &NewReports) -> Vec<u32> {
         news.ended.iter().map(|ended| ended.attempt.task.number).collect()
     }
 
@@ -385,7 +390,7 @@ mod tests {
         let text = report("", DONE);
         let names = [1, 2, 3].map(|task| of(task, "report.json"));
         let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));
-        let mut reports = Reports::default();
+        let mut reports = ReportReader::default();
         for task in 1..=3 {
             let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::ZERO));
             result.unwrap();
@@ -400,7 +405,7 @@ mod tests {
         let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));
         // A directory in the place of a document.
         fs::create_dir_all(directory.path().join(of(2, "report.json"))).unwrap();
-        let mut reports = Reports::default();
+        let mut reports = ReportReader::default();
         for ended in [1, 3] {
             let (news, result) = read(&mut reports, &here(directory.path()), (any, Duration::MAX));
             assert_eq!(tasks(&news), [ended]);
@@ -416,10 +421,10 @@ mod tests {
         let disk = Arc::new(Disk::new(&directory.path().join("disk")));
         disk.put(&format!("run/{}", of(1, "report.json")), &report("", DONE));
         disk.put(&format!("run/{}", of(2, "begun.json")), "{}");
-        let mirror = Mirror::new(directory.path().join("mirror"), disk.clone(), (SYSTEM, "me"));
+        let mirror = Placeholders::new(directory.path().join("mirror"), disk.clone(), (SYSTEM, "me"));
         let here = directory.path().join("parts");
         let there = Destination::There { mirror: Arc::new(mirror), uri: format!("{SYSTEM}/run"), here };
-        let mut reports = Reports::default();
+        let mut reports = ReportReader::default();
         let (news, result) = read(&mut reports, &there, (any, Duration::MAX));
         result.unwrap();
         assert_eq!((tasks(&news), news.begun.len()), (vec![1], 1));

@@ -21,16 +21,16 @@ use slackline_model::{Draft, Instance, Profile, shell};
 use crate::cluster::capacity::{AM_SHARE, slots};
 use crate::cluster::checks;
 use crate::cluster::table_location::{TABLE, table_path};
-use crate::flows::cluster_config::{Remote, Site};
-use crate::flows::engine::{Guest, Pace};
-use crate::flows::hdfs_placeholders::Mirror;
+use crate::flows::cluster_config::{ClusterConfig, RunFiles};
+use crate::flows::engine::{FlowEngine, Timeouts};
+use crate::flows::hdfs_placeholders::Placeholders;
 use crate::flows::program;
-use crate::flows::session::{Cover, SessionThere};
-use crate::flows::shared_engine::ResidentThere;
+use crate::flows::session::{RunContext, YarnSession};
+use crate::flows::shared_engine::YarnSharedEngine;
 use crate::rest::http;
 use crate::rest::http::Address;
 use crate::rest::resource_manager::ResourceManager;
-use crate::submitter::{About, Submitter, SubmitterError};
+use crate::submitter::{Submitter, SubmitterError, SubmitterInfo};
 
 /// What the table of engines says of it.
 pub const ENTRY: EngineEntry =
@@ -82,11 +82,11 @@ const PARAMS: &[Param] = &[
 ];
 
 /// A cluster that was asked for its machines.
-struct Yarn {
-    site: Site,
+struct YarnBackend {
+    site: ClusterConfig,
     machines: Vec<MachineDraft>,
     /// The process that submits, and what it says of itself, once something is prepared.
-    submitter: Mutex<Option<(Arc<Submitter>, About)>>,
+    submitter: Mutex<Option<(Arc<Submitter>, SubmitterInfo)>>,
 }
 
 fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
@@ -96,7 +96,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let slot_mb = checks::granted_mb(&manager, settings.count(MEMORY.name).div_ceil(1 << 20))?;
     let machines = slots(&address, &manager, slot_mb)?;
     checks::for_run(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
-    let site = Site {
+    let site = ClusterConfig {
         table: match settings.choice("decide") {
             "cluster" => None,
             _ => table_path(settings.text(TABLE.name), &manager)?,
@@ -112,9 +112,9 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         memory_bytes: settings.count("task-memory").max(1 << 20),
         hash: settings.choice("hash") == "on",
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
-        pace: Pace::default(),
+        pace: Timeouts::default(),
     };
-    Ok(Box::new(Yarn { site, machines, submitter: Mutex::default() }))
+    Ok(Box::new(YarnBackend { site, machines, submitter: Mutex::default() }))
 }
 
 fn java(given: &str) -> PathBuf {
@@ -154,7 +154,7 @@ fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
     Ok(paths)
 }
 
-impl Backend for Yarn {
+impl Backend for YarnBackend {
     fn options(&self) -> BTreeMap<String, String> {
         let slots: u32 = self.machines.iter().map(|machine| machine.count).sum();
         BTreeMap::from([
@@ -204,7 +204,7 @@ impl Backend for Yarn {
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(Box::new(PreparedThere { resolved, site: self.site.clone(), remote }))
+        Ok(Box::new(PreparedRun { resolved, site: self.site.clone(), remote }))
     }
 
     fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
@@ -217,10 +217,10 @@ impl Backend for Yarn {
         let cluster = site.cluster(site.open_table()?, self.submitter()?.0);
         let pace = (site.rules(), site.pace.clone());
         let left = Elsewhere::none(started, seen);
-        let guest = Guest::new(left, cluster, machines.clone(), pace, Arc::default());
+        let guest = FlowEngine::new(left, cluster, machines.clone(), pace, Arc::default());
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&site.address, settings);
-        Ok(Box::new(ResidentThere::new(guest, manager, (machines, empty))))
+        Ok(Box::new(YarnSharedEngine::new(guest, manager, (machines, empty))))
     }
 
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
@@ -228,9 +228,9 @@ impl Backend for Yarn {
     }
 }
 
-impl Yarn {
+impl YarnBackend {
     /// The process that submits, which is started once.
-    fn submitter(&self) -> Result<(Arc<Submitter>, About), EngineError> {
+    fn submitter(&self) -> Result<(Arc<Submitter>, SubmitterInfo), EngineError> {
         let mut submitter = self.submitter.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*submitter {
             return Ok(known.clone());
@@ -242,9 +242,9 @@ impl Yarn {
     }
 
     /// The file systems of the cluster, for the run of a state directory.
-    fn remote(&self, state: &Path) -> Result<Arc<Remote>, EngineError> {
+    fn remote(&self, state: &Path) -> Result<Arc<RunFiles>, EngineError> {
         let (submitter, about) = self.submitter()?;
-        Ok(Arc::new(Remote::new((submitter, &about), state)?))
+        Ok(Arc::new(RunFiles::new((submitter, &about), state)?))
     }
 }
 
@@ -273,7 +273,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
 }
 
 /// What jobs ask of their files, here or elsewhere, that cannot be done.
-fn unfit_files(resolved: &Resolved, mirror: &Mirror, hash: bool) -> Vec<Fault> {
+fn unfit_files(resolved: &Resolved, mirror: &Placeholders, hash: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let mut fault = |problem: String| {
@@ -304,13 +304,13 @@ fn unfit_files(resolved: &Resolved, mirror: &Mirror, hash: bool) -> Vec<Fault> {
 }
 
 /// A workload that is ready to be run there.
-struct PreparedThere {
+struct PreparedRun {
     resolved: Resolved,
-    site: Site,
-    remote: Arc<Remote>,
+    site: ClusterConfig,
+    remote: Arc<RunFiles>,
 }
 
-impl Prepared for PreparedThere {
+impl Prepared for PreparedRun {
     fn workload(&self) -> &Draft {
         &self.resolved.draft
     }
@@ -353,13 +353,13 @@ impl Prepared for PreparedThere {
         for it in &mut verdicts {
             say_in_words(&mut it.verdict, &remote.mirror);
         }
-        let cover = Cover { site, state, remote, obstacles, verdicts };
-        Ok(Box::new(SessionThere { session, table, cover }))
+        let cover = RunContext { site, state, remote, obstacles, verdicts };
+        Ok(Box::new(YarnSession { session, table, cover }))
     }
 }
 
 /// Has what becomes of a job say the names of files that the reader knows.
-fn say_in_words(verdict: &mut Verdict, mirror: &Mirror) {
+fn say_in_words(verdict: &mut Verdict, mirror: &Placeholders) {
     match verdict {
         Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => *text = mirror.words(text),
         Verdict::Run(Reason::Input(path, _)) => *path = mirror.words(&path.display().to_string()).into(),
@@ -368,7 +368,7 @@ fn say_in_words(verdict: &mut Verdict, mirror: &Mirror) {
 }
 
 /// What prevents a run, with the names of files that the reader knows.
-fn in_words(error: EngineError, mirror: &Mirror) -> EngineError {
+fn in_words(error: EngineError, mirror: &Placeholders) -> EngineError {
     match error {
         EngineError::Unrunnable(mut jobs) => {
             for job in &mut jobs {

@@ -9,24 +9,24 @@ use slackline_local::layout::Layout;
 use slackline_local::run::EngineError;
 
 use crate::cluster::capacity::Rules;
-use crate::cluster::observer::{Observer, Rhythm};
+use crate::cluster::observer::{Observer, PollIntervals};
 use crate::cluster::table::Table;
 use crate::cluster::table_location::VALID;
-use crate::flows::applications::{Cluster, Submits};
-use crate::flows::engine::Pace;
-use crate::flows::hdfs_placeholders::Mirror;
-use crate::flows::remote_files::Files;
+use crate::flows::applications::{FlowCluster, JobSubmitter};
+use crate::flows::engine::Timeouts;
+use crate::flows::hdfs_placeholders::Placeholders;
+use crate::flows::remote_files::FileSystem;
 use crate::rest::http;
 use crate::rest::http::Address;
 use crate::rest::resource_manager::ResourceManager;
-use crate::submitter::{About, Launch, Submitter};
+use crate::submitter::{Launch, Submitter, SubmitterInfo};
 
 /// Options of the submitter's virtual machine: it starts soon and stays small.
 const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
 /// What a run needs of a cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
+pub(super) struct ClusterConfig {
     pub(super) address: Address,
     pub(super) queue: String,
     pub(super) table: Option<PathBuf>,
@@ -40,17 +40,17 @@ pub(super) struct Site {
     pub(super) memory_bytes: u64,
     pub(super) hash: bool,
     pub(super) worker: WorkerCommand,
-    pub(super) pace: Pace,
+    pub(super) pace: Timeouts,
 }
 
-impl Site {
+impl ClusterConfig {
     /// The cluster, as it is looked at and told.
-    pub(super) fn cluster(&self, table: Option<Table>, submitter: Arc<dyn Submits>) -> Cluster {
+    pub(super) fn cluster(&self, table: Option<Table>, submitter: Arc<dyn JobSubmitter>) -> FlowCluster {
         // What fails is looked at again with the next look.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
-        let observer = Observer::new(Rhythm { lasts: self.pace.asks, ..Rhythm::default() });
-        Cluster::new(manager, observer, table, VALID, submitter)
+        let observer = Observer::new(PollIntervals { lasts: self.pace.asks, ..PollIntervals::default() });
+        FlowCluster::new(manager, observer, table, VALID, submitter)
     }
 
     pub(super) fn rules(&self) -> Rules {
@@ -69,29 +69,29 @@ impl Site {
 }
 
 /// The file systems of a cluster, as a run sees them.
-pub(super) struct Remote {
-    pub(super) submitter: Arc<dyn Submits>,
-    pub(super) files: Arc<dyn Files>,
-    pub(super) mirror: Arc<Mirror>,
+pub(super) struct RunFiles {
+    pub(super) submitter: Arc<dyn JobSubmitter>,
+    pub(super) files: Arc<dyn FileSystem>,
+    pub(super) mirror: Arc<Placeholders>,
     /// The state directory, absolute.
     pub(super) state: PathBuf,
 }
 
-impl Remote {
+impl RunFiles {
     pub(super) fn new(
-        (submitter, about): (Arc<Submitter>, &About),
+        (submitter, about): (Arc<Submitter>, &SubmitterInfo),
         state: &Path,
     ) -> Result<Self, EngineError> {
         let file = |problem| EngineError::File { path: state.display().to_string(), problem };
         let state = std::path::absolute(state).map_err(file)?;
         let directory = Layout::new(&state).mirror();
-        let files: Arc<dyn Files> = submitter.clone();
-        let mirror = Arc::new(Mirror::new(directory, files.clone(), (&about.default_fs, &about.user)));
+        let files: Arc<dyn FileSystem> = submitter.clone();
+        let mirror = Arc::new(Placeholders::new(directory, files.clone(), (&about.default_fs, &about.user)));
         Ok(Self { submitter, files, mirror, state })
     }
 }
 
-impl Drop for Remote {
+impl Drop for RunFiles {
     fn drop(&mut self) {
         let layout = Layout::new(&self.state);
         if layout.mirror().exists() && !layout.journal().exists() {

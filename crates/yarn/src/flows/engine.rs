@@ -4,14 +4,14 @@
 //! none as others hold all slots. It is done when all its attempts have reported so and its output is published; what its
 //! application does after that is of no interest but for the slots that it holds.
 //!
-//! A job that is given by jar and main class is a program which submits applications by itself, see `jars`.
+//! A job that is given by jar and main class is a program which submits applications by itself, see `jar_programs`.
 
-mod ending;
-mod jars;
-mod looking;
-mod noting;
-mod several;
-mod submitting;
+mod finish;
+mod hosted_runs;
+mod jar_programs;
+mod observe;
+mod progress;
+mod submit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -35,17 +35,17 @@ use slackline_policy::{Driver, Engine};
 
 use crate::clock::{Stopwatch, pause};
 use crate::cluster::capacity::Rules;
-use crate::cluster::container_ledger::Books;
+use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::control::{CYCLE, until_next_look};
-use crate::cluster::desired_state::Wishes;
-use crate::cluster::fair_polling::{LASTS, Turn};
-use crate::flows::applications::{Cluster, Request, Ticket};
+use crate::cluster::desired_state::DesiredState;
+use crate::cluster::fair_polling::{LASTS, RoundRobin};
+use crate::flows::applications::{FlowCluster, SubmitRequest, Ticket};
 use crate::flows::attempt_reports::Destination;
-use crate::flows::jobs::{Jobs, OwnJob, Places, Retry};
+use crate::flows::jobs::{FlowJob, Jobs, Retry, SlotTimeline};
 use crate::flows::remote_files::may_pass;
 use crate::rest::id::AppId;
 
-pub(super) use several::Parted;
+pub(super) use hosted_runs::LeavingRun;
 
 /// How often reports on other file systems than that of this machine are looked for, in looks.
 const THERE_EVERY: u32 = 4;
@@ -69,24 +69,24 @@ const PRIORITY: u64 = 1000;
 pub(super) type Parts = Vec<(String, PathBuf)>;
 
 /// How jobs are submitted.
-pub(super) trait Submit {
+pub(super) trait JobSubmission {
     /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Request>;
+    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
 
     /// Whether a job would be submitted now as it was, by the files of its submission.
-    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool;
+    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool;
 
     /// Where the attempts of its submission write.
-    fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination;
+    fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination;
 
     /// The parts that the program of a jar has made, by their numbers: their names, and where they or their placeholders are;
     /// or what is wrong with them.
-    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>>;
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
 
     /// Puts the output of a job in its place, here by `publish`.
     fn publish(
         &self,
-        job: (&JobPlan, &OwnJob),
+        job: (&JobPlan, &FlowJob),
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()>;
 
@@ -100,7 +100,7 @@ pub(super) trait Submit {
 
 /// How long the engine waits for what.
 #[derive(Clone, Debug)]
-pub(super) struct Pace {
+pub(super) struct Timeouts {
     /// For the next look.
     pub(super) cycle: Duration,
     /// For answers of a kind at a look: who has no time is first at the next.
@@ -118,7 +118,7 @@ pub(super) struct Pace {
     pub(super) away: Duration,
 }
 
-impl Default for Pace {
+impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -133,16 +133,16 @@ impl Default for Pace {
     }
 }
 
-pub(super) struct Guest<'o> {
+pub(super) struct FlowEngine<'o> {
     left: Elsewhere<'o>,
-    cluster: Cluster,
+    cluster: FlowCluster,
     /// By run: how its jobs are submitted.
-    submits: BTreeMap<u32, Rc<dyn Submit + 'o>>,
+    submits: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
     /// The machines that flows are told of.
     machines: Vec<MachineDraft>,
     rules: Rules,
-    pace: Pace,
-    books: Books,
+    pace: Timeouts,
+    books: ContainerLedger,
     jobs: Jobs,
     by_ticket: BTreeMap<String, u32>,
     by_app: BTreeMap<AppId, u32>,
@@ -154,7 +154,7 @@ pub(super) struct Guest<'o> {
     late_tasks: BTreeMap<AppId, u32>,
     /// Submissions that were not answered yet.
     unanswered: BTreeSet<Ticket>,
-    places: Places,
+    places: SlotTimeline,
     /// The ids that the driver gives to the next flow and the next phase.
     next_flow: u32,
     next_phase: u32,
@@ -166,9 +166,9 @@ pub(super) struct Guest<'o> {
     /// Since when the cluster has answered at this look.
     looked: Stopwatch,
     /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
-    masters_turn: Turn<(u32, AppId)>,
-    reports_turn: Turn<u32>,
-    kills_turn: Turn<AppId>,
+    masters_turn: RoundRobin<(u32, AppId)>,
+    reports_turn: RoundRobin<u32>,
+    kills_turn: RoundRobin<AppId>,
     /// Whether the cluster did not answer when it was last looked at.
     is_silent: bool,
     /// Whether it was said last that something does not answer.
@@ -186,17 +186,18 @@ pub(super) struct Guest<'o> {
     asked_to_stop: Arc<AtomicBool>,
 }
 
-impl<'o> Guest<'o> {
+impl<'o> FlowEngine<'o> {
     /// An engine for runs on these machines.
     pub(super) fn new(
         left: Elsewhere<'o>,
-        cluster: Cluster,
+        cluster: FlowCluster,
         machines: Vec<MachineDraft>,
-        (rules, pace): (Rules, Pace),
+        (rules, pace): (Rules, Timeouts),
         asked_to_stop: Arc<AtomicBool>,
     ) -> Self {
-        let books = Books::new(machines.iter().map(|machine| (machine.name.clone(), machine.count)));
-        let places = Places::new(books.hosts());
+        let books =
+            ContainerLedger::new(machines.iter().map(|machine| (machine.name.clone(), machine.count)));
+        let places = SlotTimeline::new(books.hosts());
         Self {
             left,
             cluster,
@@ -220,9 +221,9 @@ impl<'o> Guest<'o> {
             now: Time::ZERO,
             looks: 0,
             looked: Stopwatch::start(),
-            masters_turn: Turn::default(),
-            reports_turn: Turn::default(),
-            kills_turn: Turn::default(),
+            masters_turn: RoundRobin::default(),
+            reports_turn: RoundRobin::default(),
+            kills_turn: RoundRobin::default(),
             is_silent: false,
             troubled: false,
             fullness_is_said: false,
@@ -235,19 +236,19 @@ impl<'o> Guest<'o> {
     }
 
     /// Takes a run that is among those left, by the number of its first job, and finds what earlier sessions have submitted.
-    pub(super) fn take(&mut self, run: u32, submit: Rc<dyn Submit + 'o>) {
+    pub(super) fn take(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
         for (slot, held) in self.left.held_before(run) {
             self.places.hold(slot, held);
         }
         for (job, _) in self.left.jobs_of(run) {
-            self.jobs.insert(job, OwnJob::new(self.left.directory(job)));
+            self.jobs.insert(job, FlowJob::new(self.left.directory(job)));
         }
         self.submits.insert(run, submit);
         self.find_submissions(run);
     }
 
     /// How a job is submitted.
-    fn submit_of(&self, job: u32) -> Rc<dyn Submit + 'o> {
+    fn submit_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
         self.submits[&self.left.run_of(job)].clone()
     }
 
@@ -264,7 +265,7 @@ impl<'o> Guest<'o> {
     /// Drives what is left to its end.
     pub(super) fn run(mut self, left: Left<'_>) -> Result<Over, EngineError> {
         let Left { instance, policy, config } = left;
-        let mut nowhere = Nowhere;
+        let mut nowhere = NoSink;
         let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
         while driver.step() {
             let plans = Plans::of(&driver);
@@ -312,7 +313,7 @@ impl<'o> Guest<'o> {
         self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
-        let mut wishes = Wishes::of((&self.books, plans), &apps, |app| snapshot.pending(app));
+        let mut wishes = DesiredState::of((&self.books, plans), &apps, |app| snapshot.pending(app));
         self.hold_rows(&mut wishes.rows);
         if let Some(warning) = self.cluster.control.publish(&wishes.rows) {
             self.warn(&warning);
@@ -338,7 +339,7 @@ impl<'o> Guest<'o> {
     }
 }
 
-impl Engine for Guest<'_> {
+impl Engine for FlowEngine<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
@@ -391,9 +392,9 @@ impl Engine for Guest<'_> {
 }
 
 /// Rows and flows are in journals.
-struct Nowhere;
+struct NoSink;
 
-impl Sink for Nowhere {
+impl Sink for NoSink {
     fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
 
     fn flow(&mut self, _: &FlowEnd, _: &Instance) {}

@@ -21,7 +21,7 @@ use slackline_local::backend::Fault;
 use slackline_local::job_plan::Source;
 use slackline_model::Draft;
 
-use crate::flows::remote_files::{Files, may_pass};
+use crate::flows::remote_files::{FileSystem, may_pass};
 use crate::submitter::Entry;
 use outputs::{OWNER, TEMPORARY};
 
@@ -29,23 +29,27 @@ use outputs::{OWNER, TEMPORARY};
 const HEAD: u64 = 512;
 
 /// The placeholders of a run.
-pub(super) struct Mirror {
+pub(super) struct Placeholders {
     /// Its directory, absolute.
     directory: PathBuf,
     /// Where they are: `root/hdfs/HOST:PORT/PATH`.
     root: PathBuf,
     /// Locked as long as the mirror is in use.
     lock: Mutex<Option<File>>,
-    files: Arc<dyn Files>,
+    files: Arc<dyn FileSystem>,
     /// The file system of paths without a scheme, such as `hdfs://host:9000`; none if it is the local one.
     default: Option<String>,
     /// Where relative paths start from on it.
     home: String,
 }
 
-impl Mirror {
+impl Placeholders {
     /// A mirror in a directory, absolute.
-    pub(super) fn new(directory: PathBuf, files: Arc<dyn Files>, (default_fs, user): (&str, &str)) -> Self {
+    pub(super) fn new(
+        directory: PathBuf,
+        files: Arc<dyn FileSystem>,
+        (default_fs, user): (&str, &str),
+    ) -> Self {
         let default = (!default_fs.starts_with("file:")).then(|| default_fs.trim_end_matches('/').to_owned());
         let (root, lock) = (directory.join("files"), Mutex::default());
         Self { directory, root, lock, files, default, home: format!("/user/{user}") }

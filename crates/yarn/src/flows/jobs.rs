@@ -9,13 +9,13 @@ use slackline_local::worker::Report;
 use slackline_local::{JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
-use crate::flows::attempt_reports::{AttemptEnded, Reports};
+use crate::flows::attempt_reports::{AttemptReport, ReportReader};
 use crate::flows::program::Program;
 use crate::rest::id::{AppId, ContainerId};
 
 /// How far a job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum JobStage {
     /// The driver has started none of its tasks, or it has to wait for others' ApplicationMasters.
     Waiting,
     /// It was submitted, or is being submitted; no application of it was seen.
@@ -40,8 +40,8 @@ pub(super) struct Retry {
 }
 
 #[derive(Debug)]
-pub(super) struct OwnJob {
-    pub(super) stage: Stage,
+pub(super) struct FlowJob {
+    pub(super) stage: JobStage,
     /// The name of its submission; empty before there is one.
     pub(super) ticket: String,
     /// Where its files are, which are kept until it is done.
@@ -50,11 +50,11 @@ pub(super) struct OwnJob {
     pub(super) submissions: u32,
     /// The priority its application has.
     pub(super) priority: u64,
-    pub(super) reports: Reports,
+    pub(super) reports: ReportReader,
     /// The look at which they were read last.
     pub(super) read_at: u32,
     /// By task: the attempt that did it.
-    pub(super) made: BTreeMap<(PhaseKind, u32), AttemptEnded>,
+    pub(super) made: BTreeMap<(PhaseKind, u32), AttemptReport>,
     /// When containers of it were granted.
     pub(super) granted: BTreeMap<ContainerId, Time>,
     /// Tasks that observers were told of as started, and when.
@@ -84,18 +84,18 @@ pub(super) struct OwnJob {
 
 /// Jobs by their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Jobs(BTreeMap<u32, OwnJob>);
+pub(super) struct Jobs(BTreeMap<u32, FlowJob>);
 
 impl Jobs {
-    pub(super) fn insert(&mut self, job: u32, own: OwnJob) {
+    pub(super) fn insert(&mut self, job: u32, own: FlowJob) {
         self.0.insert(job, own);
     }
 
-    pub(super) fn remove(&mut self, job: u32) -> Option<OwnJob> {
+    pub(super) fn remove(&mut self, job: u32) -> Option<FlowJob> {
         self.0.remove(&job)
     }
 
-    pub(super) fn get_mut(&mut self, job: u32) -> Option<&mut OwnJob> {
+    pub(super) fn get_mut(&mut self, job: u32) -> Option<&mut FlowJob> {
         self.0.get_mut(&job)
     }
 
@@ -103,52 +103,52 @@ impl Jobs {
         self.0.keys().copied().collect()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &OwnJob)> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &FlowJob)> + Clone {
         self.0.iter().map(|(&job, own)| (job, own))
     }
 
     /// Jobs that are not done, with the applications of those that have one.
     pub(super) fn open_apps(&self) -> BTreeMap<u32, Option<AppId>> {
-        let open = self.iter().filter(|(_, own)| own.stage != Stage::Done);
+        let open = self.iter().filter(|(_, own)| own.stage != JobStage::Done);
         open.map(|(job, own)| (job, own.app())).collect()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut OwnJob)> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut FlowJob)> {
         self.0.iter_mut().map(|(&job, own)| (job, own))
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &OwnJob> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &FlowJob> {
         self.0.values()
     }
 
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut OwnJob> {
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut FlowJob> {
         self.0.values_mut()
     }
 }
 
 impl Index<u32> for Jobs {
-    type Output = OwnJob;
+    type Output = FlowJob;
 
-    fn index(&self, job: u32) -> &OwnJob {
+    fn index(&self, job: u32) -> &FlowJob {
         &self.0[&job]
     }
 }
 
 impl IndexMut<u32> for Jobs {
-    fn index_mut(&mut self, job: u32) -> &mut OwnJob {
+    fn index_mut(&mut self, job: u32) -> &mut FlowJob {
         self.0.get_mut(&job).expect("invariant: a run has its jobs as long as it is there")
     }
 }
 
-impl OwnJob {
+impl FlowJob {
     pub(super) fn new(directory: PathBuf) -> Self {
         Self {
-            stage: Stage::Waiting,
+            stage: JobStage::Waiting,
             ticket: String::new(),
             directory,
             submissions: 0,
             priority: 0,
-            reports: Reports::default(),
+            reports: ReportReader::default(),
             read_at: 0,
             made: BTreeMap::new(),
             granted: BTreeMap::new(),
@@ -174,7 +174,7 @@ impl OwnJob {
 
     /// Its output is complete; what is known of its attempts is of no use any more.
     pub(super) fn end(&mut self) {
-        *self = Self { stage: Stage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
+        *self = Self { stage: JobStage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
     }
 
     /// What those who look on from outside are told of it, beside its applications and containers.
@@ -182,7 +182,7 @@ impl OwnJob {
         let is_told_done = |task| self.program.as_ref().is_some_and(|program| program.told.contains(task));
         let open =
             self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_told_done(task));
-        let failed = self.stage == Stage::Failed;
+        let failed = self.stage == JobStage::Failed;
         JobThere {
             submitted: self.submitted.map(|at| at.0),
             master: self.master.map(|at| at.map(|at| at.0)),
@@ -198,14 +198,14 @@ impl OwnJob {
     /// The application that runs it.
     pub(super) fn app(&self) -> Option<AppId> {
         match self.stage {
-            Stage::Runs(app) => Some(app),
+            JobStage::Runs(app) => Some(app),
             _ => None,
         }
     }
 
     /// Whether an application that is seen may be its own. A program has one after the other.
     pub(super) fn may_get_app(&self) -> bool {
-        matches!(self.stage, Stage::Waiting | Stage::Submitted) || self.runs_program()
+        matches!(self.stage, JobStage::Waiting | JobStage::Submitted) || self.runs_program()
     }
 
     /// Whether it has to wait until something is tried again.
@@ -215,13 +215,13 @@ impl OwnJob {
 
     /// Whether a program of it goes on, or has ended and nothing is known yet of its output.
     pub(super) fn runs_program(&self) -> bool {
-        self.program.is_some() && !matches!(self.stage, Stage::Done | Stage::Failed)
+        self.program.is_some() && !matches!(self.stage, JobStage::Done | JobStage::Failed)
     }
 
     /// Whether there is a process of its program, or was until the last look.
     pub(super) fn has_program(&self) -> bool {
         let has_process = self.program.as_ref().is_some_and(|program| program.process.is_some());
-        has_process && self.stage != Stage::Done
+        has_process && self.stage != JobStage::Done
     }
 
     /// How many tasks of a phase are done.
@@ -236,18 +236,18 @@ impl OwnJob {
 
     /// Whether a container has done its task.
     pub(super) fn is_well(&self, container: ContainerId) -> bool {
-        self.stage == Stage::Done || self.made.values().any(|made| made.container == Some(container))
+        self.stage == JobStage::Done || self.made.values().any(|made| made.container == Some(container))
     }
 }
 
 /// The tasks of a job that are done, in the order of their ends. Clocks of nodes differ: a reduce is at work when all maps
 /// have ended, so no map has ended later. O(tasks log tasks).
 pub(super) fn in_order(
-    made: &BTreeMap<(PhaseKind, u32), AttemptEnded>,
-) -> Vec<((PhaseKind, u32), AttemptEnded)> {
+    made: &BTreeMap<(PhaseKind, u32), AttemptReport>,
+) -> Vec<((PhaseKind, u32), AttemptReport)> {
     let reduces = made.iter().filter(|((kind, _), _)| *kind == PhaseKind::Reduce);
     let first = reduces.map(|(_, reduce)| reduce.started).min().unwrap_or(u64::MAX);
-    let mut tasks: Vec<((PhaseKind, u32), AttemptEnded)> =
+    let mut tasks: Vec<((PhaseKind, u32), AttemptReport)> =
         made.iter().map(|(task, attempt)| (*task, attempt.clone())).collect();
     for (_, map) in tasks.iter_mut().filter(|((kind, _), _)| *kind == PhaseKind::Map) {
         map.ended = map.ended.min(first);
@@ -259,10 +259,10 @@ pub(super) fn in_order(
 
 /// A task that was done, as the run records it. `place` finds a slot for it on its host.
 pub(super) fn made_task(
-    (job, index): (&OwnJob, u32),
-    ((kind, task), attempt): ((PhaseKind, u32), &AttemptEnded),
+    (job, index): (&FlowJob, u32),
+    ((kind, task), attempt): ((PhaseKind, u32), &AttemptReport),
     since: impl Fn(u64) -> Time,
-    place: &mut Places,
+    place: &mut SlotTimeline,
 ) -> Option<MadeTask> {
     let Report::Done(outcome) = &attempt.report else { return None };
     let (began, end) = (since(attempt.started), since(attempt.ended));
@@ -282,14 +282,14 @@ pub(super) fn made_task(
 
 /// Which slots of which hosts were held until when, as it is recorded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
+pub(super) struct SlotTimeline {
     /// By host: its first slot, and how many it has.
     hosts: BTreeMap<String, (u32, u32)>,
     /// By slot: the intervals, in the order of their starts.
     held: BTreeMap<u32, BTreeMap<Time, Time>>,
 }
 
-impl Places {
+impl SlotTimeline {
     /// The slots of these hosts, one host after the other.
     pub(super) fn new<'a>(hosts: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
         let (mut places, mut first) = (Self::default(), 0);
@@ -334,9 +334,9 @@ mod tests {
     use crate::rest::id::{TaskAttemptId, TaskId as Task, TaskKind};
 
     /// An attempt that was at work at that time.
-    fn attempt(kind: TaskKind, (started, ended): (u64, u64)) -> AttemptEnded {
+    fn attempt(kind: TaskKind, (started, ended): (u64, u64)) -> AttemptReport {
         let task = Task { app: AppId { cluster: 1, number: 1 }, kind, number: 0 };
-        AttemptEnded {
+        AttemptReport {
             attempt: TaskAttemptId { task, number: 0 },
             container: None,
             host: String::new(),
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn tasks_are_recorded_on_slots_of_their_hosts_that_were_free() {
-        let mut places = Places::new([("a", 2), ("b", 1)]);
+        let mut places = SlotTimeline::new([("a", 2), ("b", 1)]);
         let at = |start, end| (Time(start), Time(end));
         assert_eq!(places.take("b", at(0, 10)), (2, Time(0)));
         assert_eq!(places.take("a", at(0, 10)), (0, Time(0)));

@@ -9,10 +9,10 @@ use std::path::Path;
 use slackline_local::JobPlan;
 use slackline_model::{PhaseKind, Time};
 
-use crate::cluster::am_polling::Asking;
-use crate::cluster::task_inference::{Believed, Count, Decided, EndedContainer, Said};
+use crate::cluster::am_polling::PollSchedule;
+use crate::cluster::task_inference::{EndedContainer, Inference, KnownCounts, ReportedCounts, TaskCounter};
 use crate::rest::id::{AppId, ContainerId};
-use crate::rest::mapreduce::Job;
+use crate::rest::mapreduce::MapReduceJob;
 use crate::submitter::{ProcessState, StartedProgram};
 
 /// How many of the last lines that a program said are shown.
@@ -27,8 +27,8 @@ pub(super) struct Program {
     pub(super) parts: Vec<String>,
     /// Planned tasks of which observers were told that they are done.
     pub(super) told: BTreeSet<(PhaseKind, u32)>,
-    apps: BTreeMap<AppId, Application>,
-    works: BTreeMap<ContainerId, Work>,
+    apps: BTreeMap<AppId, ProgramApp>,
+    works: BTreeMap<ContainerId, ContainerWork>,
     /// By task that was planned: the container that does it, or has done it.
     by_task: BTreeMap<(PhaseKind, u32), ContainerId>,
     /// Tasks whose containers have failed, and how many others have had one, of each phase.
@@ -38,17 +38,17 @@ pub(super) struct Program {
 
 /// One of its applications.
 #[derive(Debug)]
-struct Application {
-    counts: [Count; 2],
+struct ProgramApp {
+    counts: [TaskCounter; 2],
     /// How many tasks were counted.
     done: [u32; 2],
-    asking: Asking,
+    asking: PollSchedule,
     over: Option<Result<(), String>>,
 }
 
 /// What a container does, or has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Work {
+pub(super) struct ContainerWork {
     pub(super) kind: PhaseKind,
     /// Which of the tasks that were planned; none of the program's others.
     pub(super) task: Option<u32>,
@@ -68,10 +68,10 @@ const fn at(kind: PhaseKind) -> usize {
 impl Program {
     /// An application of it was seen.
     pub(super) fn add(&mut self, app: AppId) {
-        self.apps.entry(app).or_insert_with(|| Application {
+        self.apps.entry(app).or_insert_with(|| ProgramApp {
             counts: Default::default(),
             done: [0; 2],
-            asking: Asking::new(),
+            asking: PollSchedule::new(),
             over: None,
         });
     }
@@ -97,7 +97,7 @@ impl Program {
             self.begun[at(kind)] += u32::from(again.is_none());
             self.by_task.insert((kind, task), container);
         }
-        self.works.insert(container, Work { kind, task, host: host.to_owned(), since, done: None });
+        self.works.insert(container, ContainerWork { kind, task, host: host.to_owned(), since, done: None });
         self.changed(container.attempt.app);
         task
     }
@@ -125,12 +125,12 @@ impl Program {
     /// Whether the ApplicationMaster of an application is to be asked at this look.
     pub(super) fn is_due(&mut self, app: AppId) -> bool {
         let app = self.apps.get_mut(&app).filter(|app| app.over.is_none());
-        app.is_some_and(|app| app.asking.is_due(app.counts.iter().any(Count::is_open)))
+        app.is_some_and(|app| app.asking.is_due(app.counts.iter().any(TaskCounter::is_open)))
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing; `live` is how many containers it has for maps and for
     /// reduces. Gives what follows for each.
-    pub(super) fn said(&mut self, app: AppId, job: Option<&Job>, live: [u32; 2]) -> [Decided; 2] {
+    pub(super) fn said(&mut self, app: AppId, job: Option<&MapReduceJob>, live: [u32; 2]) -> [Inference; 2] {
         let Some(app) = self.apps.get_mut(&app) else { return Default::default() };
         app.asking.answered(job.is_some());
         let Some(job) = job else { return Default::default() };
@@ -138,8 +138,8 @@ impl Program {
         let said = [(job.maps_completed, job.maps_running), (job.reduces_completed, job.reduces_running)];
         std::array::from_fn(|kind| {
             let (done, running) = said[kind];
-            let said = Said { done: number(done), running: number(running) };
-            let believed = Believed { done: app.done[kind], live: live[kind] };
+            let said = ReportedCounts { done: number(done), running: number(running) };
+            let believed = KnownCounts { done: app.done[kind], live: live[kind] };
             let decided = app.counts[kind].said(said, believed);
             app.done[kind] += decided.done.len() as u32 + decided.unseen;
             decided
@@ -150,11 +150,11 @@ impl Program {
     pub(super) fn over(&mut self, app: AppId, over: Result<(), String>) -> Vec<EndedContainer> {
         let Some(app) = self.apps.get_mut(&app) else { return Vec::new() };
         app.over = Some(over);
-        app.counts.iter_mut().flat_map(Count::close).collect()
+        app.counts.iter_mut().flat_map(TaskCounter::close).collect()
     }
 
     /// What a container does.
-    pub(super) fn work(&self, container: ContainerId) -> Option<&Work> {
+    pub(super) fn work(&self, container: ContainerId) -> Option<&ContainerWork> {
         self.works.get(&container)
     }
 
@@ -175,7 +175,7 @@ impl Program {
     }
 
     /// What a container has done of the tasks that were planned.
-    pub(super) fn made(&self, kind: PhaseKind, task: u32) -> Option<&Work> {
+    pub(super) fn made(&self, kind: PhaseKind, task: u32) -> Option<&ContainerWork> {
         self.by_task.get(&(kind, task)).and_then(|by| self.works.get(by)).filter(|work| work.done.is_some())
     }
 
@@ -287,7 +287,7 @@ mod tests {
         ContainerId { attempt: AppAttemptId { app: APP, number: 1 }, epoch: 0, number }
     }
 
-    fn job(text: &str) -> Job {
+    fn job(text: &str) -> MapReduceJob {
         serde_json::from_str(&format!(r#"{{"id":"job_1_0001",{text}}}"#)).unwrap()
     }
 

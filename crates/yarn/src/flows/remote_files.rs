@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::submitter::{Entry, Submitter, SubmitterError};
 
 /// What is asked of file systems. Paths are URIs.
-pub(super) trait Files: Send + Sync {
+pub(super) trait FileSystem: Send + Sync {
     /// A file or directory, if it is there.
     fn stat(&self, path: &str) -> io::Result<Option<Entry>>;
 
@@ -33,7 +33,7 @@ pub(super) trait Files: Send + Sync {
     fn delete(&self, path: &str) -> io::Result<()>;
 }
 
-impl Files for Submitter {
+impl FileSystem for Submitter {
     fn stat(&self, path: &str) -> io::Result<Option<Entry>> {
         Submitter::stat(self, path).map_err(said(path))
     }
@@ -72,16 +72,16 @@ fn said(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
     move |error| {
         let said = error.to_string();
         let said = if said.contains(&path) { said } else { format!("{path}: {said}") };
-        if error.is_final() { io::Error::other(said) } else { io::Error::other(Away(said)) }
+        if error.is_final() { io::Error::other(said) } else { io::Error::other(Unavailable(said)) }
     }
 }
 
 /// A file system, or the submitter, does not answer as it should; later it may.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Away(pub(super) String);
+pub(super) struct Unavailable(pub(super) String);
 
 /// Whether what failed may be done when it is tried again later.
 pub(super) fn may_pass(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<Away>)
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<Unavailable>)
 }

@@ -11,42 +11,42 @@ use slackline_local::{Attempt, Elsewhere, JobHistory, JobPlan, Obstacle, Segment
 use slackline_model::Draft;
 
 use crate::cluster::table::Table;
-use crate::flows::cluster_config::{Remote, Site};
-use crate::flows::engine::{Guest, Submit};
-use crate::flows::submission::Submission;
+use crate::flows::cluster_config::{ClusterConfig, RunFiles};
+use crate::flows::engine::{FlowEngine, JobSubmission};
+use crate::flows::submission::HadoopSubmission;
 use crate::rest::http;
 use crate::rest::resource_manager::ResourceManager;
 
 /// A run on a cluster.
-pub(super) struct SessionThere {
+pub(super) struct YarnSession {
     pub(super) session: run::Session,
     /// The table, until it is driven; none beside others.
     pub(super) table: Option<Table>,
-    pub(super) cover: Cover,
+    pub(super) cover: RunContext,
 }
 
 /// What is known of a run on a cluster beside its session.
-pub(super) struct Cover {
-    pub(super) site: Site,
+pub(super) struct RunContext {
+    pub(super) site: ClusterConfig,
     pub(super) state: PathBuf,
-    pub(super) remote: Arc<Remote>,
+    pub(super) remote: Arc<RunFiles>,
     pub(super) obstacles: Vec<Obstacle>,
     pub(super) verdicts: Vec<JobVerdict>,
 }
 
-impl SessionThere {
+impl YarnSession {
     /// A session, which is driven with others or not at all.
-    pub(super) fn of(session: run::Session, cover: Cover) -> Self {
+    pub(super) fn of(session: run::Session, cover: RunContext) -> Self {
         Self { session, table: None, cover }
     }
 
     /// The session, and the rest.
-    pub(super) fn apart(self) -> (run::Session, Cover) {
+    pub(super) fn apart(self) -> (run::Session, RunContext) {
         (self.session, self.cover)
     }
 }
 
-impl slackline_local::backend::Session for SessionThere {
+impl slackline_local::backend::Session for YarnSession {
     fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
         self
     }
@@ -89,26 +89,27 @@ impl slackline_local::backend::Session for SessionThere {
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
         let Self { session, table, cover } = self;
-        let Cover { site, state, remote, .. } = cover;
+        let RunContext { site, state, remote, .. } = cover;
         let table = table.take();
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
         let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
-        let submit = Rc::new(Submission {
+        let submit = Rc::new(HadoopSubmission {
             site: site.clone(),
             remote: remote.clone(),
             state: state.clone(),
             slowstart,
             worker,
         });
-        let submits: Rc<dyn Submit> = submit.clone();
+        let submits: Rc<dyn JobSubmission> = submit.clone();
         let machines = session.draft().machines.clone();
         let run = |left: Elsewhere<'_>, rest: Left<'_>| {
             let mut cluster = site.cluster(table, remote.submitter.clone());
             let patient = ResourceManager::new(&site.address, http::Settings::default());
             cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
-            let mut guest = Guest::new(left, cluster, machines, (site.rules(), site.pace.clone()), asked);
+            let mut guest =
+                FlowEngine::new(left, cluster, machines, (site.rules(), site.pace.clone()), asked);
             guest.take(0, submits);
             guest.run(rest)
         };

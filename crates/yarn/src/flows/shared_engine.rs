@@ -18,20 +18,20 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Capabilities, Order, Report, Start};
 use slackline_policy::plans::Plans;
 
-use crate::flows::engine::{Guest, Parted};
-use crate::flows::session::{Cover, SessionThere};
-use crate::flows::submission::Submission;
+use crate::flows::engine::{FlowEngine, LeavingRun};
+use crate::flows::session::{RunContext, YarnSession};
+use crate::flows::submission::HadoopSubmission;
 use crate::rest::resource_manager::ResourceManager;
 
 /// A cluster for as many runs as come.
-pub(super) struct ResidentThere {
-    guest: Guest<'static>,
+pub(super) struct YarnSharedEngine {
+    guest: FlowEngine<'static>,
     /// Is asked once for each run that comes.
     manager: ResourceManager,
     machines: Vec<MachineDraft>,
     empty: Instance,
     /// What is said of sessions beside their runs, until they come back.
-    covers: BTreeMap<Seat, Cover>,
+    covers: BTreeMap<Seat, RunContext>,
     /// Whose runs are that may hold only so many slots together, and how many.
     quotas: Quotas,
     /// Reports that are due at the next poll.
@@ -41,10 +41,10 @@ pub(super) struct ResidentThere {
     without_run: u32,
 }
 
-impl ResidentThere {
+impl YarnSharedEngine {
     /// An engine on these machines, of which `empty` has no flows.
     pub(super) fn new(
-        guest: Guest<'static>,
+        guest: FlowEngine<'static>,
         manager: ResourceManager,
         (machines, empty): (Vec<MachineDraft>, Instance),
     ) -> Self {
@@ -61,17 +61,17 @@ impl ResidentThere {
         }
     }
 
-    fn give_back(&mut self, all: Vec<Parted>) {
+    fn give_back(&mut self, all: Vec<LeavingRun>) {
         for (run, how, session) in all {
             let seat = Seat(run);
             self.quotas.remove(seat);
             let Some(cover) = self.covers.remove(&seat) else { continue };
-            self.ended.push(Ended { seat, how, session: Box::new(SessionThere::of(session, cover)) });
+            self.ended.push(Ended { seat, how, session: Box::new(YarnSession::of(session, cover)) });
         }
     }
 }
 
-impl Engine for ResidentThere {
+impl Engine for YarnSharedEngine {
     fn capabilities(&self) -> Capabilities {
         self.guest.capabilities()
     }
@@ -106,7 +106,7 @@ impl Engine for ResidentThere {
     }
 }
 
-impl Resident for ResidentThere {
+impl Resident for YarnSharedEngine {
     fn empty(&self) -> &Instance {
         &self.empty
     }
@@ -129,11 +129,11 @@ impl Resident for ResidentThere {
         rules: SeatRules,
         observer: Box<dyn Observer + Send>,
     ) -> Result<Seat, EngineError> {
-        let there = session.into_any().downcast::<SessionThere>();
+        let there = session.into_any().downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
         let (session, cover) = there.apart();
-        let submit = Rc::new(Submission {
+        let submit = Rc::new(HadoopSubmission {
             site: cover.site.clone(),
             remote: cover.remote.clone(),
             state: cover.state.clone(),
@@ -149,7 +149,7 @@ impl Resident for ResidentThere {
             Joined::NothingLeft(session, end) => {
                 let seat = Seat(self.without_run);
                 self.without_run -= 1;
-                let session = Box::new(SessionThere::of(*session, cover));
+                let session = Box::new(YarnSession::of(*session, cover));
                 self.ended.push(Ended { seat, how: Ok(end), session });
                 Ok(seat)
             }

@@ -10,27 +10,27 @@ use slackline_local::elsewhere::Elsewhere;
 use slackline_local::task::{Codec, Job};
 use slackline_local::{JobPlan, guest};
 
-use crate::flows::applications::Request;
+use crate::flows::applications::SubmitRequest;
 use crate::flows::attempt_reports::Destination;
-use crate::flows::cluster_config::{Remote, Site};
-use crate::flows::engine::{Parts, Submit};
+use crate::flows::cluster_config::{ClusterConfig, RunFiles};
+use crate::flows::engine::{JobSubmission, Parts};
 use crate::flows::hdfs_placeholders::escaped;
-use crate::flows::jobs::{OwnJob, uri};
+use crate::flows::jobs::{FlowJob, uri};
 use crate::flows::program;
 use crate::submitter::{Entry, JarRequest, JobRequest};
 
 /// How jobs are submitted.
-pub(super) struct Submission {
-    pub(super) site: Site,
-    pub(super) remote: Arc<Remote>,
+pub(super) struct HadoopSubmission {
+    pub(super) site: ClusterConfig,
+    pub(super) remote: Arc<RunFiles>,
     pub(super) state: PathBuf,
     pub(super) slowstart: f64,
     /// The worker where containers find it, once it is there.
     pub(super) worker: OnceLock<String>,
 }
 
-impl Submit for Submission {
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Request> {
+impl JobSubmission for HadoopSubmission {
+    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest> {
         let plan = left.plan(job);
         self.remote.mirror.check_inputs(plan)?;
         if let Some(output) = self.remote.mirror.uri(&plan.output) {
@@ -41,14 +41,14 @@ impl Submit for Submission {
             self.remote.files.make_directory(&uri)?;
         }
         if let Job::Jar { jar, main, arguments } = &plan.work {
-            return Ok(Request::Jar(self.jar((left, job, own), (jar, main, arguments))));
+            return Ok(SubmitRequest::Jar(self.jar((left, job, own), (jar, main, arguments))));
         }
         let directory = self.absolute(&own.directory).join(&own.ticket);
         let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
         let described = self.described(left, job)?;
         fs::write(&spec, described.0)?;
         fs::write(&pieces, described.1)?;
-        Ok(Request::Job(JobRequest {
+        Ok(SubmitRequest::Job(JobRequest {
             name: format!("{}/{}", plan.flow, plan.job),
             queue: Some(self.site.queue.clone()),
             priority: None,
@@ -67,7 +67,7 @@ impl Submit for Submission {
         }))
     }
 
-    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> bool {
+    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool {
         // A program ends with the session that started it.
         if left.plan(job).work.is_jar() {
             return false;
@@ -79,7 +79,7 @@ impl Submit for Submission {
         was.and_then(|was| Ok(was == self.described(left, job)?)).unwrap_or(false)
     }
 
-    fn destination(&self, plan: &JobPlan, own: &OwnJob) -> Destination {
+    fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination {
         let here = own.destination();
         match self.remote.mirror.uri(&plan.output) {
             None => Destination::Here(here),
@@ -93,7 +93,7 @@ impl Submit for Submission {
 
     fn publish(
         &self,
-        (plan, own): (&JobPlan, &OwnJob),
+        (plan, own): (&JobPlan, &FlowJob),
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(output) = self.remote.mirror.uri(&plan.output) else { return publish() };
@@ -107,7 +107,7 @@ impl Submit for Submission {
         self.remote.mirror.publish((&output, &plan.output), &parts, publish)
     }
 
-    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &OwnJob) -> io::Result<Result<Parts, String>> {
+    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>> {
         let plan = left.plan(job);
         // Maps of the worker compare what they read, or copy, before and after; a program's do not.
         self.remote.mirror.check_inputs(plan)?;
@@ -195,7 +195,7 @@ fn with_mark(name: &str, is_directory: bool) -> String {
     format!("{name}{}", if is_directory { "/" } else { "" })
 }
 
-impl Submission {
+impl HadoopSubmission {
     /// What is written of a job: what its tasks are told, and what its maps read.
     fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
@@ -207,7 +207,7 @@ impl Submission {
     /// What the program of a jar is started with.
     fn jar(
         &self,
-        (left, job, own): (&Elsewhere<'_>, u32, &OwnJob),
+        (left, job, own): (&Elsewhere<'_>, u32, &FlowJob),
         (jar, main, arguments): (&str, &str, &[String]),
     ) -> JarRequest {
         let plan = left.plan(job);
@@ -258,7 +258,7 @@ impl Submission {
     }
 
     /// Where a submission writes, as a URI.
-    fn directory(&self, plan: &JobPlan, own: &OwnJob) -> String {
+    fn directory(&self, plan: &JobPlan, own: &FlowJob) -> String {
         match self.destination(plan, own) {
             Destination::Here(path) => uri(&self.absolute(&path)),
             Destination::There { uri, .. } => uri,

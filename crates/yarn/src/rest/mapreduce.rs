@@ -21,7 +21,7 @@ pub struct MapReduce {
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Job {
+pub struct MapReduceJob {
     /// The application that it is.
     pub id: AppId,
     #[serde(default, deserialize_with = "text")]
@@ -181,7 +181,7 @@ impl MapReduce {
     /// # Errors
     ///
     /// See [`HttpError`].
-    pub fn jobs(&self) -> Result<Vec<Job>, HttpError> {
+    pub fn jobs(&self) -> Result<Vec<MapReduceJob>, HttpError> {
         self.client.get_list(&format!("{}/jobs", self.root), &[], &["jobs", "job"])
     }
 
@@ -190,7 +190,7 @@ impl MapReduce {
     /// # Errors
     ///
     /// See [`HttpError`].
-    pub fn succeeded(&self, since_ms: u64) -> Result<Vec<Job>, HttpError> {
+    pub fn succeeded(&self, since_ms: u64) -> Result<Vec<MapReduceJob>, HttpError> {
         let since = since_ms.to_string();
         let which = [("state", "SUCCEEDED"), ("startedTimeBegin", since.as_str())];
         self.client.get_list(&format!("{}/jobs", self.root), &which, &["jobs", "job"])
@@ -201,7 +201,7 @@ impl MapReduce {
     /// # Errors
     ///
     /// See [`HttpError`].
-    pub fn job(&self, id: AppId) -> Result<Option<Job>, HttpError> {
+    pub fn job(&self, id: AppId) -> Result<Option<MapReduceJob>, HttpError> {
         match self.client.get_object(&self.path(id, ""), "job") {
             Err(error) if error.is_missing() => Ok(None),
             answer => answer.map(Some),

@@ -322,7 +322,7 @@ fn take_queues(queue: &Value, above: &str, to: &mut Scheduler) {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Which {
+pub struct AppFilter {
     /// Only those of this queue.
     pub queue: Option<String>,
     /// Only those with one of these tags; all if there is none.
@@ -361,7 +361,7 @@ impl ResourceManager {
     /// # Errors
     ///
     /// See [`HttpError`].
-    pub fn apps(&self, which: &Which) -> Result<Vec<App>, HttpError> {
+    pub fn apps(&self, which: &AppFilter) -> Result<Vec<App>, HttpError> {
         let tags = which.tags.join(",");
         let mut query =
             vec![("deSelects", "timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo")];

@@ -30,31 +30,31 @@ const LONGEST: u64 = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
-    words: Words,
+    words: RecentOutput,
     stream: Mutex<UnixStream>,
-    line: Arc<Mutex<Line>>,
-    _home: Home,
+    line: Arc<Mutex<Connection>>,
+    _home: SocketDirectory,
 }
 
 /// The requests that wait for answers.
 #[derive(Debug, Default)]
-struct Line {
+struct Connection {
     last_id: u64,
-    waiting: BTreeMap<u64, Sender<Answer>>,
+    waiting: BTreeMap<u64, Sender<Response>>,
     closed: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct Response {
     id: Option<u64>,
     #[serde(default)]
     done: Option<Value>,
     #[serde(default)]
-    failed: Option<Failed>,
+    failed: Option<FailureResponse>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Failed {
+struct FailureResponse {
     kind: FailureKind,
     message: String,
 }
@@ -63,7 +63,7 @@ impl Process {
     /// Starts it, and waits until it is ready.
     pub(super) fn start(launch: &Launch) -> Result<Self, SubmitterError> {
         let failed = |why: String| SubmitterError::Start { why };
-        let home = Home::make(&launch.directory).map_err(|error| failed(error.to_string()))?;
+        let home = SocketDirectory::make(&launch.directory).map_err(|error| failed(error.to_string()))?;
         let socket = home.0.join("socket");
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
@@ -77,9 +77,9 @@ impl Process {
             .process_group(0)
             .spawn()
             .map_err(|error| failed(format!("{}: {error}", launch.program.display())))?;
-        let words = Words::default();
+        let words = RecentOutput::default();
         let (ready, is_ready) = mpsc::channel();
-        let line = Arc::<Mutex<Line>>::default();
+        let line = Arc::<Mutex<Connection>>::default();
         let listening = match (child.stdout.take(), child.stderr.take()) {
             (Some(stdout), Some(stderr)) => {
                 words.listen(stderr, None).and_then(|()| words.listen(stdout, Some(ready)))
@@ -139,7 +139,7 @@ impl Process {
             }
         };
         match (answer.done, answer.failed) {
-            (_, Some(Failed { kind, message })) => Err(SubmitterError::Failed { kind, message }),
+            (_, Some(FailureResponse { kind, message })) => Err(SubmitterError::Failed { kind, message }),
             (Some(done), None) => Ok(done),
             (None, None) => {
                 Err(SubmitterError::Unknown { verb, why: "neither `done` nor `failed` in it".to_owned() })
@@ -170,7 +170,7 @@ impl Drop for Process {
 }
 
 /// Has everybody who waits know that nothing will come.
-fn close(line: &Mutex<Line>) {
+fn close(line: &Mutex<Connection>) {
     let mut line = locked(line);
     line.closed = true;
     line.waiting.clear();
@@ -197,7 +197,7 @@ fn wait_until_ready(lines: &Receiver<String>, patience: Duration) -> Result<(), 
 }
 
 /// Connects, and hands out answers from then on.
-fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Result<UnixStream> {
+fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Connection>>) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
     stream.set_write_timeout(Some(patience).filter(|patience| !patience.is_zero()))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -210,7 +210,7 @@ fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Re
                 Ok(_) if text.last() == Some(&b'\n') => {}
                 _ => break,
             }
-            let Ok(answer) = serde_json::from_slice::<Answer>(&text) else { break };
+            let Ok(answer) = serde_json::from_slice::<Response>(&text) else { break };
             // Nobody waits for an answer that came too late.
             let waits = answer.id.and_then(|id| locked(&line).waiting.remove(&id));
             if let Some(waits) = waits {
@@ -242,11 +242,11 @@ fn farewell(child: &mut Child, patience: Duration) -> String {
 
 /// What a process said last.
 #[derive(Debug, Default)]
-struct Words {
+struct RecentOutput {
     said: Arc<Mutex<String>>,
 }
 
-impl Words {
+impl RecentOutput {
     /// Keeps the last lines of a stream, and passes each on if somebody wants them.
     fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) -> io::Result<()> {
         let said = Arc::clone(&self.said);
@@ -288,9 +288,9 @@ impl Words {
 
 /// A directory that only our user can enter, removed with what is in it.
 #[derive(Debug)]
-struct Home(PathBuf);
+struct SocketDirectory(PathBuf);
 
-impl Home {
+impl SocketDirectory {
     fn make(parent: &Path) -> io::Result<Self> {
         for n in 0..100 {
             let path = parent.join(format!("slackline-{}-{}-{n}", std::process::id(), unix_millis()));
@@ -313,7 +313,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for SocketDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

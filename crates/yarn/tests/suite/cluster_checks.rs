@@ -1,7 +1,7 @@
 //! Clusters that would not do what a run says, and are refused before anything is submitted.
 
 use slackline_model::params::Settings;
-use slackline_yarn::attach::{Cluster, PARAMS, Wish};
+use slackline_yarn::attach::{Cluster, PARAMS, AttachOptions};
 use slackline_yarn::flows::ENTRY;
 use slackline_yarn::mock::{Mock, Mood};
 
@@ -31,7 +31,7 @@ fn run(mock: &Mock, set: &[(&str, &str)]) -> Result<(), String> {
 fn attach(mock: &Mock, set: &[(&str, &str)]) -> Result<(), String> {
     let usual = [("memory", "512MiB"), ("job-history", "none")];
     let settings = Settings::parse(PARAMS, usual.into_iter().chain(set.iter().copied())).unwrap();
-    let asked = Cluster::ask(&mock.address().to_string(), &settings, Wish::new(vec!["jobs".to_owned()]));
+    let asked = Cluster::ask(&mock.address().to_string(), &settings, AttachOptions::new(vec!["jobs".to_owned()]));
     asked.map(drop).map_err(|error| error.to_string())
 }
 
@@ -161,7 +161,7 @@ fn a_slot_of_attach_is_as_the_containers_that_run_and_else_the_smallest() {
     let mock = cluster();
     let slot = || {
         let settings = Settings::parse(PARAMS, [("table", "none"), ("job-history", "none")]).unwrap();
-        let wish = Wish::new(vec!["jobs".to_owned()]);
+        let wish = AttachOptions::new(vec!["jobs".to_owned()]);
         let cluster = Cluster::ask(&mock.address().to_string(), &settings, wish).unwrap();
         let slots: u32 = cluster.machines().iter().map(|machine| machine.count).sum();
         (cluster.slot().to_owned(), slots)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slackline_yarn::cluster::observer::Rhythm;
+use slackline_yarn::cluster::observer::PollIntervals;
 use slackline_yarn::mock::{Mock, MockApp, Mood};
 use slackline_yarn::rest::http::HttpError;
 use slackline_yarn::{AppId, AppState, Change, FinalStatus, Observer, Purpose, ResourceManager};
@@ -21,7 +21,7 @@ impl Watch {
     fn new() -> Self {
         let mock = Mock::start().unwrap();
         let manager = manager(&mock);
-        Self { mock, manager, observer: Observer::new(Rhythm::default()), now: 0 }
+        Self { mock, manager, observer: Observer::new(PollIntervals::default()), now: 0 }
     }
 
     fn try_cycle(&mut self) -> Result<Vec<String>, HttpError> {
@@ -142,7 +142,7 @@ fn a_cycle_asks_once_for_all_and_for_containers_only_where_something_may_have_ch
 fn a_cycle_without_time_for_all_goes_on_in_the_next() {
     let mut watch = Watch::new();
     // One application has time, and no other.
-    watch.observer = Observer::new(Rhythm { lasts: Duration::ZERO, ..Rhythm::default() });
+    watch.observer = Observer::new(PollIntervals { lasts: Duration::ZERO, ..PollIntervals::default() });
     let ids: Vec<AppId> = (0..3).map(|_| watch.submit(4, 0)).collect();
     for id in &ids {
         watch.app(*id, |app| {
@@ -255,7 +255,7 @@ fn after_a_restart_containers_may_be_missing_for_a_while() {
     assert_eq!(watch.live(id, Purpose::Map), 2);
     watch.now += 60;
     let mut changes = Vec::new();
-    for _ in 0..=Rhythm::default().reread {
+    for _ in 0..=PollIntervals::default().reread {
         changes.extend(watch.cycle());
     }
     assert_eq!(changes, ["1 -Map 3"], "what has not come back by then is over");

@@ -6,8 +6,8 @@ use crate::rest::id::{AppAttemptId, AppId};
 const MAPS: PhaseId = PhaseId(0);
 
 /// Two slots, and a job of two maps.
-fn books() -> Books {
-    let mut books = Books::new([("a".to_owned(), 1), ("b".to_owned(), 1)]);
+fn books() -> ContainerLedger {
+    let mut books = ContainerLedger::new([("a".to_owned(), 1), ("b".to_owned(), 1)]);
     books.add_phase(MAPS, (7, PhaseKind::Map), 2);
     books
 }
@@ -17,7 +17,7 @@ fn container(number: u64) -> ContainerId {
     ContainerId { attempt: AppAttemptId { app, number: 1 }, epoch: 0, number }
 }
 
-fn reports(books: &mut Books) -> Vec<Report> {
+fn reports(books: &mut ContainerLedger) -> Vec<Report> {
     let mut reports = Vec::new();
     books.report(&mut reports);
     reports
@@ -34,7 +34,7 @@ fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
     books.start(RowId(1), (MAPS, 1), 1, None);
     books.appear(container(2), ("b", Time::ZERO), Some((7, Some(PhaseKind::Map))));
     assert_eq!((books.live(MAPS), books.unbound(MAPS)), (1, 1));
-    books.disappear(container(2), Verdict::Done);
+    books.disappear(container(2), ContainerOutcome::Done);
     assert_eq!(reports(&mut books), [finished(1)]);
     assert_eq!((books.live(MAPS), books.first_unbound(MAPS)), (0, Some(RowId(0))));
 }
@@ -48,7 +48,7 @@ fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
     let (down, up) = (Report::Down(MachineId(1)), Report::Up(MachineId(1)));
     assert_eq!(reports(&mut books), [down.clone(), up.clone(), down]);
     assert_eq!((books.unbound(MAPS), books.pending(MAPS)), (1, 1));
-    books.disappear(container(1), Verdict::Failed);
+    books.disappear(container(1), ContainerOutcome::Failed);
     assert_eq!(reports(&mut books), [up]);
 }
 

@@ -30,7 +30,7 @@ use crate::cluster::table::Table;
 use crate::cluster::table_location::VALID;
 use crate::flows::backend::tests::player::{Act, Player};
 use crate::flows::backend::*;
-use crate::flows::remote_files::{Away, Files};
+use crate::flows::remote_files::{FileSystem, Unavailable};
 use crate::mock::{Mock, Mood};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
@@ -44,7 +44,7 @@ struct NoFiles {
     away: AtomicUsize,
 }
 
-impl Files for NoFiles {
+impl FileSystem for NoFiles {
     fn stat(&self, _: &str) -> io::Result<Option<Entry>> {
         Ok(None)
     }
@@ -68,7 +68,7 @@ impl Files for NoFiles {
 
     fn upload(&self, path: &str, _: &Path) -> io::Result<()> {
         let is_away = self.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if is_away.is_ok() { Err(io::Error::other(Away(format!("{path}: away")))) } else { Ok(()) }
+        if is_away.is_ok() { Err(io::Error::other(Unavailable(format!("{path}: away")))) } else { Ok(()) }
     }
 
     fn rename(&self, _: &str, _: &str) -> io::Result<()> {
@@ -118,7 +118,7 @@ struct Scene {
     dir: TempDir,
     mock: Arc<Mock>,
     player: Arc<Player>,
-    pace: Pace,
+    pace: Timeouts,
     table: Option<PathBuf>,
     files: Arc<NoFiles>,
 }
@@ -129,14 +129,14 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
-        let pace = Pace {
+        let pace = Timeouts {
             cycle: ms(5),
             end: ms(300),
             late: ms(100),
             unseen: ms(100),
             queued: ms(100),
             away: ms(5000),
-            ..Pace::default()
+            ..Timeouts::default()
         };
         Self {
             dir,
@@ -202,10 +202,10 @@ impl Scene {
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
         let session = run::open(opening, &resolved).unwrap();
         let site = self.site(address);
-        let mut session = SessionThere {
+        let mut session = YarnSession {
             session,
             table: site.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
-            cover: Cover {
+            cover: RunContext {
                 site,
                 remote: self.remote(&state, default_fs),
                 state,
@@ -247,8 +247,8 @@ impl Scene {
         move || mock.with(|state| state.apps.len()) == count
     }
 
-    fn site(&self, address: Address) -> Site {
-        Site {
+    fn site(&self, address: Address) -> ClusterConfig {
+        ClusterConfig {
             address,
             queue: "jobs".to_owned(),
             table: self.table.clone(),
@@ -265,11 +265,11 @@ impl Scene {
         }
     }
 
-    fn remote(&self, state: &Path, default_fs: &str) -> Arc<Remote> {
-        let files: Arc<dyn Files> = self.files.clone();
-        let mirror = Mirror::new(state.join("remote"), files.clone(), (default_fs, "me"));
+    fn remote(&self, state: &Path, default_fs: &str) -> Arc<RunFiles> {
+        let files: Arc<dyn FileSystem> = self.files.clone();
+        let mirror = Placeholders::new(state.join("remote"), files.clone(), (default_fs, "me"));
         let submitter = self.player.clone();
-        Arc::new(Remote { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
+        Arc::new(RunFiles { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
     }
 
     /// What the parts of an output say.
@@ -332,20 +332,20 @@ fn runs_share_a_cluster_under_one_driver() {
 }
 
 /// A cluster that stays, with runs of one job each, whose states and outputs have these names.
-fn seated(scene: &Scene, names: &[&str]) -> (ResidentThere, Vec<Seat>) {
+fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
     let site = scene.site(scene.mock.address());
     let manager = ResourceManager::new(&site.address, http::Settings::default());
     let machines = machines(&manager.nodes().unwrap(), 512);
     let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() }).unwrap();
     let began = unix_micros();
-    let guest = Guest::new(
+    let guest = FlowEngine::new(
         Elsewhere::none(began, Time::ZERO),
         site.cluster(None, scene.player.clone()),
         machines.clone(),
         (site.rules(), site.pace.clone()),
         Arc::default(),
     );
-    let mut resident = ResidentThere::new(guest, manager, (machines, empty.without_flows()));
+    let mut resident = YarnSharedEngine::new(guest, manager, (machines, empty.without_flows()));
     let seat = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {
@@ -361,9 +361,10 @@ fn seated(scene: &Scene, names: &[&str]) -> (ResidentThere, Vec<Seat>) {
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, says };
         let session = run::open(opening, &resolved).unwrap();
         let remote = scene.remote(&state, "file:///");
-        let cover = Cover { site: site.clone(), remote, state, obstacles: Vec::new(), verdicts: Vec::new() };
+        let cover =
+            RunContext { site: site.clone(), remote, state, obstacles: Vec::new(), verdicts: Vec::new() };
         let rules = SeatRules { attempts_max: 4, slowstart: 1.0, standings: BTreeMap::new(), quota: None };
-        resident.seat(Box::new(SessionThere::of(session, cover)), rules, Box::new(Nobody)).unwrap()
+        resident.seat(Box::new(YarnSession::of(session, cover)), rules, Box::new(Nobody)).unwrap()
     };
     let seats = names.iter().map(seat).collect();
     (resident, seats)

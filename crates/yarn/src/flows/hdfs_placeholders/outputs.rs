@@ -8,7 +8,7 @@ use std::time::Duration;
 use slackline_local::JobPlan;
 
 use crate::clock::{Stopwatch, pause};
-use crate::flows::hdfs_placeholders::{HEAD, Mirror, escaped, is_of, name};
+use crate::flows::hdfs_placeholders::{HEAD, Placeholders, escaped, is_of, name};
 use crate::flows::remote_files::may_pass;
 use crate::submitter::Entry;
 
@@ -25,7 +25,7 @@ const SUCCESS: &str = "_SUCCESS";
 const INSIST: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_millis(250);
 
-impl Mirror {
+impl Placeholders {
     /// Whose an output directory is.
     pub(super) fn owner(&self, output: &str) -> io::Result<Option<Vec<u8>>> {
         let owner = format!("{output}/{TEMPORARY}/{OWNER}");

@@ -7,7 +7,7 @@ use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
 
 use crate::flows::hdfs_placeholders::*;
-use crate::flows::remote_files::{Away, may_pass};
+use crate::flows::remote_files::{Unavailable, may_pass};
 
 pub(in crate::flows) const SYSTEM: &str = "hdfs://name:9000";
 
@@ -44,7 +44,7 @@ impl Disk {
     fn answers(&self, what: usize) -> io::Result<()> {
         let left =
             self.away[what].fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if left.is_ok() { Err(io::Error::other(Away("away".to_owned()))) } else { Ok(()) }
+        if left.is_ok() { Err(io::Error::other(Unavailable("away".to_owned()))) } else { Ok(()) }
     }
 
     fn entry(&self, path: &Path) -> Entry {
@@ -75,7 +75,7 @@ impl Disk {
     }
 }
 
-impl Files for Disk {
+impl FileSystem for Disk {
     fn stat(&self, path: &str) -> io::Result<Option<Entry>> {
         let path = self.path(path);
         Ok(path.exists().then(|| self.entry(&path)))
@@ -141,13 +141,13 @@ impl Trial {
         Self { directory, disk }
     }
 
-    fn mirror(&self) -> Mirror {
+    fn mirror(&self) -> Placeholders {
         let directory = self.directory.path().join("state/remote");
-        Mirror::new(directory, self.disk.clone(), (&format!("{SYSTEM}/"), "ann"))
+        Placeholders::new(directory, self.disk.clone(), (&format!("{SYSTEM}/"), "ann"))
     }
 
     /// A flow of one job, resolved on a mirror that is made of it.
-    fn resolved(&self, mirror: &Mirror, inputs: &[&str]) -> Resolved {
+    fn resolved(&self, mirror: &Placeholders, inputs: &[&str]) -> Resolved {
         let mut draft = draft(inputs, "out");
         mirror.make(&mut draft).unwrap();
         let rules = InputRules { split_bytes: 1 << 20, hash: false, directory: self.directory.path() };
@@ -201,7 +201,7 @@ fn names_of_files_are_those_of_the_default_file_system_unless_they_say_otherwise
     let error = |name: &str| mirror.whole(name).unwrap_err().to_string();
     assert_eq!(error("s3a:///a"), "found s3a:///a, expected s3a://HOST/PATH");
     assert_eq!(error("hdfs://name"), "found hdfs://name, expected a path");
-    let here = Mirror::new("/state/remote".into(), trial.disk.clone(), ("file:///", "ann"));
+    let here = Placeholders::new("/state/remote".into(), trial.disk.clone(), ("file:///", "ann"));
     assert_eq!((here.whole("in").unwrap(), here.staging("1")), (None, None));
     assert_eq!(here.whole("hdfs://name:9000/in").unwrap().unwrap(), "hdfs://name:9000/in");
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::clock::unix_millis;
-use crate::flows::applications::Submits;
+use crate::flows::applications::JobSubmitter;
 use crate::mock::{Mock, MockAttempt, Mood};
 use crate::rest::id::{AppId, TaskKind};
 use crate::rest::resource_manager::AppState;
@@ -224,7 +224,7 @@ impl Player {
     }
 }
 
-impl Submits for Player {
+impl JobSubmitter for Player {
     fn submit(&self, request: &JobRequest) -> Result<AppId, SubmitterError> {
         let number = {
             let mut requests = self.requests.lock().unwrap();

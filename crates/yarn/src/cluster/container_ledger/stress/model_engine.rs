@@ -1,4 +1,4 @@
-//! The engine between a real driver and the cluster in memory: what `Guest` does with a real one, without its files.
+//! The engine between a real driver and the cluster in memory: what `ModelEngine` does with a real one, without its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
 
 use crate::cluster::capacity::masters_max;
-use crate::cluster::container_ledger::laws::cluster::{Cluster, Role, Said};
-use crate::cluster::container_ledger::{Books, Slot, Verdict};
-use crate::cluster::desired_state::Wishes;
+use crate::cluster::container_ledger::stress::cluster::{Cluster, Role, TaskEnd};
+use crate::cluster::container_ledger::{ContainerLedger, ContainerOutcome, Slot};
+use crate::cluster::desired_state::DesiredState;
 use crate::rest::id::{AppId, ContainerId};
 use slackline_policy::plans::Plans;
 
@@ -77,9 +77,9 @@ impl Job {
     }
 }
 
-pub(super) struct Guest<'y> {
+pub(super) struct ModelEngine<'y> {
     pub(super) cluster: &'y mut Cluster,
-    pub(super) books: Books,
+    pub(super) books: ContainerLedger,
     /// By number.
     jobs: BTreeMap<u32, Job>,
     instance: &'y Instance,
@@ -102,7 +102,7 @@ pub(super) struct Guest<'y> {
     looks_left: u32,
 }
 
-impl<'y> Guest<'y> {
+impl<'y> ModelEngine<'y> {
     pub(super) fn new(
         (cluster, instance): (&'y mut Cluster, &'y Instance),
         published: &'y mut BTreeSet<u32>,
@@ -110,7 +110,7 @@ impl<'y> Guest<'y> {
         looks_left: u32,
     ) -> Self {
         let groups = instance.cluster().groups().iter();
-        let books = Books::new(groups.map(|group| (group.name.clone(), group.count)));
+        let books = ContainerLedger::new(groups.map(|group| (group.name.clone(), group.count)));
         let jobs = 0..instance.jobs().len() as u32;
         let jobs = jobs.map(|job| (job, Job::new(published.contains(&job)))).collect();
         Self {
@@ -199,7 +199,7 @@ impl<'y> Guest<'y> {
         let own = &self.jobs[&job];
         let is_well =
             own.stage == Stage::Finished || own.finished.values().any(|container| *container == name);
-        self.books.disappear(name, if is_well { Verdict::Done } else { Verdict::Failed });
+        self.books.disappear(name, if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed });
         if let Some(kind) = kind_of(role)
             && let Some(phase) = self.books.phase_of(job, kind)
         {
@@ -217,7 +217,7 @@ impl<'y> Guest<'y> {
     fn read_reports(&mut self) {
         for (app, job) in self.by_app.clone() {
             let read = self.read.entry(app).or_default();
-            let new: Vec<Said> =
+            let new: Vec<TaskEnd> =
                 self.cluster.said.iter().filter(|said| said.app == app).skip(*read).copied().collect();
             *read += new.len();
             for said in new {
@@ -235,8 +235,8 @@ impl<'y> Guest<'y> {
         }
     }
 
-    fn attempt_ended(&mut self, job: u32, said: Said) {
-        let Said { kind, task, container, is_well, .. } = said;
+    fn attempt_ended(&mut self, job: u32, said: TaskEnd) {
+        let TaskEnd { kind, task, container, is_well, .. } = said;
         let own = self.job(job);
         if !is_well {
             let failures = own.failures.entry((kind, task)).or_default();
@@ -340,7 +340,7 @@ impl<'y> Guest<'y> {
         let cluster = &*self.cluster;
         let open = self.jobs.iter().filter(|(_, own)| own.stage != Stage::Finished);
         let apps = open.map(|(&job, own)| (job, own.app())).collect();
-        let wishes = Wishes::of((&self.books, plans), &apps, |app| cluster.pending(app));
+        let wishes = DesiredState::of((&self.books, plans), &apps, |app| cluster.pending(app));
         self.cluster.table = wishes.rows;
         self.forget_what_is_over();
     }
@@ -357,7 +357,7 @@ impl<'y> Guest<'y> {
 }
 
 /// The books, what the driver was told, and what it believes, are the same.
-pub(super) fn agree(driver: &mut Driver<'_, '_, Guest<'_>>) {
+pub(super) fn agree(driver: &mut Driver<'_, '_, ModelEngine<'_>>) {
     let slots = driver.engine().books.slots.len() as u32;
     let belief = std::mem::take(&mut driver.engine().belief);
     let state = driver.view().state;
@@ -376,7 +376,7 @@ pub(super) fn agree(driver: &mut Driver<'_, '_, Guest<'_>>) {
     engine.audit();
 }
 
-impl Guest<'_> {
+impl ModelEngine<'_> {
     /// What the driver believes once it has heard what waits is what the books hold.
     fn audit(&self) {
         let Belief { rows, down } = &self.belief;
@@ -403,7 +403,7 @@ impl Guest<'_> {
     }
 }
 
-impl Books {
+impl ContainerLedger {
     /// What is counted is what is there.
     fn audit(&self) {
         for (&id, phase) in &self.phases {
@@ -428,7 +428,7 @@ impl Books {
     }
 }
 
-impl Guest<'_> {
+impl ModelEngine<'_> {
     /// Whether it took all the looks that it had.
     pub(super) fn is_tired(&self) -> bool {
         self.looks_left == 0
@@ -460,7 +460,7 @@ fn tasks(instance: &Instance, job: u32) -> (u32, u32) {
     (of(PhaseKind::Map).unwrap_or(0), of(PhaseKind::Reduce).unwrap_or(0))
 }
 
-impl Engine for Guest<'_> {
+impl Engine for ModelEngine<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,

@@ -6,18 +6,18 @@ use slackline_model::{PhaseKind, Time};
 
 use crate::clock::pause;
 use crate::cluster::observer::{Change, phase_of};
-use crate::flows::applications::{RUN_TAG, Said};
-use crate::flows::attempt_reports::AttemptEnded;
-use crate::flows::engine::{Guest, LATE_LOOKS};
-use crate::flows::jobs::{OwnJob, Stage, in_order, made_task};
+use crate::flows::applications::{RUN_TAG, SubmitterEvent};
+use crate::flows::attempt_reports::AttemptReport;
+use crate::flows::engine::{FlowEngine, LATE_LOOKS};
+use crate::flows::jobs::{FlowJob, JobStage, in_order, made_task};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
 
-impl Guest<'_> {
+impl FlowEngine<'_> {
     pub(super) fn attempt_failed(
         &mut self,
         (job, phase, task): (u32, PhaseKind, u32),
-        ended: &AttemptEnded,
+        ended: &AttemptReport,
         message: &str,
         is_final: bool,
     ) {
@@ -48,7 +48,7 @@ impl Guest<'_> {
     pub(super) fn finish_if_made(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_due = !own.waits_to_retry(self.now);
-        if own.stage == Stage::Failed || !own.is_made(self.left.plan(job)) || !is_due {
+        if own.stage == JobStage::Failed || !own.is_made(self.left.plan(job)) || !is_due {
             return;
         }
         let places = self.places.clone();
@@ -130,9 +130,9 @@ impl Guest<'_> {
         let jobs = self.jobs_of_flow_of(job);
         for &other in &jobs {
             let own = &mut self.jobs[other];
-            if !matches!(own.stage, Stage::Done | Stage::Failed) {
+            if !matches!(own.stage, JobStage::Done | JobStage::Failed) {
                 let app = own.app();
-                own.stage = Stage::Failed;
+                own.stage = JobStage::Failed;
                 self.stop_program(other);
                 if let Some(app) = app {
                     self.kill(app);
@@ -170,7 +170,7 @@ impl Guest<'_> {
             return;
         }
         let is_done =
-            |app: &AppId| self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == Stage::Done);
+            |app: &AppId| self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Done);
         let has_tasks = |app: &AppId| {
             let watched = self.cluster.snapshot().watched.get(app);
             watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
@@ -205,7 +205,7 @@ impl Guest<'_> {
         for (job, own) in self.jobs.iter() {
             let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
             let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
-            if own.stage == Stage::Done && is_known && phases.iter().any(Option::is_some) {
+            if own.stage == JobStage::Done && is_known && phases.iter().any(Option::is_some) {
                 self.books.forget_job(job);
             }
         }
@@ -257,9 +257,9 @@ impl Guest<'_> {
                 continue;
             }
             match answer {
-                Ok(Said::Submitted(app)) => self.expect_end(app, all_done),
-                Ok(Said::Began(process)) => self.program_is_there(&ticket, process),
-                Ok(Said::Ended(state)) => self.program_is_over(&ticket, state),
+                Ok(SubmitterEvent::Submitted(app)) => self.expect_end(app, all_done),
+                Ok(SubmitterEvent::Began(process)) => self.program_is_there(&ticket, process),
+                Ok(SubmitterEvent::Ended(state)) => self.program_is_over(&ticket, state),
                 Err(_) if self.jobs[ticket.job].has_program() => {
                     self.jobs[ticket.job].program = None;
                 }
@@ -286,7 +286,7 @@ impl Guest<'_> {
 
     fn is_anything_left(&self) -> bool {
         let is_doubted = self.jobs.values().any(|own| own.doubt.is_some());
-        let has_programs = self.jobs.values().any(OwnJob::has_program);
+        let has_programs = self.jobs.values().any(FlowJob::has_program);
         !self.strays.is_empty() || !self.unanswered.is_empty() || is_doubted || has_programs
     }
 
@@ -311,7 +311,7 @@ impl Guest<'_> {
             ));
         }
         let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
-        let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
+        let is_open = |own: &FlowJob| own.doubt.is_some() || own.has_program();
         let doubted = self.jobs.iter().filter(|(_, own)| is_open(own)).map(|(job, _)| job);
         let process = |job: u32| self.jobs[job].program.as_ref().and_then(|program| program.process);
         let with_process = |job: u32| match process(job) {
@@ -335,8 +335,8 @@ impl Guest<'_> {
 }
 
 /// Which attempt it was, and what shows a person all that its container said.
-fn log_of(ended: &AttemptEnded) -> String {
-    let AttemptEnded { attempt, container, host, .. } = ended;
+fn log_of(ended: &AttemptReport) -> String {
+    let AttemptReport { attempt, container, host, .. } = ended;
     let container = container.map_or_else(String::new, |container| format!(" -containerId {container}"));
     format!("{attempt} on {host}: yarn logs -applicationId {}{container}", attempt.task.app)
 }

@@ -10,9 +10,9 @@ use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Ord
 use slackline_policy::policy::Style;
 use slackline_policy::{Driver, Engine};
 
-use crate::cluster::container_ledger::laws::cluster::Weather;
-use crate::cluster::container_ledger::laws::guest::{Guest, Left};
-use crate::cluster::container_ledger::laws::{Case, LOOKS_MAX, STORM, cluster, session, watched};
+use crate::cluster::container_ledger::stress::cluster::Weather;
+use crate::cluster::container_ledger::stress::model_engine::{Left, ModelEngine};
+use crate::cluster::container_ledger::stress::{Case, LOOKS_MAX, STORM, cluster, session, watched};
 
 /// An engine on which nothing happens but that one slot joins.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Engine for Joining {
 }
 
 /// The phase that gets a slot that joins now.
-fn next_one(driver: &Driver<'_, '_, Guest<'_>>) -> Option<PhaseId> {
+fn next_one(driver: &Driver<'_, '_, ModelEngine<'_>>) -> Option<PhaseId> {
     let mut policy = driver.policy().copy()?;
     let (mut engine, mut sink) = (Joining { now: driver.view().now, ..Joining::default() }, Left::default());
     driver.fork(Heir::Copy(&mut *policy), &mut engine, &mut sink).step();

@@ -67,7 +67,7 @@ pub(super) struct App {
 
 /// What an attempt reported.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
+pub(super) struct TaskEnd {
     pub(super) app: AppId,
     pub(super) kind: PhaseKind,
     pub(super) task: u32,
@@ -93,7 +93,7 @@ pub(super) struct Cluster {
     /// Containers of others: host and end.
     foreign: Vec<(usize, u64)>,
     pub(super) table: Rows,
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<TaskEnd>,
     pub(super) weather: Weather,
     slowstart: f64,
     /// The job of which a task fails whenever it is tried.
@@ -209,7 +209,7 @@ impl Cluster {
             let is_cursed = self.cursed == Some(app.job) && task == 0;
             let fails = is_cursed || *failures < 3 && chance(&mut self.rng, self.weather.task_fails);
             *failures += u32::from(fails);
-            self.said.push(Said { app: id, kind, task, container: name, is_well: !fails });
+            self.said.push(TaskEnd { app: id, kind, task, container: name, is_well: !fails });
             app.tasks[index(kind)][task as usize] = if fails { Task::Pending } else { Task::Done };
         }
         let gone: Vec<ContainerId> = app

@@ -5,22 +5,22 @@ use std::io;
 use std::time::Duration;
 
 use slackline_local::elsewhere::Comer;
-use slackline_local::worker::Report as Said;
+use slackline_local::worker::Report as TaskReport;
 use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::{FlowId, PhaseId, PhaseKind, Time};
 use slackline_policy::engine::Report;
 
 use crate::clock::Stopwatch;
-use crate::cluster::container_ledger::Verdict;
+use crate::cluster::container_ledger::ContainerOutcome;
 use crate::cluster::observer::{Change, phase_of};
 use crate::flows::applications::JOB_TAG;
-use crate::flows::attempt_reports::{AttemptEnded, Destination, News, Reports, phase_kind};
-use crate::flows::engine::{Guest, KILL_EVERY, THERE_EVERY};
-use crate::flows::jobs::{OwnJob, Stage};
+use crate::flows::attempt_reports::{AttemptReport, Destination, NewReports, ReportReader, phase_kind};
+use crate::flows::engine::{FlowEngine, KILL_EVERY, THERE_EVERY};
+use crate::flows::jobs::{FlowJob, JobStage};
 use crate::rest::id::{AppId, TaskId as Task};
 use crate::rest::resource_manager::{App, Container, FinalStatus};
 
-impl Guest<'_> {
+impl FlowEngine<'_> {
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
     pub(super) fn look(&mut self, reports: &mut Vec<Report>) {
         self.now = self.left.now();
@@ -50,10 +50,10 @@ impl Guest<'_> {
         if self.looks.is_multiple_of(KILL_EVERY) {
             self.kill_strays();
         }
-        let is_open = |stage: &Stage| matches!(stage, Stage::Runs(_));
+        let is_open = |stage: &JobStage| matches!(stage, JobStage::Runs(_));
         let unread =
             || self.jobs.values().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
-        let is_left = |own: &&OwnJob| !matches!(own.stage, Stage::Done | Stage::Failed);
+        let is_left = |own: &&FlowJob| !matches!(own.stage, JobStage::Done | JobStage::Failed);
         let retried =
             || self.jobs.values().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
         let trouble = silence.or_else(unread).or_else(retried);
@@ -94,7 +94,7 @@ impl Guest<'_> {
             // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
             (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
             (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
-                own.stage = Stage::Runs(app);
+                own.stage = JobStage::Runs(app);
                 own.doubt = None;
                 own.priority = priority;
                 own.program.iter_mut().for_each(|program| program.add(app));
@@ -117,7 +117,8 @@ impl Guest<'_> {
         }
         let since = since.min(self.now);
         let kind = phase_of(container.purpose);
-        let is_open = job.is_some_and(|job| !matches!(self.jobs[job].stage, Stage::Done | Stage::Failed));
+        let is_open =
+            job.is_some_and(|job| !matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
         self.books.appear(container.id, (&container.host, since), work);
         if let Some((job, Some(kind))) = work {
@@ -138,7 +139,7 @@ impl Guest<'_> {
             }
         }
         let is_well = job.is_some_and(|job| self.jobs[job].is_well(container.id));
-        let verdict = if is_well { Verdict::Done } else { Verdict::Failed };
+        let verdict = if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed };
         self.books.disappear(container.id, verdict);
         // It may have made again what was done: then nothing is left to be done in its place.
         let kind = phase_of(container.purpose);
@@ -165,7 +166,7 @@ impl Guest<'_> {
         }
         let own = &mut self.jobs[job];
         // All it has made is there, and is published when a file system answers.
-        if matches!(own.stage, Stage::Done | Stage::Failed) || own.retry.is_some() {
+        if matches!(own.stage, JobStage::Done | JobStage::Failed) || own.retry.is_some() {
             return;
         }
         let Some(known) = self.cluster.snapshot().app(app).filter(|known| is_well(known)) else {
@@ -199,9 +200,9 @@ impl Guest<'_> {
     /// Reads what attempts have written, of as many jobs as there is time for: the others have their turn at the next look.
     pub(super) fn read_reports(&mut self) {
         let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
-        let is_open = |own: &OwnJob| matches!(own.stage, Stage::Runs(_)) && own.program.is_none();
+        let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Runs(_)) && own.program.is_none();
         let open = self.jobs.iter().filter(|(_, own)| is_open(own));
-        let is_due = |&(job, own): &(u32, &OwnJob)| {
+        let is_due = |&(job, own): &(u32, &FlowJob)| {
             let destination = || self.submit_of(job).destination(self.left.plan(job), own);
             is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Here(_))
         };
@@ -226,7 +227,7 @@ impl Guest<'_> {
     fn give_up_if_late(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
-        if let Stage::Runs(app) = own.stage
+        if let JobStage::Runs(app) = own.stage
             && is_late
             && own.reports.is_whole()
         {
@@ -238,12 +239,12 @@ impl Guest<'_> {
     fn has_reported(&self, job: u32) -> bool {
         let (plan, own) = (self.left.plan(job), &self.jobs[job]);
         let destination = self.submit_of(job).destination(plan, own);
-        let mut news = News::default();
-        let read = Reports::default().read(&destination, (makes_part(plan), Duration::MAX), &mut news);
+        let mut news = NewReports::default();
+        let read = ReportReader::default().read(&destination, (makes_part(plan), Duration::MAX), &mut news);
         if read.is_err() {
             return false;
         }
-        let done = news.ended.iter().filter(|ended| matches!(ended.report, Said::Done(_)));
+        let done = news.ended.iter().filter(|ended| matches!(ended.report, TaskReport::Done(_)));
         let done: BTreeSet<_> = done.map(|ended| ended.attempt.task).collect();
         done.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
     }
@@ -253,11 +254,11 @@ impl Guest<'_> {
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
         let destination = self.submit_of(job).destination(self.left.plan(job), &self.jobs[job]);
         let (plan, own) = (self.left.plan(job), &mut self.jobs[job]);
-        if matches!(own.stage, Stage::Done | Stage::Failed) || own.read_at == self.looks {
+        if matches!(own.stage, JobStage::Done | JobStage::Failed) || own.read_at == self.looks {
             return;
         }
         own.read_at = self.looks;
-        let mut news = News::default();
+        let mut news = NewReports::default();
         let read = own.reports.read(&destination, (makes_part(plan), lasts), &mut news);
         // What cannot be read now may be later.
         own.unread = read.as_ref().err().map(io::Error::to_string);
@@ -281,14 +282,14 @@ impl Guest<'_> {
         }
     }
 
-    pub(super) fn attempt_ended(&mut self, job: u32, ended: AttemptEnded) {
+    pub(super) fn attempt_ended(&mut self, job: u32, ended: AttemptReport) {
         let (kind, number) = (phase_kind(ended.attempt.task.kind), ended.attempt.task.number);
         if self.jobs[job].made.contains_key(&(kind, number)) {
             return;
         }
         self.say_started(job, (kind, number));
         match ended.report.clone() {
-            Said::Done(_) => {
+            TaskReport::Done(_) => {
                 let seconds = ended.ended.saturating_sub(ended.started) as f64 / 1e3;
                 let own = &mut self.jobs[job];
                 own.made.insert((kind, number), ended);
@@ -302,7 +303,7 @@ impl Guest<'_> {
                     self.hear_of_done(job, kind, phase);
                 }
             }
-            Said::Failed { message, is_final, .. } => {
+            TaskReport::Failed { message, is_final, .. } => {
                 self.attempt_failed((job, kind, number), &ended, &message, is_final);
             }
         }
@@ -349,11 +350,11 @@ impl Guest<'_> {
 
     /// What is known already of the jobs of a flow that has arrived: they went on while nobody drove them.
     pub(super) fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
-        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == Stage::Failed) {
+        if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == JobStage::Failed) {
             return self.books.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
-            if self.jobs[job].stage == Stage::Done {
+            if self.jobs[job].stage == JobStage::Done {
                 self.books.finish_job(job);
                 continue;
             }

@@ -7,18 +7,18 @@ use slackline_local::elsewhere;
 use slackline_policy::plans::Plans;
 
 use crate::cluster::capacity::masters_max;
-use crate::flows::applications::{Answer, Said, Ticket};
-use crate::flows::engine::{Guest, PRIORITY, SUBMISSIONS_MAX};
-use crate::flows::jobs::{OwnJob, Stage};
+use crate::flows::applications::{SubmitterAnswer, SubmitterEvent, Ticket};
+use crate::flows::engine::{FlowEngine, PRIORITY, SUBMISSIONS_MAX};
+use crate::flows::jobs::{FlowJob, JobStage};
 use crate::submitter::SubmitterError;
 
-impl Guest<'_> {
+impl FlowEngine<'_> {
     /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
     pub(super) fn find_submissions(&mut self, run: u32) {
         let submit = self.submits[&run].clone();
         for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
             if self.left.is_done(job) {
-                own.stage = Stage::Done;
+                own.stage = JobStage::Done;
                 continue;
             }
             let names = fs::read_dir(&own.directory).into_iter().flatten().flatten();
@@ -41,7 +41,7 @@ impl Guest<'_> {
             return;
         }
         let most = masters_max(self.books.slots(), self.rules.am_share);
-        let has_master = |own: &&OwnJob| own.stage == Stage::Submitted || own.app().is_some();
+        let has_master = |own: &&FlowJob| own.stage == JobStage::Submitted || own.app().is_some();
         let mut masters = self.jobs.values().filter(has_master).count();
         for job in self.books.waiting_jobs() {
             if masters >= most {
@@ -88,7 +88,7 @@ impl Guest<'_> {
 
     fn may_submit(&self, job: u32) -> bool {
         let own = &self.jobs[job];
-        own.stage == Stage::Waiting && !own.waits_to_retry(self.now)
+        own.stage == JobStage::Waiting && !own.waits_to_retry(self.now)
     }
 
     /// Hands a job to the submitter; false if a file system does not answer, which others may be on too.
@@ -97,13 +97,13 @@ impl Guest<'_> {
         self.by_ticket.remove(&own.ticket);
         let before = own.directory.clone();
         // What the attempts of another submission did has nothing to do with it.
-        *own = OwnJob {
+        *own = FlowJob {
             ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
             submissions: own.submissions + 1,
             started: std::mem::take(&mut own.started),
             retry: own.retry.take(),
             program: self.left.plan(job).work.is_jar().then(Default::default),
-            ..OwnJob::new(before.clone())
+            ..FlowJob::new(before.clone())
         };
         let (submit, own) = (self.submit_of(job), &self.jobs[job]);
         let request = elsewhere::clear(&before)
@@ -114,7 +114,7 @@ impl Guest<'_> {
                 let ticket = Ticket { job, name: own.ticket.clone() };
                 self.by_ticket.insert(ticket.name.clone(), job);
                 let own = &mut self.jobs[job];
-                (own.stage, own.priority, own.retry) = (Stage::Submitted, PRIORITY, None);
+                (own.stage, own.priority, own.retry) = (JobStage::Submitted, PRIORITY, None);
                 own.submitted = Some(self.now);
                 self.unanswered.insert(ticket.clone());
                 self.cluster.submit((self.left.owner(job), ticket), request, PRIORITY as u32);
@@ -129,25 +129,25 @@ impl Guest<'_> {
     }
 
     /// A submission was answered: this is its application, unless a look has shown it before.
-    pub(super) fn answered(&mut self, (ticket, answer): Answer) {
+    pub(super) fn answered(&mut self, (ticket, answer): SubmitterAnswer) {
         self.unanswered.remove(&ticket);
         if self.is_of_none(&ticket, &answer) {
             return;
         }
         let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
-        let waits = is_last && own.stage == Stage::Submitted;
+        let waits = is_last && own.stage == JobStage::Submitted;
         match answer {
-            Ok(Said::Began(process)) => self.program_is_there(&ticket, process),
-            Ok(Said::Ended(state)) => self.program_is_over(&ticket, state),
-            Ok(Said::Submitted(app)) if waits => {
-                own.stage = Stage::Runs(app);
+            Ok(SubmitterEvent::Began(process)) => self.program_is_there(&ticket, process),
+            Ok(SubmitterEvent::Ended(state)) => self.program_is_over(&ticket, state),
+            Ok(SubmitterEvent::Submitted(app)) if waits => {
+                own.stage = JobStage::Runs(app);
                 self.by_app.insert(app, ticket.job);
                 self.live.insert(app);
             }
-            Ok(Said::Submitted(app)) if self.by_app.contains_key(&app) => {}
+            Ok(SubmitterEvent::Submitted(app)) if self.by_app.contains_key(&app) => {}
             // Its job is done by another, or has failed.
-            Ok(Said::Submitted(app)) => {
+            Ok(SubmitterEvent::Submitted(app)) => {
                 self.live.insert(app);
                 self.kill(app);
             }
@@ -163,17 +163,21 @@ impl Guest<'_> {
     }
 
     /// Whether a submission is of a run that has left: then what comes of it has to go.
-    pub(super) fn is_of_none(&mut self, ticket: &Ticket, answer: &Result<Said, SubmitterError>) -> bool {
+    pub(super) fn is_of_none(
+        &mut self,
+        ticket: &Ticket,
+        answer: &Result<SubmitterEvent, SubmitterError>,
+    ) -> bool {
         if self.jobs.get_mut(ticket.job).is_some() {
             return false;
         }
         match answer {
-            Ok(Said::Submitted(app)) => {
+            Ok(SubmitterEvent::Submitted(app)) => {
                 self.live.insert(*app);
                 self.kill(*app);
             }
-            Ok(Said::Began(process)) => self.cluster.stop(process.process),
-            Ok(Said::Ended(_)) | Err(_) => {}
+            Ok(SubmitterEvent::Began(process)) => self.cluster.stop(process.process),
+            Ok(SubmitterEvent::Ended(_)) | Err(_) => {}
         }
         true
     }
@@ -189,7 +193,7 @@ impl Guest<'_> {
             } else if self.now.since(*since).0 >= self.pace.unseen.as_micros() as u64 {
                 let message = format!("it cannot be submitted: {message}");
                 own.doubt = None;
-                if own.stage == Stage::Submitted {
+                if own.stage == JobStage::Submitted {
                     self.try_again(job, &message);
                 }
             }
@@ -202,7 +206,7 @@ impl Guest<'_> {
         if own.submissions >= SUBMISSIONS_MAX {
             return self.fail(job, problem);
         }
-        own.stage = Stage::Waiting;
+        own.stage = JobStage::Waiting;
         own.late = None;
     }
 }

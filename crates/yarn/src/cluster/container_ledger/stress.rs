@@ -4,7 +4,7 @@
 //! when one is granted, and as soon as nothing goes wrong any more all flows end, every task finished once.
 
 mod cluster;
-mod guest;
+mod model_engine;
 mod ranking;
 
 use std::collections::BTreeSet;
@@ -18,8 +18,8 @@ use slackline_model::random::{ChaCha8Rng, chance, integer, rng};
 use slackline_model::{Instance, Seed};
 use slackline_policy::{Config, Driver};
 
-use crate::cluster::container_ledger::laws::cluster::{Cluster, Host, SECOND, Weather};
-use crate::cluster::container_ledger::laws::guest::{Guest, Left, agree};
+use crate::cluster::container_ledger::stress::cluster::{Cluster, Host, SECOND, Weather};
+use crate::cluster::container_ledger::stress::model_engine::{Left, ModelEngine, agree};
 use slackline_policy::plans::Plans;
 
 /// Everything goes wrong now and then.
@@ -111,13 +111,13 @@ fn watched(
     (case, entry): (&Case, &PolicyEntry),
     cluster: &mut Cluster,
     (published, looks): (&mut BTreeSet<u32>, u32),
-    mut watch: impl FnMut(&Driver<'_, '_, Guest<'_>>),
+    mut watch: impl FnMut(&Driver<'_, '_, ModelEngine<'_>>),
 ) -> Left {
     let instance = &case.instance;
     let settings = Settings::defaults(entry.params);
     let mut policy = (entry.make)(instance.cluster(), &instance.objective(), &settings);
     let mut left = Left::default();
-    let mut guest = Guest::new((cluster, instance), published, case.am_share, looks);
+    let mut guest = ModelEngine::new((cluster, instance), published, case.am_share, looks);
     let config = Config::plain().with_slowstart(case.slowstart).with_attempts_max(u16::MAX).audited();
     let mut driver = Driver::new(instance.without_flows(), &mut *policy, &mut guest, &mut left, config);
     let mut step = 0;

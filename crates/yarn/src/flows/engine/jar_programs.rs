@@ -14,20 +14,20 @@ use slackline_local::task::{Digest, Outcome, Split};
 use slackline_local::{Happening, JobPlan, TaskId};
 use slackline_model::{PhaseKind, Time};
 
-use crate::cluster::container_ledger::Verdict;
+use crate::cluster::container_ledger::ContainerOutcome;
 use crate::cluster::observer::phase_of;
 use crate::cluster::task_inference::EndedContainer;
 use crate::flows::applications::Ticket;
 use crate::flows::attempt_reports::Destination;
-use crate::flows::engine::Guest;
-use crate::flows::jobs::Stage;
-use crate::flows::program::Work;
+use crate::flows::engine::FlowEngine;
+use crate::flows::jobs::JobStage;
+use crate::flows::program::ContainerWork;
 use crate::rest::id::AppId;
-use crate::rest::mapreduce::Job;
+use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::{AppState, Container, FinalStatus, Purpose};
 use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
-impl Guest<'_> {
+impl FlowEngine<'_> {
     /// The program of a job has been started.
     pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: StartedProgram) {
         let own = &mut self.jobs[ticket.job];
@@ -35,7 +35,7 @@ impl Guest<'_> {
         if is_last {
             own.program.iter_mut().for_each(|program| program.process = Some(process));
         }
-        if !is_last || own.stage == Stage::Failed {
+        if !is_last || own.stage == JobStage::Failed {
             self.cluster.stop(process.process);
         }
     }
@@ -93,7 +93,7 @@ impl Guest<'_> {
         let Some(program) = &mut self.jobs[job].program else { return };
         let work = program.work(container.id).filter(|_| phase_of(container.purpose).is_some());
         let Some(since) = work.map(|work| work.since) else {
-            return self.books.disappear(container.id, Verdict::Failed);
+            return self.books.disappear(container.id, ContainerOutcome::Failed);
         };
         // What is not known yet follows from what its ApplicationMaster says.
         if let Some(is_done) = program.ended(container.id, self.now) {
@@ -112,7 +112,10 @@ impl Guest<'_> {
             program.failed(container.id);
         }
         let is_heard = is_done && self.room(job, kind) > 0;
-        self.books.disappear(container.id, if is_heard { Verdict::Done } else { Verdict::Failed });
+        self.books.disappear(
+            container.id,
+            if is_heard { ContainerOutcome::Done } else { ContainerOutcome::Failed },
+        );
         let Some(id) = task else { return };
         if is_heard {
             self.say_done(id, container.at.since(container.since.min(container.at)).seconds());
@@ -165,7 +168,7 @@ impl Guest<'_> {
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing.
-    fn master_said(&mut self, (job, app): (u32, AppId), said: Option<&Job>, live: [u32; 2]) {
+    fn master_said(&mut self, (job, app): (u32, AppId), said: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let decided = program.said(app, said, live);
         for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
@@ -295,7 +298,7 @@ impl Guest<'_> {
         let mut until = since.map(|work| work.since).min().unwrap_or(now);
         for phase in PhaseKind::ALL {
             let tasks = (0..plan.tasks(phase)).map(|task| (task, program.made(phase, task)));
-            let mut tasks: Vec<(Time, u32, Option<&Work>)> = tasks
+            let mut tasks: Vec<(Time, u32, Option<&ContainerWork>)> = tasks
                 .map(|(task, work)| (work.and_then(|work| work.done).unwrap_or(until).min(until), task, work))
                 .collect();
             // Slots are given in the order of the ends.
@@ -333,7 +336,7 @@ impl Guest<'_> {
         for job in self.jobs.numbers() {
             let own = &mut self.jobs[job];
             if own.runs_program() {
-                own.stage = Stage::Failed;
+                own.stage = JobStage::Failed;
                 self.stop_program(job);
             }
         }

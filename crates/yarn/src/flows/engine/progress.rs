@@ -8,15 +8,15 @@ use slackline_model::Time;
 
 use crate::clock::Stopwatch;
 use crate::cluster::observer::phase_of;
-use crate::flows::engine::Guest;
-use crate::flows::jobs::{OwnJob, Stage, in_order, made_task};
+use crate::flows::engine::FlowEngine;
+use crate::flows::jobs::{FlowJob, JobStage, in_order, made_task};
 use crate::rest::resource_manager::AppState;
 
 /// At least so many looks between two notes, and this many times as long as one takes.
 const LOOKS: u64 = 4;
 const SHARE: u64 = 50;
 
-impl Guest<'_> {
+impl FlowEngine<'_> {
     /// Since when ApplicationMasters have containers, and ask for others.
     pub(super) fn note_masters(&mut self) {
         let Self { jobs, cluster, now, .. } = self;
@@ -83,7 +83,7 @@ impl Guest<'_> {
         }
         let mut there: Vec<(u32, JobThere, Vec<MadeTask>)> = Vec::new();
         for (job, own) in self.jobs.iter() {
-            if !matches!(own.stage, Stage::Submitted | Stage::Runs(_) | Stage::Failed) {
+            if !matches!(own.stage, JobStage::Submitted | JobStage::Runs(_) | JobStage::Failed) {
                 continue;
             }
             let made = in_order(&own.made);
@@ -100,9 +100,9 @@ impl Guest<'_> {
     }
 
     /// How many containers a job has for tasks.
-    fn task_containers(&self, own: &OwnJob) -> u32 {
+    fn task_containers(&self, own: &FlowJob) -> u32 {
         let watched = own.app().and_then(|app| self.cluster.snapshot().watched.get(&app));
-        let tasks = |all: &crate::cluster::observer::Watched| {
+        let tasks = |all: &crate::cluster::observer::WatchedApp| {
             all.containers.values().filter(|container| phase_of(container.purpose).is_some()).count()
         };
         watched.map_or(0, tasks) as u32

@@ -11,14 +11,14 @@ use slackline_policy::engine::Report;
 
 use crate::clock::pause;
 use crate::cluster::table::Rows;
-use crate::flows::engine::{Guest, Submit};
-use crate::flows::jobs::{OwnJob, Stage};
+use crate::flows::engine::{FlowEngine, JobSubmission};
+use crate::flows::jobs::{FlowJob, JobStage};
 use crate::rest::resource_manager::ResourceManager;
 
 /// A run that has left: its number, how it ended, and its session.
-pub(in crate::flows) type Parted = (u32, Result<RunEnd, EngineError>, Session);
+pub(in crate::flows) type LeavingRun = (u32, Result<RunEnd, EngineError>, Session);
 
-impl<'o> Guest<'o> {
+impl<'o> FlowEngine<'o> {
     /// The same, where runs come and go.
     pub(in crate::flows) fn staying(self) -> Self {
         Self { said: Some(Vec::new()), ..self }
@@ -32,7 +32,7 @@ impl<'o> Guest<'o> {
         &mut self,
         session: Session,
         (rules, observer): (&SeatRules, Box<dyn Observer + 'o>),
-        (submit, manager): (Rc<dyn Submit + 'o>, &ResourceManager),
+        (submit, manager): (Rc<dyn JobSubmission + 'o>, &ResourceManager),
     ) -> Result<Joined, EngineError> {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
@@ -111,7 +111,7 @@ impl<'o> Guest<'o> {
     }
 
     /// Runs whose flows are over and of which nothing is to be ended on the cluster any more, and those that cannot go on.
-    pub(in crate::flows) fn leaving(&mut self, reports: &mut Vec<Report>) -> Vec<Parted> {
+    pub(in crate::flows) fn leaving(&mut self, reports: &mut Vec<Report>) -> Vec<LeavingRun> {
         let runs: Vec<u32> = self.left.runs().collect();
         let mut left = Vec::new();
         for run in runs {
@@ -136,11 +136,11 @@ impl<'o> Guest<'o> {
             self.withdraw((run, &flow), reports);
         }
         for job in self.jobs_of_run(run) {
-            if matches!(self.jobs[job].stage, Stage::Done | Stage::Failed) {
+            if matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed) {
                 continue;
             }
             let app = self.jobs[job].app();
-            self.jobs[job].stage = Stage::Failed;
+            self.jobs[job].stage = JobStage::Failed;
             self.stop_program(job);
             if let Some(app) = app {
                 self.kill(app);
@@ -156,13 +156,13 @@ impl<'o> Guest<'o> {
     fn has_something_left(&self, run: u32) -> bool {
         let jobs = self.jobs_of_run(run);
         let is_its = |job: &u32| jobs.contains(job);
-        let is_open = |own: &OwnJob| own.doubt.is_some() || own.has_program();
+        let is_open = |own: &FlowJob| own.doubt.is_some() || own.has_program();
         self.strays.iter().any(|app| self.by_app.get(app).is_some_and(is_its))
             || self.unanswered.iter().any(|ticket| is_its(&ticket.job))
             || jobs.iter().any(|&job| is_open(&self.jobs[job]))
     }
 
-    fn part(&mut self, run: u32, is_interrupted: bool) -> Option<Parted> {
+    fn part(&mut self, run: u32, is_interrupted: bool) -> Option<LeavingRun> {
         let jobs = self.jobs_of_run(run);
         let fatal = self.fatal.remove(&run);
         self.over_since.remove(&run);
@@ -187,7 +187,7 @@ impl<'o> Guest<'o> {
     }
 
     /// Ends what is left on the cluster, and gives all runs, to be resumed some day.
-    pub(in crate::flows) fn stop(&mut self) -> Vec<Parted> {
+    pub(in crate::flows) fn stop(&mut self) -> Vec<LeavingRun> {
         self.end_applications(false);
         pause(self.pace.cycle);
         let runs: Vec<u32> = self.left.runs().collect();
