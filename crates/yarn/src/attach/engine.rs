@@ -244,7 +244,7 @@ impl<'w> AttachEngine<'w> {
             known.asking.changed = true;
         }
         let work = number.map(|number| (number, phase_of(container.purpose)));
-        self.books.appear(container.id, (&container.host, since), work);
+        self.books.appear(container.id, &container.host, since, work);
     }
 
     fn ended(&mut self, container: &Container) {
@@ -460,7 +460,7 @@ impl<'w> AttachEngine<'w> {
                         let count = info.tasks().map_or(0, Tasks::count);
                         let id = self.next.2;
                         self.next.2 = PhaseId(id.0 + 1);
-                        self.books.add_phase(id, (number, info.kind), count);
+                        self.books.add_phase(id, number, info.kind, count);
                     }
                     self.say(&AttachEvent::Arrived { app, flow, job: name.job, tasks });
                 }
@@ -476,7 +476,7 @@ impl<'w> AttachEngine<'w> {
         let arrived = open.clone().filter(|(_, known)| known.has_arrived());
         let arrived = arrived.map(|(&number, known)| (number, Some(known.app))).collect();
         let DesiredState { mut rows, order } =
-            DesiredState::of((&self.books, plans), &arrived, |app| snapshot.pending(app));
+            DesiredState::of(&self.books, plans, &arrived, |app| snapshot.pending(app));
         for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived()) {
             let hold = known.stage == Stage::Held;
             let row = Row { hold, maps: Some(0), reduces: Some(0), ..Row::default() };
@@ -704,7 +704,7 @@ impl Engine for AttachEngine<'_> {
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.books.start(row, (phase, first), places[0].first, reported_as);
+        self.books.start(row, phase, first, places[0].first, reported_as);
     }
 
     fn order(&mut self, order: Order) {

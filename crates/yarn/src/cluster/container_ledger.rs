@@ -181,7 +181,7 @@ impl ContainerLedger {
     }
 
     /// A phase of a flow that arrived, by its id in the driver.
-    pub(crate) fn add_phase(&mut self, id: PhaseId, (job, kind): (u32, PhaseKind), tasks: u32) {
+    pub(crate) fn add_phase(&mut self, id: PhaseId, job: u32, kind: PhaseKind, tasks: u32) {
         self.by_job.insert((job, kind), id);
         let phase = LedgerPhase {
             job,
@@ -374,7 +374,7 @@ impl ContainerLedger {
     }
 
     /// The driver starts a task, or takes over one that was reported.
-    pub(crate) fn start(&mut self, id: RowId, (phase, task): (PhaseId, u32), slot: u32, offer: Option<u64>) {
+    pub(crate) fn start(&mut self, id: RowId, phase: PhaseId, task: u32, slot: u32, offer: Option<u64>) {
         let offer = offer.and_then(|name| self.offers.remove(&name));
         let container = match offer.map(|offer| offer.why) {
             Some(OfferReason::Runs(container)) => Some(container),
@@ -465,7 +465,8 @@ impl ContainerLedger {
     pub(crate) fn appear(
         &mut self,
         container: ContainerId,
-        (host, since): (&str, Time),
+        host: &str,
+        since: Time,
         work: Option<(u32, Option<PhaseKind>)>,
     ) {
         if self.live.contains_key(&container) {

@@ -37,17 +37,18 @@ impl DesiredState {
     /// What follows from the books and the plans for jobs that are not done. `apps` has the applications of those that have
     /// one, and `pending` is what these ask for.
     pub(crate) fn of(
-        (books, plans): (&ContainerLedger, &Plans),
+        books: &ContainerLedger,
+        plans: &Plans,
         apps: &BTreeMap<u32, Option<AppId>>,
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra((books, plans), apps, &pending);
+        let extra = extra(books, plans, apps, &pending);
         let mut wishes = Self::default();
         let mut order = BTreeMap::new();
         for (&job, &app) in apps {
             let Some(app) = app else { continue };
             let phase = |kind| books.phase_of(job, kind);
-            let cap = |kind| phase(kind).map_or(0, |phase| cap(phase, (books, plans), &extra));
+            let cap = |kind| phase(kind).map_or(0, |phase| cap(phase, books, plans, &extra));
             let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, books, plans));
             let asked = pending(app);
             // Maps that are made again are no business of the driver's.
@@ -77,7 +78,8 @@ impl DesiredState {
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
 fn extra(
-    (books, plans): (&ContainerLedger, &Plans),
+    books: &ContainerLedger,
+    plans: &Plans,
     apps: &BTreeMap<u32, Option<AppId>>,
     pending: impl Fn(AppId) -> Pending,
 ) -> BTreeMap<PhaseId, u32> {
@@ -119,7 +121,7 @@ fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
 }
 
 /// The most containers that a phase may have now.
-fn cap(phase: PhaseId, (books, plans): (&ContainerLedger, &Plans), extra: &BTreeMap<PhaseId, u32>) -> u32 {
+fn cap(phase: PhaseId, books: &ContainerLedger, plans: &Plans, extra: &BTreeMap<PhaseId, u32>) -> u32 {
     let (live, unbound) = (books.live(phase), books.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
     let started = if more > 0 { live + more } else { 0 };
@@ -179,11 +181,11 @@ mod tests {
         let style = |style| Plans { style: Some(style), ..Plans::default() };
         for plans in [Style::Priorities, Style::Targets, Style::Placements].map(style) {
             let mut books = ContainerLedger::new([("a".to_owned(), 8)]);
-            books.add_phase(PhaseId(0), (0, PhaseKind::Map), 9);
+            books.add_phase(PhaseId(0), 0, PhaseKind::Map, 9);
             let apps = BTreeMap::from([(0, Some(app(1)))]);
             let mut maps = |others| {
                 books.set_others(others);
-                let wishes = DesiredState::of((&books, &plans), &apps, |_| Pending::default());
+                let wishes = DesiredState::of(&books, &plans, &apps, |_| Pending::default());
                 wishes.rows.get(&Some(app(1))).and_then(|row| row.maps)
             };
             assert_eq!([7, 8, 7].map(&mut maps), [Some(0), Some(2), Some(0)], "{plans:?}");

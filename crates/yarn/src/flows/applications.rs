@@ -173,7 +173,7 @@ impl FlowCluster {
     }
 
     /// Submits a job of a run with a priority, which is answered later.
-    pub(super) fn submit(&mut self, (owner, ticket): (&str, Ticket), request: SubmitRequest, priority: u32) {
+    pub(super) fn submit(&mut self, owner: &str, ticket: Ticket, request: SubmitRequest, priority: u32) {
         let owner = owner.to_lowercase();
         let its_tags = vec![format!("{RUN_TAG}={owner}"), format!("{JOB_TAG}={}", ticket.name)];
         let (submitter, answers) = (self.submitter.clone(), self.answers.0.clone());

@@ -85,7 +85,8 @@ impl ReportReader {
     pub(super) fn read(
         &mut self,
         destination: &Destination,
-        (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
+        makes_part: impl Fn(TaskId) -> Option<bool>,
+        lasts: Duration,
         news: &mut NewReports,
     ) -> io::Result<()> {
         self.is_whole = false;
@@ -250,7 +251,7 @@ mod tests {
         (makes_part, lasts): (impl Fn(TaskId) -> Option<bool>, Duration),
     ) -> (NewReports, io::Result<()>) {
         let mut news = NewReports::default();
-        let read = reports.read(destination, (makes_part, lasts), &mut news);
+        let read = reports.read(destination, makes_part, lasts, &mut news);
         (news, read)
     }
 
@@ -421,7 +422,7 @@ mod tests {
         let disk = Arc::new(Disk::new(&directory.path().join("disk")));
         disk.put(&format!("run/{}", of(1, "report.json")), &report("", DONE));
         disk.put(&format!("run/{}", of(2, "begun.json")), "{}");
-        let mirror = Placeholders::new(directory.path().join("mirror"), disk.clone(), (SYSTEM, "me"));
+        let mirror = Placeholders::new(directory.path().join("mirror"), disk.clone(), SYSTEM, "me");
         let here = directory.path().join("parts");
         let there = Destination::There { mirror: Arc::new(mirror), uri: format!("{SYSTEM}/run"), here };
         let mut reports = ReportReader::default();

@@ -215,12 +215,12 @@ impl Backend for YarnBackend {
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
         let site = &self.site;
         let cluster = site.cluster(site.open_table()?, self.submitter()?.0);
-        let pace = (site.rules(), site.pace.clone());
         let left = Elsewhere::none(started, seen);
-        let guest = FlowEngine::new(left, cluster, machines.clone(), pace, Arc::default());
+        let guest =
+            FlowEngine::new(left, cluster, machines.clone(), site.rules(), site.pace.clone(), Arc::default());
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&site.address, settings);
-        Ok(Box::new(YarnSharedEngine::new(guest, manager, (machines, empty))))
+        Ok(Box::new(YarnSharedEngine::new(guest, manager, machines, empty)))
     }
 
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
@@ -244,7 +244,7 @@ impl YarnBackend {
     /// The file systems of the cluster, for the run of a state directory.
     fn remote(&self, state: &Path) -> Result<Arc<RunFiles>, EngineError> {
         let (submitter, about) = self.submitter()?;
-        Ok(Arc::new(RunFiles::new((submitter, &about), state)?))
+        Ok(Arc::new(RunFiles::new(submitter, &about, state)?))
     }
 }
 

@@ -79,14 +79,15 @@ pub(super) struct RunFiles {
 
 impl RunFiles {
     pub(super) fn new(
-        (submitter, about): (Arc<Submitter>, &SubmitterInfo),
+        submitter: Arc<Submitter>,
+        about: &SubmitterInfo,
         state: &Path,
     ) -> Result<Self, EngineError> {
         let file = |problem| EngineError::File { path: state.display().to_string(), problem };
         let state = std::path::absolute(state).map_err(file)?;
         let directory = Layout::new(&state).mirror();
         let files: Arc<dyn FileSystem> = submitter.clone();
-        let mirror = Arc::new(Placeholders::new(directory, files.clone(), (&about.default_fs, &about.user)));
+        let mirror = Arc::new(Placeholders::new(directory, files.clone(), &about.default_fs, &about.user));
         Ok(Self { submitter, files, mirror, state })
     }
 }

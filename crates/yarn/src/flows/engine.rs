@@ -86,7 +86,8 @@ pub(super) trait JobSubmission {
     /// Puts the output of a job in its place, here by `publish`.
     fn publish(
         &self,
-        job: (&JobPlan, &FlowJob),
+        plan: &JobPlan,
+        own: &FlowJob,
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()>;
 
@@ -192,7 +193,8 @@ impl<'o> FlowEngine<'o> {
         left: Elsewhere<'o>,
         cluster: FlowCluster,
         machines: Vec<MachineDraft>,
-        (rules, pace): (Rules, Timeouts),
+        rules: Rules,
+        pace: Timeouts,
         asked_to_stop: Arc<AtomicBool>,
     ) -> Self {
         let books =
@@ -237,8 +239,8 @@ impl<'o> FlowEngine<'o> {
 
     /// Takes a run that is among those left, by the number of its first job, and finds what earlier sessions have submitted.
     pub(super) fn take(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
-        for (slot, held) in self.left.held_before(run) {
-            self.places.hold(slot, held);
+        for (slot, (start, end)) in self.left.held_before(run) {
+            self.places.hold(slot, start, end);
         }
         for (job, _) in self.left.jobs_of(run) {
             self.jobs.insert(job, FlowJob::new(self.left.directory(job)));
@@ -313,7 +315,7 @@ impl<'o> FlowEngine<'o> {
         self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
-        let mut wishes = DesiredState::of((&self.books, plans), &apps, |app| snapshot.pending(app));
+        let mut wishes = DesiredState::of(&self.books, plans, &apps, |app| snapshot.pending(app));
         self.hold_rows(&mut wishes.rows);
         if let Some(warning) = self.cluster.control.publish(&wishes.rows) {
             self.warn(&warning);
@@ -370,7 +372,7 @@ impl Engine for FlowEngine<'_> {
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.books.start(row, (phase, first), places[0].first, reported_as);
+        self.books.start(row, phase, first, places[0].first, reported_as);
     }
 
     fn order(&mut self, order: Order) {

@@ -45,11 +45,7 @@ pub(super) struct Placeholders {
 
 impl Placeholders {
     /// A mirror in a directory, absolute.
-    pub(super) fn new(
-        directory: PathBuf,
-        files: Arc<dyn FileSystem>,
-        (default_fs, user): (&str, &str),
-    ) -> Self {
+    pub(super) fn new(directory: PathBuf, files: Arc<dyn FileSystem>, default_fs: &str, user: &str) -> Self {
         let default = (!default_fs.starts_with("file:")).then(|| default_fs.trim_end_matches('/').to_owned());
         let (root, lock) = (directory.join("files"), Mutex::default());
         Self { directory, root, lock, files, default, home: format!("/user/{user}") }

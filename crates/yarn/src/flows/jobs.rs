@@ -259,8 +259,9 @@ pub(super) fn in_order(
 
 /// A task that was done, as the run records it. `place` finds a slot for it on its host.
 pub(super) fn made_task(
-    (job, index): (&FlowJob, u32),
-    ((kind, task), attempt): ((PhaseKind, u32), &AttemptReport),
+    job: &FlowJob,
+    id: TaskId,
+    attempt: &AttemptReport,
     since: impl Fn(u64) -> Time,
     place: &mut SlotTimeline,
 ) -> Option<MadeTask> {
@@ -268,9 +269,9 @@ pub(super) fn made_task(
     let (began, end) = (since(attempt.started), since(attempt.ended));
     let granted = attempt.container.and_then(|container| job.granted.get(&container)).copied();
     let start = granted.unwrap_or(began).min(began);
-    let (slot, start) = place.take(&attempt.host, (start, end));
+    let (slot, start) = place.take(&attempt.host, start, end);
     Some(MadeTask {
-        id: TaskId { job: index, phase: kind, task },
+        id,
         slot,
         start,
         began: began.max(start),
@@ -301,12 +302,12 @@ impl SlotTimeline {
     }
 
     /// A slot was held.
-    pub(super) fn hold(&mut self, slot: u32, (start, end): (Time, Time)) {
+    pub(super) fn hold(&mut self, slot: u32, start: Time, end: Time) {
         self.held.entry(slot).or_default().insert(start, end.max(start));
     }
 
     /// A slot of a host for an interval, and from when on it is free: clocks of hosts differ a little.
-    pub(super) fn take(&mut self, host: &str, (start, end): (Time, Time)) -> (u32, Time) {
+    pub(super) fn take(&mut self, host: &str, start: Time, end: Time) -> (u32, Time) {
         let all = (0, self.hosts.values().map(|(_, count)| count).sum());
         let (first, count) = self.hosts.get(host).copied().unwrap_or(all);
         let until = |slot: u32| {
@@ -316,7 +317,7 @@ impl SlotTimeline {
         let fits = (first..first + count).find(|&slot| until(slot) <= start);
         let slot = fits.or_else(|| (first..first + count).min_by_key(|&slot| until(slot))).unwrap_or(0);
         let start = start.max(until(slot));
-        self.hold(slot, (start, end));
+        self.hold(slot, start, end);
         (slot, start)
     }
 }
@@ -373,13 +374,13 @@ mod tests {
     #[test]
     fn tasks_are_recorded_on_slots_of_their_hosts_that_were_free() {
         let mut places = SlotTimeline::new([("a", 2), ("b", 1)]);
-        let at = |start, end| (Time(start), Time(end));
-        assert_eq!(places.take("b", at(0, 10)), (2, Time(0)));
-        assert_eq!(places.take("a", at(0, 10)), (0, Time(0)));
-        assert_eq!(places.take("a", at(5, 8)), (1, Time(5)));
-        assert_eq!(places.take("a", at(8, 12)), (1, Time(8)));
+        let mut take = |host, start, end| places.take(host, Time(start), Time(end));
+        assert_eq!(take("b", 0, 10), (2, Time(0)));
+        assert_eq!(take("a", 0, 10), (0, Time(0)));
+        assert_eq!(take("a", 5, 8), (1, Time(5)));
+        assert_eq!(take("a", 8, 12), (1, Time(8)));
         // A clock that is a little ahead.
-        assert_eq!(places.take("b", at(9, 20)), (2, Time(10)));
-        assert_eq!(places.take("b", at(12, 13)), (2, Time(20)));
+        assert_eq!(take("b", 9, 20), (2, Time(10)));
+        assert_eq!(take("b", 12, 13), (2, Time(20)));
     }
 }

@@ -85,8 +85,10 @@ impl Program {
     pub(super) fn began(
         &mut self,
         container: ContainerId,
-        (kind, tasks): (PhaseKind, u32),
-        (host, since): (&str, Time),
+        kind: PhaseKind,
+        tasks: u32,
+        host: &str,
+        since: Time,
     ) -> Option<u32> {
         let again = self.again.range((kind, 0)..=(kind, u32::MAX)).next().copied();
         let task = match again {
@@ -248,7 +250,8 @@ fn part(name: &str, reducers: u32) -> Option<(u32, &str)> {
 /// Another number of parts than `expected`, or something else.
 pub(super) fn parts(
     names: impl IntoIterator<Item = String>,
-    (expected, reducers): (u32, u32),
+    expected: u32,
+    reducers: u32,
     ending: Option<&str>,
 ) -> Result<Vec<String>, String> {
     let mut found: BTreeMap<u32, String> = BTreeMap::new();
@@ -299,8 +302,7 @@ mod tests {
     fn containers_do_the_tasks_that_were_planned_and_those_that_fail_leave_theirs_to_others() {
         let mut program = Program::default();
         program.add(APP);
-        let began =
-            |program: &mut Program, n| program.began(container(n), (PhaseKind::Map, 2), ("a", Time(n)));
+        let began = |program: &mut Program, n| program.began(container(n), PhaseKind::Map, 2, "a", Time(n));
         let tasks = [2, 3, 4].map(|n| began(&mut program, n));
         assert_eq!(tasks, [Some(0), Some(1), None]);
         assert_eq!(program.ended(container(2), Time(9)), None);
@@ -372,7 +374,7 @@ mod tests {
     fn parts_are_known_by_their_names() {
         let parts = |names: &[&str], reducers: u32, ending| {
             let expected = if reducers > 0 { reducers } else { 2 };
-            super::parts(names.iter().map(|name| (*name).to_owned()), (expected, reducers), ending)
+            super::parts(names.iter().map(|name| (*name).to_owned()), expected, reducers, ending)
         };
         let ok = |names: &[&str]| Ok(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(

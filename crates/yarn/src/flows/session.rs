@@ -108,8 +108,7 @@ impl slackline_local::backend::Session for YarnSession {
             let mut cluster = site.cluster(table, remote.submitter.clone());
             let patient = ResourceManager::new(&site.address, http::Settings::default());
             cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
-            let mut guest =
-                FlowEngine::new(left, cluster, machines, (site.rules(), site.pace.clone()), asked);
+            let mut guest = FlowEngine::new(left, cluster, machines, site.rules(), site.pace.clone(), asked);
             guest.take(0, submits);
             guest.run(rest)
         };

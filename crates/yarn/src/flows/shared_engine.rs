@@ -46,7 +46,8 @@ impl YarnSharedEngine {
     pub(super) fn new(
         guest: FlowEngine<'static>,
         manager: ResourceManager,
-        (machines, empty): (Vec<MachineDraft>, Instance),
+        machines: Vec<MachineDraft>,
+        empty: Instance,
     ) -> Self {
         Self {
             guest: guest.staying(),
@@ -62,7 +63,7 @@ impl YarnSharedEngine {
     }
 
     fn give_back(&mut self, all: Vec<LeavingRun>) {
-        for (run, how, session) in all {
+        for LeavingRun { run, end: how, session } in all {
             let seat = Seat(run);
             self.quotas.remove(seat);
             let Some(cover) = self.covers.remove(&seat) else { continue };
@@ -140,7 +141,7 @@ impl Resident for YarnSharedEngine {
             slowstart: rules.slowstart,
             worker: OnceLock::new(),
         });
-        match self.guest.join(session, (&rules, observer), (submit, &self.manager))? {
+        match self.guest.join(session, &rules, observer, submit, &self.manager)? {
             Joined::From(run) => {
                 self.covers.insert(Seat(run), cover);
                 self.quotas.add(Seat(run), rules.quota);
@@ -158,13 +159,13 @@ impl Resident for YarnSharedEngine {
 
     fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
         if self.covers.contains_key(&seat) {
-            self.guest.stand((seat.0, flow), standing, &mut self.due);
+            self.guest.stand(seat.0, flow, standing, &mut self.due);
         }
     }
 
     fn cancel(&mut self, seat: Seat, flow: &str) {
         if self.covers.contains_key(&seat) {
-            self.guest.cancel((seat.0, flow), &mut self.due);
+            self.guest.cancel(seat.0, flow, &mut self.due);
         }
     }
 

@@ -41,7 +41,7 @@ impl JobSubmission for HadoopSubmission {
             self.remote.files.make_directory(&uri)?;
         }
         if let Job::Jar { jar, main, arguments } = &plan.work {
-            return Ok(SubmitRequest::Jar(self.jar((left, job, own), (jar, main, arguments))));
+            return Ok(SubmitRequest::Jar(self.jar(left, job, own, jar, main, arguments)));
         }
         let directory = self.absolute(&own.directory).join(&own.ticket);
         let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
@@ -53,8 +53,8 @@ impl JobSubmission for HadoopSubmission {
             queue: Some(self.site.queue.clone()),
             priority: None,
             tags: Vec::new(),
-            spec: self.staged((left, job), &spec, &own.ticket)?,
-            pieces: self.staged((left, job), &pieces, &own.ticket)?,
+            spec: self.staged(left, job, &spec, &own.ticket)?,
+            pieces: self.staged(left, job, &pieces, &own.ticket)?,
             worker: self.worker(left.owner(job))?,
             destination: self.directory(plan, own),
             maps: plan.maps(),
@@ -93,7 +93,8 @@ impl JobSubmission for HadoopSubmission {
 
     fn publish(
         &self,
-        (plan, own): (&JobPlan, &FlowJob),
+        plan: &JobPlan,
+        own: &FlowJob,
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(output) = self.remote.mirror.uri(&plan.output) else { return publish() };
@@ -104,7 +105,7 @@ impl JobSubmission for HadoopSubmission {
         let its = own.program.iter().flat_map(|program| &program.parts);
         let its = (0..).zip(its).map(|(n, name)| (format!("{uri}/{OUTPUT}/{name}"), plan.part(n)));
         let parts: Vec<(String, String)> = parts.chain(its).collect();
-        self.remote.mirror.publish((&output, &plan.output), &parts, publish)
+        self.remote.mirror.publish(&output, &plan.output, &parts, publish)
     }
 
     fn made(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>> {
@@ -119,9 +120,9 @@ impl JobSubmission for HadoopSubmission {
                 return Ok(Err(format!("input {}: {problem}", path.display())));
             }
         }
-        let expected = (plan.parts(), plan.reducers);
+        let (expected, reducers) = (plan.parts(), plan.reducers);
         let ending = plan.compress.map(Codec::ending);
-        let parts = |names: Vec<String>| program::parts(names, expected, ending);
+        let parts = |names: Vec<String>| program::parts(names, expected, reducers, ending);
         match self.destination(plan, own) {
             Destination::Here(path) => {
                 let output = path.join(OUTPUT);
@@ -207,8 +208,12 @@ impl HadoopSubmission {
     /// What the program of a jar is started with.
     fn jar(
         &self,
-        (left, job, own): (&Elsewhere<'_>, u32, &FlowJob),
-        (jar, main, arguments): (&str, &str, &[String]),
+        left: &Elsewhere<'_>,
+        job: u32,
+        own: &FlowJob,
+        jar: &str,
+        main: &str,
+        arguments: &[String],
     ) -> JarRequest {
         let plan = left.plan(job);
         let inputs = program::inputs(plan, left.plans_beside(job), |path| {
@@ -275,7 +280,7 @@ impl HadoopSubmission {
     }
 
     /// A file of a submission where containers find it.
-    fn staged(&self, (left, job): (&Elsewhere<'_>, u32), file: &Path, ticket: &str) -> io::Result<String> {
+    fn staged(&self, left: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
         let Some(staging) = self.remote.mirror.staging(left.owner(job)) else { return Ok(uri(file)) };
         let name = file.file_name().unwrap_or_default().display();
         let there = format!("{staging}/{ticket}/{name}");

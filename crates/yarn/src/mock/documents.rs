@@ -108,7 +108,12 @@ fn cluster(state: &State, path: &[&str], query: &str) -> Answer {
         }
         ["metrics"] => Answer::json(&metrics(state)),
         ["nodes"] => {
-            let nodes = state.hosts.iter().enumerate().map(|(n, host)| node(n, host, state)).collect();
+            let nodes = state
+                .hosts
+                .iter()
+                .enumerate()
+                .map(|(n, (host, is_up))| node(n, host, *is_up, state))
+                .collect();
             Answer::json(&list(shape, "nodes", "node", nodes))
         }
         ["scheduler"] => Answer::json(&scheduler(state)),
@@ -257,11 +262,11 @@ fn metrics(state: &State) -> Value {
         "containersPending": -1 } })
 }
 
-fn node(number: usize, (host, is_up): &(String, bool), state: &State) -> Value {
+fn node(number: usize, host: &str, is_up: bool, state: &State) -> Value {
     let containers =
-        state.apps.values().flat_map(MockApp::running).filter(|attempt| attempt.host == *host).count();
+        state.apps.values().flat_map(MockApp::running).filter(|attempt| attempt.host == host).count();
     json!({ "id": format!("{host}:{}", 37_000 + number), "nodeHostName": host, "rack": "/default-rack",
-        "state": if *is_up { "RUNNING" } else { "LOST" }, "nodeHTTPAddress": format!("{host}:8042"),
+        "state": if is_up { "RUNNING" } else { "LOST" }, "nodeHTTPAddress": format!("{host}:8042"),
         "numContainers": containers, "usedMemoryMB": 512 * containers, "availMemoryMB": 1024 - 512 * containers.min(2),
         "usedVirtualCores": containers, "availableVirtualCores": 2 - containers.min(2) })
 }

@@ -8,7 +8,7 @@ const MAPS: PhaseId = PhaseId(0);
 /// Two slots, and a job of two maps.
 fn books() -> ContainerLedger {
     let mut books = ContainerLedger::new([("a".to_owned(), 1), ("b".to_owned(), 1)]);
-    books.add_phase(MAPS, (7, PhaseKind::Map), 2);
+    books.add_phase(MAPS, 7, PhaseKind::Map, 2);
     books
 }
 
@@ -30,9 +30,9 @@ fn finished(row: u32) -> Report {
 #[test]
 fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
     let mut books = books();
-    books.start(RowId(0), (MAPS, 0), 0, None);
-    books.start(RowId(1), (MAPS, 1), 1, None);
-    books.appear(container(2), ("b", Time::ZERO), Some((7, Some(PhaseKind::Map))));
+    books.start(RowId(0), MAPS, 0, 0, None);
+    books.start(RowId(1), MAPS, 1, 1, None);
+    books.appear(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
     assert_eq!((books.live(MAPS), books.unbound(MAPS)), (1, 1));
     books.disappear(container(2), ContainerOutcome::Done);
     assert_eq!(reports(&mut books), [finished(1)]);
@@ -42,9 +42,9 @@ fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
 #[test]
 fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
     let mut books = books();
-    books.start(RowId(0), (MAPS, 0), 0, None);
-    books.start(RowId(1), (MAPS, 1), 1, None);
-    books.appear(container(1), ("a", Time::ZERO), Some((7, None)));
+    books.start(RowId(0), MAPS, 0, 0, None);
+    books.start(RowId(1), MAPS, 1, 1, None);
+    books.appear(container(1), "a", Time::ZERO, Some((7, None)));
     let (down, up) = (Report::Down(MachineId(1)), Report::Up(MachineId(1)));
     assert_eq!(reports(&mut books), [down.clone(), up.clone(), down]);
     assert_eq!((books.unbound(MAPS), books.pending(MAPS)), (1, 1));
@@ -64,7 +64,7 @@ fn what_is_done_is_told_on_a_slot_of_others_where_there_is_no_other() {
         panic!("the slot is there, and then its task runs");
     };
     assert_eq!(up, MachineId(slot));
-    books.start(RowId(0), (phase, task), slot, Some(name));
+    books.start(RowId(0), phase, task, slot, Some(name));
     books.set_others(2);
     assert_eq!(reports(&mut books), [finished(0), Report::Down(up)]);
 }
@@ -76,7 +76,7 @@ fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail()
     let [Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut books)[..] else {
         panic!("one task is reported as running");
     };
-    books.start(RowId(0), (phase, task), slot, Some(name));
+    books.start(RowId(0), phase, task, slot, Some(name));
     let failed = Report::Failed { row: RowId(0), at: Time::ZERO, is_final: true };
     assert_eq!(reports(&mut books), [failed]);
 }
@@ -92,13 +92,13 @@ fn what_was_done_before_is_heard_as_slots_allow() {
         panic!("a host is away, and one task fits: {heard:?}");
     };
     assert_eq!(books.done(MAPS), 2);
-    books.start(RowId(0), (phase, task), slot, Some(name));
+    books.start(RowId(0), phase, task, slot, Some(name));
     let [Report::Finished { .. }, Report::Running(Running { name, phase, task, slot, .. })] =
         reports(&mut books)[..]
     else {
         panic!("one has ended, and the other is told of");
     };
-    books.start(RowId(1), (phase, task), slot, Some(name));
+    books.start(RowId(1), phase, task, slot, Some(name));
     assert_eq!(reports(&mut books), [finished(1)]);
     assert!(books.is_done(MAPS));
 }

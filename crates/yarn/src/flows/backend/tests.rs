@@ -267,7 +267,7 @@ impl Scene {
 
     fn remote(&self, state: &Path, default_fs: &str) -> Arc<RunFiles> {
         let files: Arc<dyn FileSystem> = self.files.clone();
-        let mirror = Placeholders::new(state.join("remote"), files.clone(), (default_fs, "me"));
+        let mirror = Placeholders::new(state.join("remote"), files.clone(), default_fs, "me");
         let submitter = self.player.clone();
         Arc::new(RunFiles { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
     }
@@ -342,10 +342,11 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
         Elsewhere::none(began, Time::ZERO),
         site.cluster(None, scene.player.clone()),
         machines.clone(),
-        (site.rules(), site.pace.clone()),
+        site.rules(),
+        site.pace.clone(),
         Arc::default(),
     );
-    let mut resident = YarnSharedEngine::new(guest, manager, (machines, empty.without_flows()));
+    let mut resident = YarnSharedEngine::new(guest, manager, machines, empty.without_flows());
     let seat = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {

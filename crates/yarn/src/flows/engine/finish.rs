@@ -16,7 +16,9 @@ use crate::rest::resource_manager::AppState;
 impl FlowEngine<'_> {
     pub(super) fn attempt_failed(
         &mut self,
-        (job, phase, task): (u32, PhaseKind, u32),
+        job: u32,
+        phase: PhaseKind,
+        task: u32,
         ended: &AttemptReport,
         message: &str,
         is_final: bool,
@@ -34,7 +36,7 @@ impl FlowEngine<'_> {
         if self.left.is_recorded(id, end) && !is_final {
             return;
         }
-        let (slot, start) = self.places.take(&ended.host, (start, end));
+        let (slot, start) = self.places.take(&ended.host, start, end);
         let failed = FailedTask { id, slot, start, end, message };
         if let Err(error) = self.left.record_failed(&failed, is_final) {
             self.cannot_go_on(job, &error);
@@ -51,19 +53,21 @@ impl FlowEngine<'_> {
         if own.stage == JobStage::Failed || !own.is_made(self.left.plan(job)) || !is_due {
             return;
         }
-        let places = self.places.clone();
+        let places_before = self.places.clone();
         let since = |millis| self.left.since_start(millis).min(self.now);
         let made = in_order(&own.made);
-        let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
-        let tasks: Vec<MadeTask> =
-            tasks.filter_map(|task| made_task((own, job), task, since, &mut self.places)).collect();
+        let places = &mut self.places;
+        let record = |((phase, task), attempt): &((PhaseKind, u32), AttemptReport)| {
+            made_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, places)
+        };
+        let tasks: Vec<MadeTask> = made.iter().filter_map(record).collect();
         let last = made.last().map(|((kind, task), attempt)| {
             let seconds = attempt.ended.saturating_sub(attempt.started) as f64 / 1e3;
             (TaskId { job, phase: *kind, task: *task }, seconds)
         });
         let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
         let (submit, own) = (self.submit_of(job), &self.jobs[job]);
-        match self.left.finish(job, tasks, |plan, publish| submit.publish((plan, own), publish)) {
+        match self.left.finish(job, tasks, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {
                 self.note(true);
                 self.jobs[job].end();
@@ -74,7 +78,7 @@ impl FlowEngine<'_> {
                 self.books.finish_job(job);
             }
             Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
-                self.places = places;
+                self.places = places_before;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
@@ -115,7 +119,7 @@ impl FlowEngine<'_> {
     pub(super) fn fail(&mut self, job: u32, message: &str) {
         let kind = if self.left.plan(job).maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
-        self.say_started(job, (kind, 0));
+        self.say_started(job, kind, 0);
         let message = &self.submit_of(job).words(message);
         let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
         if let Err(error) = self.left.record_failed(&failed, true) {
@@ -146,11 +150,11 @@ impl FlowEngine<'_> {
     /// A job and the others of its flow.
     pub(super) fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
         let (run, flow) = (self.left.run_of(job), &self.left.plan(job).flow);
-        self.jobs_of((run, flow))
+        self.jobs_of(run, flow)
     }
 
     /// The jobs of a flow of a run.
-    pub(super) fn jobs_of(&self, (run, flow): (u32, &str)) -> Vec<u32> {
+    pub(super) fn jobs_of(&self, run: u32, flow: &str) -> Vec<u32> {
         let of_flow = self.left.jobs_of(run).filter(|(_, plan)| plan.flow == flow);
         of_flow.map(|(job, _)| job).collect()
     }

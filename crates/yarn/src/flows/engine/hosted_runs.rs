@@ -15,8 +15,12 @@ use crate::flows::engine::{FlowEngine, JobSubmission};
 use crate::flows::jobs::{FlowJob, JobStage};
 use crate::rest::resource_manager::ResourceManager;
 
-/// A run that has left: its number, how it ended, and its session.
-pub(in crate::flows) type LeavingRun = (u32, Result<RunEnd, EngineError>, Session);
+/// A run that the engine no longer drives.
+pub(in crate::flows) struct LeavingRun {
+    pub(in crate::flows) run: u32,
+    pub(in crate::flows) end: Result<RunEnd, EngineError>,
+    pub(in crate::flows) session: Session,
+}
 
 impl<'o> FlowEngine<'o> {
     /// The same, where runs come and go.
@@ -31,8 +35,10 @@ impl<'o> FlowEngine<'o> {
     pub(in crate::flows) fn join(
         &mut self,
         session: Session,
-        (rules, observer): (&SeatRules, Box<dyn Observer + 'o>),
-        (submit, manager): (Rc<dyn JobSubmission + 'o>, &ResourceManager),
+        rules: &SeatRules,
+        observer: Box<dyn Observer + 'o>,
+        submit: Rc<dyn JobSubmission + 'o>,
+        manager: &ResourceManager,
     ) -> Result<Joined, EngineError> {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
@@ -47,31 +53,32 @@ impl<'o> FlowEngine<'o> {
     /// A flow stands in another way: the driver gives it up, and it comes again as it stands now, unless it is held.
     pub(in crate::flows) fn stand(
         &mut self,
-        (run, flow): (u32, &str),
+        run: u32,
+        flow: &str,
         standing: Standing,
         reports: &mut Vec<Report>,
     ) {
         if self.left.stand((run, flow), standing) {
-            self.withdraw((run, flow), reports);
-            self.bring((run, flow), reports);
+            self.withdraw(run, flow, reports);
+            self.bring(run, flow, reports);
         }
     }
 
     /// A flow is not to go on: what runs of it is stopped, and it has failed.
-    pub(in crate::flows) fn cancel(&mut self, (run, flow): (u32, &str), reports: &mut Vec<Report>) {
+    pub(in crate::flows) fn cancel(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         if !self.left.cancel(run, flow) {
             return;
         }
-        self.withdraw((run, flow), reports);
-        if let Some(&job) = self.jobs_of((run, flow)).first() {
+        self.withdraw(run, flow, reports);
+        if let Some(&job) = self.jobs_of(run, flow).first() {
             self.give_up(job);
         }
     }
 
     /// The driver gives up a flow, if it has it.
-    fn withdraw(&mut self, (run, flow): (u32, &str), reports: &mut Vec<Report>) {
+    fn withdraw(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         if let Some(number) = self.flows.remove(&(run, flow.to_owned())) {
-            self.books.withdraw(&self.jobs_of((run, flow)));
+            self.books.withdraw(&self.jobs_of(run, flow));
             reports.push(Report::Withdrawn(number));
         }
     }
@@ -133,7 +140,7 @@ impl<'o> FlowEngine<'o> {
     fn give_up_run(&mut self, run: u32, reports: &mut Vec<Report>) {
         let flows = self.flows.keys().filter(|(of, _)| *of == run).map(|(_, flow)| flow.clone());
         for flow in flows.collect::<Vec<String>>() {
-            self.withdraw((run, &flow), reports);
+            self.withdraw(run, &flow, reports);
         }
         for job in self.jobs_of_run(run) {
             if matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed) {
@@ -183,7 +190,7 @@ impl<'o> FlowEngine<'o> {
             self.warn(&warning);
         }
         let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
-        Some((run, end, session))
+        Some(LeavingRun { run, end, session })
     }
 
     /// Ends what is left on the cluster, and gives all runs, to be resumed some day.

@@ -75,16 +75,11 @@ impl FlowEngine<'_> {
     }
 
     /// A container works for a job, which may be a program.
-    pub(super) fn program_began(
-        &mut self,
-        job: u32,
-        kind: PhaseKind,
-        (container, since): (&Container, Time),
-    ) {
+    pub(super) fn program_began(&mut self, job: u32, kind: PhaseKind, container: &Container, since: Time) {
         let tasks = self.left.plan(job).tasks(kind);
         let Some(program) = &mut self.jobs[job].program else { return };
-        if let Some(task) = program.began(container.id, (kind, tasks), (&container.host, since)) {
-            self.say_started(job, (kind, task));
+        if let Some(task) = program.began(container.id, kind, tasks, &container.host, since) {
+            self.say_started(job, kind, task);
         }
     }
 
@@ -149,7 +144,7 @@ impl FlowEngine<'_> {
             let live = |purpose| watched.live(purpose) as u32;
             let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
             let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
-            self.master_said((job, app), said.as_ref(), live);
+            self.master_said(job, app, said.as_ref(), live);
         }
     }
 
@@ -168,7 +163,7 @@ impl FlowEngine<'_> {
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing.
-    fn master_said(&mut self, (job, app): (u32, AppId), said: Option<&MapReduceJob>, live: [u32; 2]) {
+    fn master_said(&mut self, job: u32, app: AppId, said: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let decided = program.said(app, said, live);
         for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
@@ -250,10 +245,10 @@ impl FlowEngine<'_> {
         let took = |task: &MadeTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
         let own = &self.jobs[job];
-        match self.left.finish(job, made, |plan, publish| submit.publish((plan, own), publish)) {
+        match self.left.finish(job, made, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {
                 for (id, seconds) in all {
-                    self.say_started(job, (id.phase, id.task));
+                    self.say_started(job, id.phase, id.task);
                     self.say_done(id, seconds);
                 }
                 self.note(true);
@@ -306,7 +301,7 @@ impl FlowEngine<'_> {
             for (end, task, work) in tasks {
                 let (host, start) = work.map_or(("", end), |work| (work.host.as_str(), work.since));
                 let start = start.max(begin);
-                let (slot, start) = self.places.take(host, (start, end.max(start)));
+                let (slot, start) = self.places.take(host, start, end.max(start));
                 let id = TaskId { job, phase, task };
                 let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
                 let mut outcome = outcome(plan, id, part.as_deref(), self.left.base(job))?;

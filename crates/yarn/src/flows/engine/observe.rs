@@ -41,8 +41,8 @@ impl FlowEngine<'_> {
             Err(error) => Some(error.to_string()),
         };
         self.is_silent = silence.is_some();
-        for answer in self.cluster.answers() {
-            self.answered(answer);
+        for (ticket, answer) in self.cluster.answers() {
+            self.answered(&ticket, answer);
         }
         self.give_up_doubts();
         self.read_reports();
@@ -120,9 +120,9 @@ impl FlowEngine<'_> {
         let is_open =
             job.is_some_and(|job| !matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
-        self.books.appear(container.id, (&container.host, since), work);
+        self.books.appear(container.id, &container.host, since, work);
         if let Some((job, Some(kind))) = work {
-            self.program_began(job, kind, (container, since));
+            self.program_began(job, kind, container, since);
         }
     }
 
@@ -240,7 +240,7 @@ impl FlowEngine<'_> {
         let (plan, own) = (self.left.plan(job), &self.jobs[job]);
         let destination = self.submit_of(job).destination(plan, own);
         let mut news = NewReports::default();
-        let read = ReportReader::default().read(&destination, (makes_part(plan), Duration::MAX), &mut news);
+        let read = ReportReader::default().read(&destination, makes_part(plan), Duration::MAX, &mut news);
         if read.is_err() {
             return false;
         }
@@ -259,12 +259,11 @@ impl FlowEngine<'_> {
         }
         own.read_at = self.looks;
         let mut news = NewReports::default();
-        let read = own.reports.read(&destination, (makes_part(plan), lasts), &mut news);
+        let read = own.reports.read(&destination, makes_part(plan), lasts, &mut news);
         // What cannot be read now may be later.
         own.unread = read.as_ref().err().map(io::Error::to_string);
         for attempt in news.begun {
-            let task = (phase_kind(attempt.task.kind), attempt.task.number);
-            self.say_started(job, task);
+            self.say_started(job, phase_kind(attempt.task.kind), attempt.task.number);
         }
         for ended in news.ended {
             self.attempt_ended(job, ended);
@@ -275,7 +274,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    pub(super) fn say_started(&mut self, job: u32, (phase, task): (PhaseKind, u32)) {
+    pub(super) fn say_started(&mut self, job: u32, phase: PhaseKind, task: u32) {
         let started = &mut self.jobs[job].started;
         if started.insert((phase, task), self.now).is_none() {
             self.left.happened(Happening::Started(TaskId { job, phase, task }));
@@ -287,7 +286,7 @@ impl FlowEngine<'_> {
         if self.jobs[job].made.contains_key(&(kind, number)) {
             return;
         }
-        self.say_started(job, (kind, number));
+        self.say_started(job, kind, number);
         match ended.report.clone() {
             TaskReport::Done(_) => {
                 let seconds = ended.ended.saturating_sub(ended.started) as f64 / 1e3;
@@ -304,7 +303,7 @@ impl FlowEngine<'_> {
                 }
             }
             TaskReport::Failed { message, is_final, .. } => {
-                self.attempt_failed((job, kind, number), &ended, &message, is_final);
+                self.attempt_failed(job, kind, number, &ended, &message, is_final);
             }
         }
     }
@@ -326,12 +325,12 @@ impl FlowEngine<'_> {
     /// Flows that arrive now, whose phases get the next ids of the driver.
     pub(super) fn arrive(&mut self, reports: &mut Vec<Report>) {
         for (run, flow) in self.left.arriving() {
-            self.bring((run, &flow), reports);
+            self.bring(run, &flow, reports);
         }
     }
 
     /// A flow comes to the driver, unless it is held, or nothing of it is left.
-    pub(super) fn bring(&mut self, (run, flow): (u32, &str), reports: &mut Vec<Report>) {
+    pub(super) fn bring(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         // The workload was one when the run came; what is left of it is one too.
         let comer = self.left.comes((run, flow), &self.machines);
         let comer = comer.expect("invariant: what is left of a workload is one");
@@ -341,7 +340,7 @@ impl FlowEngine<'_> {
         self.next_flow += 1;
         let mut jobs = BTreeSet::new();
         for (job, kind, tasks) in phases {
-            self.books.add_phase(PhaseId(self.next_phase), (job, kind), tasks);
+            self.books.add_phase(PhaseId(self.next_phase), job, kind, tasks);
             self.next_phase += 1;
             jobs.insert(job);
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use slackline_local::TaskId;
 use slackline_local::elsewhere::{JobThere, MadeTask};
-use slackline_model::Time;
+use slackline_model::{PhaseKind, Time};
 
 use crate::clock::Stopwatch;
 use crate::cluster::observer::phase_of;
+use crate::flows::attempt_reports::AttemptReport;
 use crate::flows::engine::FlowEngine;
 use crate::flows::jobs::{FlowJob, JobStage, in_order, made_task};
 use crate::rest::resource_manager::AppState;
@@ -87,8 +89,10 @@ impl FlowEngine<'_> {
                 continue;
             }
             let made = in_order(&own.made);
-            let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
-            let made = tasks.filter_map(|task| made_task((own, job), task, since, &mut places)).collect();
+            let record = |((phase, task), attempt): &((PhaseKind, u32), AttemptReport)| {
+                made_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, &mut places)
+            };
+            let made = made.iter().filter_map(record).collect();
             let applications = apps.remove(&job).unwrap_or_default();
             let containers = self.task_containers(own);
             there.push((job, JobThere { applications, containers, ..own.there(job) }, made));

@@ -7,7 +7,7 @@ use slackline_local::elsewhere;
 use slackline_policy::plans::Plans;
 
 use crate::cluster::capacity::masters_max;
-use crate::flows::applications::{SubmitterAnswer, SubmitterEvent, Ticket};
+use crate::flows::applications::{SubmitterEvent, Ticket};
 use crate::flows::engine::{FlowEngine, PRIORITY, SUBMISSIONS_MAX};
 use crate::flows::jobs::{FlowJob, JobStage};
 use crate::submitter::SubmitterError;
@@ -117,7 +117,7 @@ impl FlowEngine<'_> {
                 (own.stage, own.priority, own.retry) = (JobStage::Submitted, PRIORITY, None);
                 own.submitted = Some(self.now);
                 self.unanswered.insert(ticket.clone());
-                self.cluster.submit((self.left.owner(job), ticket), request, PRIORITY as u32);
+                self.cluster.submit(self.left.owner(job), ticket, request, PRIORITY as u32);
             }
             Err(error) if self.tries_later(job, &error) => {
                 self.jobs[job].submissions -= 1;
@@ -129,17 +129,17 @@ impl FlowEngine<'_> {
     }
 
     /// A submission was answered: this is its application, unless a look has shown it before.
-    pub(super) fn answered(&mut self, (ticket, answer): SubmitterAnswer) {
-        self.unanswered.remove(&ticket);
-        if self.is_of_none(&ticket, &answer) {
+    pub(super) fn answered(&mut self, ticket: &Ticket, answer: Result<SubmitterEvent, SubmitterError>) {
+        self.unanswered.remove(ticket);
+        if self.is_of_none(ticket, &answer) {
             return;
         }
         let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
         let waits = is_last && own.stage == JobStage::Submitted;
         match answer {
-            Ok(SubmitterEvent::Began(process)) => self.program_is_there(&ticket, process),
-            Ok(SubmitterEvent::Ended(state)) => self.program_is_over(&ticket, state),
+            Ok(SubmitterEvent::Began(process)) => self.program_is_there(ticket, process),
+            Ok(SubmitterEvent::Ended(state)) => self.program_is_over(ticket, state),
             Ok(SubmitterEvent::Submitted(app)) if waits => {
                 own.stage = JobStage::Runs(app);
                 self.by_app.insert(app, ticket.job);

@@ -99,7 +99,8 @@ impl Placeholders {
     /// Something in the output that is not as the mirror has it; whatever a file system says.
     pub(in crate::flows) fn publish(
         &self,
-        (output, here): (&str, &Path),
+        output: &str,
+        here: &Path,
         parts: &[(String, String)],
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {

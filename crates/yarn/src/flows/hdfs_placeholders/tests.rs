@@ -143,7 +143,7 @@ impl Trial {
 
     fn mirror(&self) -> Placeholders {
         let directory = self.directory.path().join("state/remote");
-        Placeholders::new(directory, self.disk.clone(), (&format!("{SYSTEM}/"), "ann"))
+        Placeholders::new(directory, self.disk.clone(), &format!("{SYSTEM}/"), "ann")
     }
 
     /// A flow of one job, resolved on a mirror that is made of it.
@@ -201,7 +201,7 @@ fn names_of_files_are_those_of_the_default_file_system_unless_they_say_otherwise
     let error = |name: &str| mirror.whole(name).unwrap_err().to_string();
     assert_eq!(error("s3a:///a"), "found s3a:///a, expected s3a://HOST/PATH");
     assert_eq!(error("hdfs://name"), "found hdfs://name, expected a path");
-    let here = Placeholders::new("/state/remote".into(), trial.disk.clone(), ("file:///", "ann"));
+    let here = Placeholders::new("/state/remote".into(), trial.disk.clone(), "file:///", "ann");
     assert_eq!((here.whole("in").unwrap(), here.staging("1")), (None, None));
     assert_eq!(here.whole("hdfs://name:9000/in").unwrap().unwrap(), "hdfs://name:9000/in");
 }
@@ -323,12 +323,12 @@ fn parts_replace_those_that_the_mirror_has_and_no_others() {
         during = trial.disk.names("out");
         Ok(())
     };
-    mirror.publish((&output, &here), &parts, publish).unwrap();
+    mirror.publish(&output, &here, &parts, publish).unwrap();
     assert_eq!(during, ["_temporary"], "no mark and no parts of two outputs while they are changed");
     assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
     assert_eq!(fs::read_to_string(trial.disk.root.join("out/part-00000")).unwrap(), "newer");
 
-    let error = mirror.publish((&output, &here), &[], &mut || panic!("it was published")).unwrap_err();
+    let error = mirror.publish(&output, &here, &[], &mut || panic!("it was published")).unwrap_err();
     assert!(error.to_string().starts_with("found part-00000, which no run"), "{error}");
     assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
 }
@@ -345,10 +345,10 @@ fn a_publication_is_tried_again_whole_or_goes_on_where_it_was() {
     let parts = [(format!("{output}/_temporary/slackline-1/attempt/part"), "part-00000".to_owned())];
     // Before anything was changed it is for who publishes to try again.
     trial.disk.away[0].store(1, Ordering::SeqCst);
-    let error = mirror.publish((&output, &here), &parts, &mut || panic!("it was published")).unwrap_err();
+    let error = mirror.publish(&output, &here, &parts, &mut || panic!("it was published")).unwrap_err();
     assert!(may_pass(&error));
     trial.disk.away[1].store(1, Ordering::SeqCst);
-    mirror.publish((&output, &here), &parts, &mut || Ok(())).unwrap();
+    mirror.publish(&output, &here, &parts, &mut || Ok(())).unwrap();
     assert_eq!(trial.disk.names("out"), ["_SUCCESS", "part-00000"]);
 }
 

@@ -185,7 +185,7 @@ impl<'y> ModelEngine<'y> {
                     let kind = kind_of(role);
                     let work = is_open.then_some((job, kind));
                     let host = self.cluster.hosts[host].name.clone();
-                    self.books.appear(name, (&host, Time(since)), work);
+                    self.books.appear(name, &host, Time(since), work);
                 }
             }
             if is_over {
@@ -299,7 +299,7 @@ impl<'y> ModelEngine<'y> {
             for phase in self.instance.flow(flow).phases() {
                 let info = self.instance.phase(phase);
                 let (job, tasks) = (info.job.0, info.tasks().map_or(0, Tasks::count));
-                self.books.add_phase(PhaseId(self.next_phase), (job, info.kind), tasks);
+                self.books.add_phase(PhaseId(self.next_phase), job, info.kind, tasks);
                 self.next_phase += 1;
                 jobs.insert(job);
             }
@@ -340,7 +340,7 @@ impl<'y> ModelEngine<'y> {
         let cluster = &*self.cluster;
         let open = self.jobs.iter().filter(|(_, own)| own.stage != Stage::Finished);
         let apps = open.map(|(&job, own)| (job, own.app())).collect();
-        let wishes = DesiredState::of((&self.books, plans), &apps, |app| cluster.pending(app));
+        let wishes = DesiredState::of(&self.books, plans, &apps, |app| cluster.pending(app));
         self.cluster.table = wishes.rows;
         self.forget_what_is_over();
     }
@@ -487,7 +487,7 @@ impl Engine for ModelEngine<'_> {
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
         self.belief.rows.insert(row, (phase, places[0].first));
-        self.books.start(row, (phase, first), places[0].first, reported_as);
+        self.books.start(row, phase, first, places[0].first, reported_as);
     }
 
     fn order(&mut self, order: Order) {
