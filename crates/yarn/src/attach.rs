@@ -90,7 +90,7 @@ impl AttachOptions {
 #[derive(Debug)]
 pub struct Cluster {
     address: Address,
-    manner: AttachConfig,
+    config: AttachConfig,
     table: Option<PathBuf>,
     slot: String,
     remarks: Vec<String>,
@@ -147,9 +147,9 @@ impl Cluster {
         });
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?;
         let rules = Rules { am_share: settings.real(AM_SHARE.name), slot_mb, by_cluster: false };
-        let manner = AttachConfig { queues, rules, machines, dry_run, cycle, every, lasts };
+        let config = AttachConfig { queues, rules, machines, dry_run, cycle, every, lasts };
         let slot = format!("{slot_mb} MiB, {why}");
-        Ok(Self { address, manner, table, slot, remarks, past: past.unwrap_or_default(), empty })
+        Ok(Self { address, config, table, slot, remarks, past: past.unwrap_or_default(), empty })
     }
 
     /// What is to be known before, in words for a person.
@@ -164,7 +164,7 @@ impl Cluster {
 
     /// The full paths of the queues.
     pub fn queues(&self) -> &[String] {
-        &self.manner.queues
+        &self.config.queues
     }
 
     /// The memory that a slot has, and why, in words for a person.
@@ -179,7 +179,7 @@ impl Cluster {
 
     /// Its machines, each slot one of its own.
     pub fn machines(&self) -> &[MachineDraft] {
-        &self.manner.machines
+        &self.config.machines
     }
 
     /// Its machines, and nothing to do: what a policy is made for.
@@ -199,13 +199,13 @@ impl Cluster {
         stop: Arc<AtomicBool>,
         watcher: &mut dyn Watcher,
     ) -> Result<AttachSummary, EngineError> {
-        let path = self.table.as_deref().filter(|_| !self.manner.dry_run);
+        let path = self.table.as_deref().filter(|_| !self.config.dry_run);
         let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
         // What fails is looked at again with the next look.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
         let control = Control::new(manager, Observer::new(PollIntervals::default()), table, VALID);
-        let mut engine = AttachEngine::new(control, self.manner, stop, watcher);
+        let mut engine = AttachEngine::new(control, self.config, stop, watcher);
         let ended = Rc::new(RefCell::new(Vec::new()));
         let mut sink = Ends(ended.clone());
         let mut driver = Driver::new(self.empty, policy, &mut engine, &mut sink, config);
@@ -214,11 +214,11 @@ impl Cluster {
             let over = ended.take();
             let engine = driver.engine();
             engine.flows_ended(over);
-            engine.tell(&plans);
+            engine.apply_plans(&plans);
             if engine.is_status_due() {
                 let phases = engine.phases();
                 let lengths = lengths(&driver, &phases);
-                driver.engine().say_status(&lengths);
+                driver.engine().report_status(&lengths);
             }
         }
         let failure = driver.close().failure;

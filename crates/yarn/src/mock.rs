@@ -74,7 +74,7 @@ pub struct MockApp {
     /// What it is doing.
     pub state: AppState,
     /// Whether its ApplicationMaster has its container.
-    pub has_master: bool,
+    pub has_am: bool,
     /// Which life of its ApplicationMaster this is, from 1.
     pub life: u32,
     pub maps: u32,
@@ -148,7 +148,7 @@ impl MockApp {
 
     /// Grants it its ApplicationMaster, which runs at once.
     pub fn start(&mut self) {
-        (self.state, self.has_master, self.containers_made) = (AppState::Running, true, 1);
+        (self.state, self.has_am, self.containers_made) = (AppState::Running, true, 1);
     }
 
     /// Starts the next task that it asks for; false if it asks for none.
@@ -190,7 +190,7 @@ impl MockApp {
 
     /// Has its ApplicationMaster leave its container.
     pub fn release(&mut self) {
-        self.has_master = false;
+        self.has_am = false;
     }
 
     /// Another ApplicationMaster takes over, without what ran.
@@ -237,7 +237,7 @@ impl State {
             tags: String::new(),
             priority: 0,
             state: AppState::Accepted,
-            has_master: false,
+            has_am: false,
             life: 1,
             maps,
             reduces,

@@ -21,11 +21,11 @@ use crate::attach::application::{AppOutcome, Applications, DrivenApp, DriverStat
 use crate::attach::job_name::{WORKFLOW, name};
 use crate::attach::watcher::{Application, AttachEvent, Phase, Stage, Status, Watcher};
 use crate::clock::{Stopwatch, pause, unix_millis};
-use crate::cluster::capacity::{Rules, masters_max};
+use crate::cluster::capacity::{Rules, am_limit};
 use crate::cluster::container_ledger::{ContainerLedger, ContainerOutcome};
 use crate::cluster::control::{Control, until_next_look};
 use crate::cluster::desired_state::{DesiredState, priorities};
-use crate::cluster::fair_polling::{LASTS, RoundRobin};
+use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
 use crate::cluster::observer::{Change, phase_of};
 use crate::cluster::table::{Row, Rows};
 use crate::cluster::task_inference::{EndedContainer, Inference, KnownCounts};
@@ -68,8 +68,8 @@ pub(super) struct AttachConfig {
 
 pub(super) struct AttachEngine<'w> {
     control: Control,
-    manner: AttachConfig,
-    books: ContainerLedger,
+    config: AttachConfig,
+    ledger: ContainerLedger,
     apps: Applications,
     by_app: BTreeMap<AppId, u32>,
     /// Applications of these queues that are left alone.
@@ -99,16 +99,16 @@ pub(super) struct AttachEngine<'w> {
 impl<'w> AttachEngine<'w> {
     pub(super) fn new(
         control: Control,
-        manner: AttachConfig,
+        config: AttachConfig,
         asked_to_stop: Arc<AtomicBool>,
         watcher: &'w mut dyn Watcher,
     ) -> Self {
-        let books =
-            ContainerLedger::new(manner.machines.iter().map(|machine| (machine.name.clone(), machine.count)));
+        let ledger =
+            ContainerLedger::new(config.machines.iter().map(|machine| (machine.name.clone(), machine.count)));
         Self {
             control,
-            manner,
-            books,
+            config,
+            ledger,
             apps: Applications::new(),
             by_app: BTreeMap::new(),
             alone: BTreeSet::new(),
@@ -158,7 +158,7 @@ impl<'w> AttachEngine<'w> {
         let seconds = (self.began_ms.saturating_sub(earliest) as f64 / 1e3).min(OFFSET_MAX);
         self.offset = Span::from_seconds_nearest(seconds);
         self.now += self.offset;
-        self.books.advance(self.now);
+        self.ledger.advance(self.now);
     }
 
     fn trouble(&mut self, message: Option<String>) {
@@ -170,10 +170,10 @@ impl<'w> AttachEngine<'w> {
 
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
     fn look(&mut self, reports: &mut Vec<Report>) {
-        self.books.advance(self.now);
-        let Self { control, manner, alone, .. } = self;
+        self.ledger.advance(self.now);
+        let Self { control, config, alone, .. } = self;
         let of_interest = |app: &App| {
-            let is_its = manner.queues.iter().any(|queue| app.is_in(queue));
+            let is_its = config.queues.iter().any(|queue| app.is_in(queue));
             app.kind == "MAPREDUCE" && is_its && !alone.contains(&app.id)
         };
         match control.look(of_interest) {
@@ -183,21 +183,21 @@ impl<'w> AttachEngine<'w> {
                     self.set_offset();
                 }
                 for change in changes {
-                    self.take_in(change);
+                    self.apply_change(change);
                 }
-                self.ask_masters();
-                let starting = self.apps.values().filter(|known| self.waits_for_master(known)).count();
-                let Self { control, books, manner, .. } = self;
-                control.count_others(books, manner.rules.slot_mb, starting as u32);
+                self.poll_ams();
+                let starting = self.apps.values().filter(|known| self.waits_for_am(known)).count();
+                let Self { control, ledger, config, .. } = self;
+                control.count_others(ledger, config.rules.slot_mb, starting as u32);
             }
             Err(error) => self.trouble(Some(error.to_string())),
         }
-        self.end_what_failed();
-        self.books.report(reports);
+        self.fail_ended_flows();
+        self.ledger.report(reports);
         self.arrive(reports);
     }
 
-    fn take_in(&mut self, change: Change) {
+    fn apply_change(&mut self, change: Change) {
         match change {
             Change::Appeared(app) => self.appeared(app),
             Change::State { app, .. } | Change::Attempt(crate::rest::id::AppAttemptId { app, .. }) => {
@@ -244,7 +244,7 @@ impl<'w> AttachEngine<'w> {
             known.asking.changed = true;
         }
         let work = number.map(|number| (number, phase_of(container.purpose)));
-        self.books.appear(container.id, &container.host, since, work);
+        self.ledger.appear(container.id, &container.host, since, work);
     }
 
     fn ended(&mut self, container: &Container) {
@@ -260,7 +260,7 @@ impl<'w> AttachEngine<'w> {
                 Some(AppOutcome::Badly) => {}
             }
         }
-        self.books.disappear(container.id, ContainerOutcome::Failed);
+        self.ledger.disappear(container.id, ContainerOutcome::Failed);
     }
 
     fn is_over(&mut self, app: AppId, state: AppState, status: FinalStatus) {
@@ -274,7 +274,7 @@ impl<'w> AttachEngine<'w> {
             if well {
                 known.took(kind, container);
             }
-            self.books.disappear(
+            self.ledger.disappear(
                 container.id,
                 if well { ContainerOutcome::Done } else { ContainerOutcome::Failed },
             );
@@ -286,7 +286,7 @@ impl<'w> AttachEngine<'w> {
             });
             return self.say(&AttachEvent::Failed(app, message));
         }
-        self.books.finish_job(number);
+        self.ledger.finish_job(number);
         self.say(&AttachEvent::Done(app));
     }
 
@@ -325,7 +325,7 @@ impl<'w> AttachEngine<'w> {
     pub(super) fn flows_ended(&mut self, flows: impl IntoIterator<Item = FlowId>) {
         for flow in flows {
             let Some(number) = self.by_flow.remove(&flow) else { continue };
-            self.books.forget_job(number);
+            self.ledger.forget_job(number);
             if let Some(known) = self.apps.get_mut(&number) {
                 known.in_driver = DriverState::Over;
             }
@@ -334,21 +334,21 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Flows whose applications have failed, until the driver has heard of it.
-    fn end_what_failed(&mut self) {
+    fn fail_ended_flows(&mut self) {
         let failed = |(_, known): &(&u32, &DrivenApp)| {
             known.ended == Some(AppOutcome::Badly) && known.in_driver == DriverState::Now
         };
         let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
         for number in failed {
-            self.books.fail_flow(&[number]);
+            self.ledger.fail_flow(&[number]);
         }
     }
 
     /// Asks the ApplicationMasters that may have something new to say, as many as have time to answer: the others have
     /// their turn at the next look.
-    fn ask_masters(&mut self) {
-        let due = self.due_masters();
-        let mut round = self.turn.round(due, LASTS);
+    fn poll_ams(&mut self) {
+        let due = self.due_ams();
+        let mut round = self.turn.round(due, TIME_LIMIT);
         while let Some(number) = round.next(&mut self.turn) {
             let Some(known) = self.apps.get_mut(&number) else { continue };
             let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
@@ -356,12 +356,12 @@ impl<'w> AttachEngine<'w> {
             if let Some(job) = job {
                 self.said(number, &job);
             }
-            self.give_up_if_silent(number);
+            self.ignore_if_silent(number);
         }
     }
 
     /// The applications whose ApplicationMasters are to be asked at this look.
-    fn due_masters(&mut self) -> Vec<u32> {
+    fn due_ams(&mut self) -> Vec<u32> {
         let (mut due, mut silent) = (Vec::new(), Vec::new());
         for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
             let Some(watched) = self.control.snapshot().watched.get(&known.app) else { continue };
@@ -375,7 +375,7 @@ impl<'w> AttachEngine<'w> {
             }
         }
         for number in silent {
-            self.give_up_if_silent(number);
+            self.ignore_if_silent(number);
         }
         due
     }
@@ -384,8 +384,8 @@ impl<'w> AttachEngine<'w> {
     fn said(&mut self, number: u32, job: &MapReduceJob) {
         let Some(known) = self.apps.get_mut(&number) else { return };
         let believed = PhaseKind::ALL.map(|kind| {
-            let phase = self.books.phase_of(number, kind);
-            let of = |phase| KnownCounts { done: self.books.done(phase), live: self.books.live(phase) };
+            let phase = self.ledger.phase_of(number, kind);
+            let of = |phase| KnownCounts { done: self.ledger.done(phase), live: self.ledger.live(phase) };
             // A phase that the driver has done with has no more to be told of.
             phase.map_or(KnownCounts { done: u32::MAX, live: 0 }, of)
         });
@@ -393,15 +393,15 @@ impl<'w> AttachEngine<'w> {
         for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in done {
                 known.took(kind, container);
-                self.books.disappear(container.id, ContainerOutcome::Done);
+                self.ledger.disappear(container.id, ContainerOutcome::Done);
             }
             for container in failed {
-                self.books.disappear(container.id, ContainerOutcome::Failed);
+                self.ledger.disappear(container.id, ContainerOutcome::Failed);
             }
             if unseen > 0
-                && let Some(phase) = self.books.phase_of(number, kind)
+                && let Some(phase) = self.ledger.phase_of(number, kind)
             {
-                self.books.done_before(phase, unseen);
+                self.ledger.add_finished(phase, unseen);
             }
         }
         if known.name.is_none() && known.is_known() {
@@ -422,15 +422,15 @@ impl<'w> AttachEngine<'w> {
         Some(name(&watched.app.name, flow, &workflow.unwrap_or_default()))
     }
 
-    fn give_up_if_silent(&mut self, number: u32) {
+    fn ignore_if_silent(&mut self, number: u32) {
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.name.is_none()) else { return };
         known.silent += 1;
         if known.silent >= SILENT {
-            self.leave_alone(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
+            self.ignore_app(number, "its ApplicationMaster has not said for 30 s what it has to do; its containers count as slots that are taken");
         }
     }
 
-    fn leave_alone(&mut self, number: u32, why: &str) {
+    fn ignore_app(&mut self, number: u32, why: &str) {
         let Some(known) = self.apps.remove(&number) else { return };
         self.by_app.remove(&known.app);
         self.alone.insert(known.app);
@@ -445,8 +445,8 @@ impl<'w> AttachEngine<'w> {
         for number in new {
             let Some(known) = self.apps.get_mut(&number) else { continue };
             let Some(name) = known.name.clone() else { continue };
-            match known.arrival(&name, &self.manner.machines) {
-                Err(invalid) => self.leave_alone(number, &invalid.to_string()),
+            match known.arrival(&name, &self.config.machines) {
+                Err(invalid) => self.ignore_app(number, &invalid.to_string()),
                 Ok((instance, arrival)) => {
                     let (_, flow, _) = self.next;
                     self.next.1 = FlowId(flow.0 + 1);
@@ -460,7 +460,7 @@ impl<'w> AttachEngine<'w> {
                         let count = info.tasks().map_or(0, Tasks::count);
                         let id = self.next.2;
                         self.next.2 = PhaseId(id.0 + 1);
-                        self.books.add_phase(id, number, info.kind, count);
+                        self.ledger.add_phase(id, number, info.kind, count);
                     }
                     self.say(&AttachEvent::Arrived { app, flow, job: name.job, tasks });
                 }
@@ -469,20 +469,20 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Tells the cluster what follows from the driver's decisions.
-    pub(super) fn tell(&mut self, plans: &Plans) {
+    pub(super) fn apply_plans(&mut self, plans: &Plans) {
         self.release();
         let snapshot = self.control.snapshot();
         let open = self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let arrived = open.clone().filter(|(_, known)| known.has_arrived());
         let arrived = arrived.map(|(&number, known)| (number, Some(known.app))).collect();
         let DesiredState { mut rows, order } =
-            DesiredState::of(&self.books, plans, &arrived, |app| snapshot.pending(app));
+            DesiredState::of(&self.ledger, plans, &arrived, |app| snapshot.pending(app));
         for known in open.map(|(_, known)| known).filter(|known| !known.has_arrived()) {
             let hold = known.stage == Stage::Held;
             let row = Row { hold, maps: Some(0), reduces: Some(0), ..Row::default() };
             rows.insert(Some(known.app), row);
         }
-        if !self.manner.dry_run
+        if !self.config.dry_run
             && let Some(warning) = self.control.publish(&rows)
         {
             self.say(&AttachEvent::Warned(warning));
@@ -494,12 +494,12 @@ impl<'w> AttachEngine<'w> {
     /// Gives applications priorities in this order, behind those that wait for their ApplicationMasters.
     fn set_order(&mut self, order: Vec<AppId>) {
         let mut first: Vec<&DrivenApp> =
-            self.apps.values().filter(|known| self.waits_for_master(known)).collect();
+            self.apps.values().filter(|known| self.waits_for_am(known)).collect();
         first.sort_by_key(|known| known.urgency());
         let all = first.iter().map(|known| known.app).chain(order);
         let now = |app: AppId| Some((app, self.apps.get(self.by_app.get(&app)?)?.priority));
         let order: Vec<(AppId, u64)> = all.filter_map(now).collect();
-        let (changed, warning) = if self.manner.dry_run {
+        let (changed, warning) = if self.config.dry_run {
             (priorities(&order, usize::MAX), None)
         } else {
             self.control.set_order(&order)
@@ -515,17 +515,17 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Whether an application may have its ApplicationMaster, and does not have it yet.
-    fn waits_for_master(&self, known: &DrivenApp) -> bool {
-        let has_master = || {
+    fn waits_for_am(&self, known: &DrivenApp) -> bool {
+        let has_am = || {
             let watched = self.control.snapshot().watched.get(&known.app);
             watched.is_some_and(|watched| watched.app.master.is_some())
         };
-        known.ended.is_none() && known.stage == Stage::Starting && !has_master()
+        known.ended.is_none() && known.stage == Stage::Starting && !has_am()
     }
 
     /// Lets the most urgent applications have their ApplicationMasters, as many as may be at a time.
     fn release(&mut self) {
-        let most = masters_max(self.books.slots(), self.manner.rules.am_share);
+        let most = am_limit(self.ledger.slots(), self.config.rules.am_share);
         let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
         let masters = open().filter(|(_, known)| known.stage != Stage::Held).count();
         let mut held: Vec<(u32, &DrivenApp)> = open()
@@ -550,18 +550,18 @@ impl<'w> AttachEngine<'w> {
     /// The phases of applications that have arrived.
     pub(super) fn phases(&self) -> Vec<PhaseId> {
         let of = |&number: &u32| {
-            PhaseKind::ALL.into_iter().filter_map(move |kind| self.books.phase_of(number, kind))
+            PhaseKind::ALL.into_iter().filter_map(move |kind| self.ledger.phase_of(number, kind))
         };
         self.apps.keys().flat_map(of).collect()
     }
 
     /// Says how things are, with what tasks of phases are believed to take, in seconds.
-    pub(super) fn say_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
-        self.status_at = self.now + Span::from_seconds_nearest(self.manner.every.as_secs_f64());
+    pub(super) fn report_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
+        self.status_at = self.now + Span::from_seconds_nearest(self.config.every.as_secs_f64());
         let status = Status {
             now: self.told(),
-            slots: self.books.slots(),
-            taken: self.books.taken(),
+            slots: self.ledger.slots(),
+            taken: self.ledger.taken(),
             applications: self
                 .apps
                 .iter()
@@ -579,11 +579,11 @@ impl<'w> AttachEngine<'w> {
                 PhaseKind::Map => (&known.maps, row.map(|row| row.maps)),
                 PhaseKind::Reduce => (&known.reduces, row.map(|row| row.reduces)),
             };
-            let id = self.books.phase_of(number, kind);
+            let id = self.ledger.phase_of(number, kind);
             (own.total > 0).then(|| Phase {
                 total: own.total,
                 done: own.done,
-                running: id.map_or(0, |id| self.books.live(id)),
+                running: id.map_or(0, |id| self.ledger.live(id)),
                 cap: cap.flatten(),
                 seconds: id.and_then(|id| lengths.get(&id)).copied().unwrap_or(0.0),
             })
@@ -610,7 +610,7 @@ impl<'w> AttachEngine<'w> {
         let apps: Vec<DrivenApp> = std::mem::take(&mut self.apps).into_values().collect();
         apps.iter().filter(|known| !known.is_gone).for_each(|known| self.learn(known));
         let is_raised = |known: &&DrivenApp| known.ended.is_none() && known.priority != known.first_priority;
-        let is_told = |_: &&DrivenApp| !self.manner.dry_run;
+        let is_told = |_: &&DrivenApp| !self.config.dry_run;
         let raised: BTreeMap<AppId, u64> = apps
             .iter()
             .filter(is_told)
@@ -652,12 +652,12 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// Time until something is due by itself.
-    fn patience(&self) -> Duration {
-        until_next_look(self.now, self.wakes.first().copied(), self.manner.cycle)
+    fn time_to_next_poll(&self) -> Duration {
+        until_next_look(self.now, self.wakes.first().copied(), self.config.cycle)
     }
 
     fn is_over_now(&self) -> bool {
-        let lasts = self.manner.lasts.is_some_and(|lasts| self.began.elapsed() >= lasts);
+        let lasts = self.config.lasts.is_some_and(|lasts| self.began.elapsed() >= lasts);
         lasts || self.asked_to_stop.load(Ordering::SeqCst)
     }
 }
@@ -687,7 +687,7 @@ impl Engine for AttachEngine<'_> {
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         if self.now > Time::ZERO {
-            pause(self.patience());
+            pause(self.time_to_next_poll());
         }
         if self.is_over_now() {
             return None;
@@ -704,13 +704,13 @@ impl Engine for AttachEngine<'_> {
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.books.start(row, phase, first, places[0].first, reported_as);
+        self.ledger.start(row, phase, first, places[0].first, reported_as);
     }
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Kill(row) => self.books.kill(row),
-            Order::Refuse(name) => self.books.refuse(name),
+            Order::Kill(row) => self.ledger.kill(row),
+            Order::Refuse(name) => self.ledger.refuse(name),
             // Reduces wait for maps in their own application, which makes maps again that are lost.
             Order::Go { .. } | Order::Hold(_) => {}
         }

@@ -17,13 +17,13 @@ use crate::rest::resource_manager::ResourceManager;
 const JOBS_MAX: usize = 100;
 
 /// The most of them that have the same name.
-const OF_A_NAME: usize = 3;
+const JOBS_PER_NAME: usize = 3;
 
 /// How long ago they may have begun, ms.
 const SINCE_MS: u64 = 7 * 24 * 3_600_000;
 
 /// After so long nothing more is asked.
-const LASTS: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// The server that is meant; none if none is to be asked.
 pub(super) fn server(
@@ -60,10 +60,10 @@ pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result
     jobs.retain(|job| {
         let known = of_name.entry(recurring(&job.name)).or_default();
         *known += 1;
-        *known <= OF_A_NAME
+        *known <= JOBS_PER_NAME
     });
     let (watch, mut past) = (Stopwatch::start(), JobHistory::new());
-    for job in jobs.iter().take(JOBS_MAX).take_while(|_| watch.elapsed() < LASTS) {
+    for job in jobs.iter().take(JOBS_MAX).take_while(|_| watch.elapsed() < TIME_LIMIT) {
         if let Some((name, cost)) = took(server, job) {
             let so_far = past.entry(name).or_default();
             *so_far = std::mem::take(so_far).and(&cost);

@@ -67,7 +67,7 @@ pub(crate) fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
 }
 
 /// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
-pub(crate) fn masters_max(slots: u32, share: f64) -> usize {
+pub(crate) fn am_limit(slots: u32, share: f64) -> usize {
     ((f64::from(slots) * share) as usize).min((slots as usize).saturating_sub(1)).max(1)
 }
 
@@ -77,11 +77,11 @@ mod tests {
 
     #[test]
     fn masters_leave_a_slot_for_tasks() {
-        assert_eq!(masters_max(8, 0.5), 4);
-        assert_eq!(masters_max(8, 1.0), 7);
-        assert_eq!(masters_max(8, 0.01), 1);
-        assert_eq!(masters_max(2, 1.0), 1);
+        assert_eq!(am_limit(8, 0.5), 4);
+        assert_eq!(am_limit(8, 1.0), 7);
+        assert_eq!(am_limit(8, 0.01), 1);
+        assert_eq!(am_limit(2, 1.0), 1);
         // Every node is away.
-        assert_eq!(masters_max(0, 0.5), 1);
+        assert_eq!(am_limit(0, 0.5), 1);
     }
 }

@@ -148,11 +148,11 @@ pub(crate) struct ContainerLedger {
 impl ContainerLedger {
     /// The books of a cluster of these hosts, all slots of which are free: machines in their order.
     pub(crate) fn new(hosts: impl IntoIterator<Item = (String, u32)>) -> Self {
-        let mut books = Self::default();
+        let mut ledger = Self::default();
         for (name, count) in hosts {
-            books.add_host(name, count);
+            ledger.add_host(name, count);
         }
-        books
+        ledger
     }
 
     /// A host with slots that are not known yet.
@@ -174,7 +174,7 @@ impl ContainerLedger {
     /// Gives the reports that wait, in the order in which the driver wants them.
     pub(crate) fn report(&mut self, to: &mut Vec<Report>) {
         self.catch_up();
-        self.tell_of_failed();
+        self.report_failed_flows();
         to.append(&mut self.ends);
         to.append(&mut self.machines);
         to.append(&mut self.running);
@@ -325,7 +325,7 @@ impl ContainerLedger {
 
     /// The hosts of the slots of rows of a phase that wait for a container, as far as these hosts have room: a container is
     /// counted on another host's slot if those of its own were taken.
-    pub(crate) fn wanted_hosts(&self, phase: PhaseId) -> BTreeSet<String> {
+    pub(crate) fn preferred_hosts(&self, phase: PhaseId) -> BTreeSet<String> {
         let rows = self.phases.get(&phase).into_iter().flat_map(|phase| &phase.unbound);
         let slots = rows.filter_map(|row| Some(self.rows.get(row)?.slot));
         let hosts = slots.filter_map(|slot| self.host_of(slot)).filter(|host| self.has_room(host));
@@ -419,7 +419,7 @@ impl ContainerLedger {
             known.told -= u32::from(why == OfferReason::WasDone);
         }
         if why == OfferReason::WasDone {
-            self.done_before(phase, 1);
+            self.add_finished(phase, 1);
         }
         if let OfferReason::Runs(container) = why {
             self.disown(container);
@@ -489,14 +489,14 @@ impl ContainerLedger {
             if self.bind(container, phase, &live.host) {
                 return;
             }
-            if let Some(task) = self.may_offer(phase)
-                && let Some(slot) = self.make_free(&live.host, live.job)
+            if let Some(task) = self.offerable_task(phase)
+                && let Some(slot) = self.free_slot(&live.host, live.job)
             {
                 self.offer(Offer { phase, task, slot, why: OfferReason::Runs(container) }, live.since);
                 return;
             }
         }
-        let Some(slot) = self.make_free(&live.host, live.job) else {
+        let Some(slot) = self.free_slot(&live.host, live.job) else {
             self.uncounted.insert(container);
             return;
         };
@@ -540,7 +540,7 @@ impl ContainerLedger {
     }
 
     /// A task of a phase that the driver could be told runs.
-    fn may_offer(&self, phase: PhaseId) -> Option<u32> {
+    fn offerable_task(&self, phase: PhaseId) -> Option<u32> {
         self.phases.get(&phase)?.pending.first().copied().filter(|_| self.may_work(phase))
     }
 
@@ -563,7 +563,7 @@ impl ContainerLedger {
 
     /// A free slot, on this host if there is one; or that of a row which waits for a container: one of the same job, or the
     /// one that was started last.
-    fn make_free(&mut self, host: &str, job: Option<u32>) -> Option<u32> {
+    fn free_slot(&mut self, host: &str, job: Option<u32>) -> Option<u32> {
         let there = self.hosts.iter().find(|known| known.name == host);
         let there = there.and_then(|host| self.free.range(host.first..host.first + host.count).next());
         if let Some(&slot) = there.or(self.free.first()) {
@@ -584,8 +584,8 @@ impl ContainerLedger {
     }
 
     /// The same to tell the driver something with. Where others hold all, one is taken for theirs again with the next look.
-    fn make_free_to_tell(&mut self) -> Option<u32> {
-        self.make_free("", None).or_else(|| {
+    fn free_slot_to_report(&mut self) -> Option<u32> {
+        self.free_slot("", None).or_else(|| {
             let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
             self.give_back(slot);
             Some(slot)
@@ -632,7 +632,7 @@ impl ContainerLedger {
     }
 
     /// More tasks of a phase are done than the driver knows of: it is told of them as slots allow.
-    pub(crate) fn done_before(&mut self, phase: PhaseId, more: u32) {
+    pub(crate) fn add_finished(&mut self, phase: PhaseId, more: u32) {
         if self.failed_with(phase).is_some() {
             return;
         }
@@ -662,8 +662,8 @@ impl ContainerLedger {
             self.end(id, ContainerOutcome::Done);
             return true;
         }
-        let Some(task) = self.may_offer(phase) else { return false };
-        let Some(slot) = self.make_free_to_tell() else { return false };
+        let Some(task) = self.offerable_task(phase) else { return false };
+        let Some(slot) = self.free_slot_to_report() else { return false };
         self.offer(Offer { phase, task, slot, why: OfferReason::WasDone }, self.now);
         true
     }
@@ -732,11 +732,11 @@ impl ContainerLedger {
 
     /// Tells the driver of flows that have failed and have no row: of a task which will never be done, of one phase after the
     /// other, as it wants none of those that wait for others.
-    fn tell_of_failed(&mut self) {
+    fn report_failed_flows(&mut self) {
         for n in 0..self.failed.len() {
-            let task = |&phase: &PhaseId| Some((phase, self.may_offer(phase)?));
+            let task = |&phase: &PhaseId| Some((phase, self.offerable_task(phase)?));
             let Some((phase, task)) = self.failed[n].phases.iter().find_map(task) else { continue };
-            let Some(slot) = self.make_free_to_tell() else { return };
+            let Some(slot) = self.free_slot_to_report() else { return };
             self.failed[n].phases.remove(&phase);
             self.offer(Offer { phase, task, slot, why: OfferReason::Failed }, self.now);
         }
@@ -752,7 +752,7 @@ impl ContainerLedger {
             self.give_back(slot);
         }
         for _ in held..count {
-            let Some(slot) = self.make_free("", None) else { return };
+            let Some(slot) = self.free_slot("", None) else { return };
             self.set(slot, Slot::Others);
             self.machines.push(Report::Down(MachineId(slot)));
         }

@@ -45,15 +45,15 @@ pub(crate) struct Control {
     /// Hosts that take containers.
     up: BTreeSet<String>,
     /// Whether it was said that the table cannot be written.
-    table_is_lost: bool,
+    warned_of_table: bool,
     /// Whether applications are given no more priorities: the cluster has too few.
-    is_unordered: bool,
+    priorities_disabled: bool,
     /// The highest priority that the cluster has, once it was asked.
     highest: Option<u64>,
     /// Applications that did not take their priorities, and the look until which they are left as they are.
-    stubborn: BTreeMap<AppId, u32>,
+    refused_priorities: BTreeMap<AppId, u32>,
     /// Whether it was said that the cluster refuses a priority.
-    refusal_is_said: bool,
+    warned_of_refusal: bool,
 }
 
 impl Control {
@@ -72,11 +72,11 @@ impl Control {
             began: Stopwatch::start(),
             looks: 0,
             up: BTreeSet::new(),
-            table_is_lost: false,
-            is_unordered: false,
+            warned_of_table: false,
+            priorities_disabled: false,
             highest: None,
-            stubborn: BTreeMap::new(),
-            refusal_is_said: false,
+            refused_priorities: BTreeMap::new(),
+            warned_of_refusal: false,
         }
     }
 
@@ -101,11 +101,11 @@ impl Control {
 
     /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
     /// away. O(slots log hosts).
-    pub(crate) fn count_others(&self, books: &mut ContainerLedger, slot_mb: u64, more: u32) {
+    pub(crate) fn count_others(&self, ledger: &mut ContainerLedger, slot_mb: u64, more: u32) {
         let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
         let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
-        books.set_others(slots.min(books.slots()));
-        books.set_hosts(|host| self.up.contains(host));
+        ledger.set_others(slots.min(ledger.slots()));
+        ledger.set_hosts(|host| self.up.contains(host));
     }
 
     /// Writes the table if its rows are others than before, or it would expire. Where it cannot be written it is tried again
@@ -117,12 +117,12 @@ impl Control {
             return None;
         }
         if let Some(Err(error)) = self.table.as_mut().map(|table| table.write(rows)) {
-            let is_said = std::mem::replace(&mut self.table_is_lost, true);
+            let is_said = std::mem::replace(&mut self.warned_of_table, true);
             return (!is_said).then(|| {
                 format!("{error}; it is tried again, and until then the cluster decides by itself")
             });
         }
-        self.table_is_lost = false;
+        self.warned_of_table = false;
         self.written = Some((rows.clone(), now));
         None
     }
@@ -136,11 +136,11 @@ impl Control {
     /// few are changed at a time, of those that take one. Gives those that were changed, and what somebody should be told.
     pub(crate) fn set_order(&mut self, order: &[(AppId, u64)]) -> (Vec<(AppId, u64)>, Option<String>) {
         let (mut changed, mut warning) = (Vec::new(), None);
-        if self.is_unordered {
+        if self.priorities_disabled {
             return (changed, None);
         }
         let looks = self.looks;
-        self.stubborn.retain(|_, until| *until > looks);
+        self.refused_priorities.retain(|_, until| *until > looks);
         let order: Vec<_> = order.iter().copied().filter(|(app, _)| self.takes_priorities(*app)).collect();
         for (app, wished) in priorities(&order, CHANGES_MAX) {
             match self.set_priority(app, wished) {
@@ -152,7 +152,7 @@ impl Control {
                     if let Ok(highest) = self.highest()
                         && highest < wished
                     {
-                        self.is_unordered = true;
+                        self.priorities_disabled = true;
                         let warning = format!(
                             "found no priority above {highest} ({HIGHEST_PROPERTY}), expected {wished}: applications \
                              have no order but that of their submission (docs/hadoop.md)"
@@ -160,12 +160,12 @@ impl Control {
                         return (changed, Some(warning));
                     }
                     // It has just ended, and is answered with the priority that it had.
-                    self.stubborn.insert(app, looks + AGAIN);
+                    self.refused_priorities.insert(app, looks + AGAIN);
                 }
                 Err(error) if error.may_pass() => break,
                 Err(error) => {
-                    self.stubborn.insert(app, looks + AGAIN);
-                    if !std::mem::replace(&mut self.refusal_is_said, true) {
+                    self.refused_priorities.insert(app, looks + AGAIN);
+                    if !std::mem::replace(&mut self.warned_of_refusal, true) {
                         warning =
                             Some(format!("{app} keeps its priority, whatever the policy says: {error}"));
                     }
@@ -178,7 +178,8 @@ impl Control {
     /// Whether an application may be given a priority now: before and after that the cluster refuses, or does nothing.
     fn takes_priorities(&self, app: AppId) -> bool {
         let state = self.snapshot().app(app).map(|app| app.state);
-        matches!(state, Some(AppState::Accepted | AppState::Running)) && !self.stubborn.contains_key(&app)
+        matches!(state, Some(AppState::Accepted | AppState::Running))
+            && !self.refused_priorities.contains_key(&app)
     }
 
     /// The highest priority that the cluster has: 0 where nobody has set it.

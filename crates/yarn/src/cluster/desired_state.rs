@@ -37,22 +37,22 @@ impl DesiredState {
     /// What follows from the books and the plans for jobs that are not done. `apps` has the applications of those that have
     /// one, and `pending` is what these ask for.
     pub(crate) fn of(
-        books: &ContainerLedger,
+        ledger: &ContainerLedger,
         plans: &Plans,
         apps: &BTreeMap<u32, Option<AppId>>,
         pending: impl Fn(AppId) -> Pending,
     ) -> Self {
-        let extra = extra(books, plans, apps, &pending);
-        let mut wishes = Self::default();
+        let extra = extra(ledger, plans, apps, &pending);
+        let mut desired = Self::default();
         let mut order = BTreeMap::new();
         for (&job, &app) in apps {
             let Some(app) = app else { continue };
-            let phase = |kind| books.phase_of(job, kind);
-            let cap = |kind| phase(kind).map_or(0, |phase| cap(phase, books, plans, &extra));
-            let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, books, plans));
+            let phase = |kind| ledger.phase_of(job, kind);
+            let cap = |kind| phase(kind).map_or(0, |phase| cap(phase, ledger, plans, &extra));
+            let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, ledger, plans));
             let asked = pending(app);
             // Maps that are made again are no business of the driver's.
-            let again = |kind, asked: u64| phase(kind).is_none_or(|phase| books.is_done(phase)) && asked > 0;
+            let again = |kind, asked: u64| phase(kind).is_none_or(|phase| ledger.is_done(phase)) && asked > 0;
             let (maps, reduces) = (PhaseKind::Map, PhaseKind::Reduce);
             let row = Row {
                 hold: false,
@@ -61,9 +61,9 @@ impl DesiredState {
                 map_hosts: hosts(maps),
                 reduce_hosts: hosts(reduces),
             };
-            wishes.rows.insert(Some(app), row);
+            desired.rows.insert(Some(app), row);
             let phases = [maps, reduces].map(phase);
-            let first = phases.iter().flatten().filter_map(|&phase| books.first_unbound(phase)).min();
+            let first = phases.iter().flatten().filter_map(|&phase| ledger.first_unbound(phase)).min();
             let rank = plans.ranking.iter().position(|ranked| phases.contains(&Some(*ranked)));
             match (first, rank) {
                 (Some(row), _) => drop(order.insert((0, u64::from(row.0)), app)),
@@ -71,14 +71,14 @@ impl DesiredState {
                 (None, None) => {}
             }
         }
-        wishes.order = order.into_values().collect();
-        wishes
+        desired.order = order.into_values().collect();
+        desired
     }
 }
 
 /// How many containers beyond what was started each phase may have, by the policy's order.
 fn extra(
-    books: &ContainerLedger,
+    ledger: &ContainerLedger,
     plans: &Plans,
     apps: &BTreeMap<u32, Option<AppId>>,
     pending: impl Fn(AppId) -> Pending,
@@ -86,24 +86,24 @@ fn extra(
     let mut extra = BTreeMap::new();
     let has_app = |job: u32| apps.get(&job).is_some_and(Option::is_some);
     let lent = |phase: PhaseId| {
-        let app = books.job_of(phase).and_then(|job| apps.get(&job));
-        let asked = |app: &Option<AppId>| app.map_or(0, |app| asked_for(pending(app), books.kind_of(phase)));
-        app.map_or(0, |app| u64::from(books.unbound(phase)).saturating_sub(asked(app)) as u32)
+        let app = ledger.job_of(phase).and_then(|job| apps.get(&job));
+        let asked = |app: &Option<AppId>| app.map_or(0, |app| requested(pending(app), ledger.kind_of(phase)));
+        app.map_or(0, |app| u64::from(ledger.unbound(phase)).saturating_sub(asked(app)) as u32)
     };
-    let lent: u32 = books.phases().map(lent).sum();
-    let is_full = books.is_full_of_others();
+    let lent: u32 = ledger.phases().map(lent).sum();
+    let is_full = ledger.is_full_of_others();
     let is_ranked = plans.style == Some(Style::Priorities) || is_full;
-    let ranked = if is_ranked { ahead(books.slots()) } else { 0 };
+    let ranked = if is_ranked { ahead(ledger.slots()) } else { 0 };
     let mut left = ranked + lent;
     // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
-    let others = if lent > 0 || is_full { books.phases().collect() } else { Vec::new() };
+    let others = if lent > 0 || is_full { ledger.phases().collect() } else { Vec::new() };
     for phase in plans.ranking.iter().chain(plans.targets.keys()).copied().chain(others) {
         if left == 0 {
             break;
         }
-        let may_use = books.job_of(phase).is_some_and(has_app) && books.may_work(phase);
+        let may_use = ledger.job_of(phase).is_some_and(has_app) && ledger.may_work(phase);
         if may_use && !extra.contains_key(&phase) {
-            let more = books.pending(phase).min(left);
+            let more = ledger.pending(phase).min(left);
             left -= more;
             extra.insert(phase, more);
         }
@@ -112,7 +112,7 @@ fn extra(
 }
 
 /// How many containers for tasks of a phase are asked for.
-fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
+fn requested(pending: Pending, kind: Option<PhaseKind>) -> u64 {
     match kind {
         Some(PhaseKind::Map) => pending.maps + pending.failed_maps,
         Some(PhaseKind::Reduce) => pending.reduces,
@@ -121,19 +121,19 @@ fn asked_for(pending: Pending, kind: Option<PhaseKind>) -> u64 {
 }
 
 /// The most containers that a phase may have now.
-fn cap(phase: PhaseId, books: &ContainerLedger, plans: &Plans, extra: &BTreeMap<PhaseId, u32>) -> u32 {
-    let (live, unbound) = (books.live(phase), books.unbound(phase));
+fn cap(phase: PhaseId, ledger: &ContainerLedger, plans: &Plans, extra: &BTreeMap<PhaseId, u32>) -> u32 {
+    let (live, unbound) = (ledger.live(phase), ledger.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
     let started = if more > 0 { live + more } else { 0 };
     let target =
-        plans.targets.get(&phase).filter(|_| books.may_work(phase)).map_or(0, |target| *target as u32);
+        plans.targets.get(&phase).filter(|_| ledger.may_work(phase)).map_or(0, |target| *target as u32);
     started.max(target)
 }
 
 /// Where containers of a phase may be: where the driver started tasks, if there is room, else anywhere.
-fn hosts(phase: PhaseId, books: &ContainerLedger, plans: &Plans) -> Hosts {
+fn hosts(phase: PhaseId, ledger: &ContainerLedger, plans: &Plans) -> Hosts {
     let is_placed = plans.style == Some(Style::Placements);
-    let wanted = if is_placed { books.wanted_hosts(phase) } else { BTreeSet::new() };
+    let wanted = if is_placed { ledger.preferred_hosts(phase) } else { BTreeSet::new() };
     if wanted.is_empty() { Hosts::Any } else { Hosts::Only(wanted) }
 }
 
@@ -180,13 +180,13 @@ mod tests {
     fn where_others_hold_all_slots_containers_may_come_whatever_the_policy() {
         let style = |style| Plans { style: Some(style), ..Plans::default() };
         for plans in [Style::Priorities, Style::Targets, Style::Placements].map(style) {
-            let mut books = ContainerLedger::new([("a".to_owned(), 8)]);
-            books.add_phase(PhaseId(0), 0, PhaseKind::Map, 9);
+            let mut ledger = ContainerLedger::new([("a".to_owned(), 8)]);
+            ledger.add_phase(PhaseId(0), 0, PhaseKind::Map, 9);
             let apps = BTreeMap::from([(0, Some(app(1)))]);
             let mut maps = |others| {
-                books.set_others(others);
-                let wishes = DesiredState::of(&books, &plans, &apps, |_| Pending::default());
-                wishes.rows.get(&Some(app(1))).and_then(|row| row.maps)
+                ledger.set_others(others);
+                let desired = DesiredState::of(&ledger, &plans, &apps, |_| Pending::default());
+                desired.rows.get(&Some(app(1))).and_then(|row| row.maps)
             };
             assert_eq!([7, 8, 7].map(&mut maps), [Some(0), Some(2), Some(0)], "{plans:?}");
         }

@@ -6,7 +6,7 @@ use crate::clock::Stopwatch;
 
 /// How long a look goes on with questions of a kind: applications, ApplicationMasters, reports. What is asked then is waited
 /// for, five seconds at most of a cluster. The table, which is written after each look, has to be written before it expires.
-pub(crate) const LASTS: Duration = Duration::from_secs(1);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// Who had no time in the last round, and comes first in the next.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ impl<K: Copy + Ord> RoundRobin<K> {
 
 impl<K> RoundRobin<K> {
     /// Whether all had time in the last round.
-    pub(crate) fn is_nobodys(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.0.is_none()
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(rounds, [[3], [7], [1]]);
         assert_eq!(round(&mut turn, &[1, 3, 7], Duration::MAX), [3, 7, 1]);
         assert_eq!(round(&mut turn, &[1, 3, 7], Duration::MAX), [1, 3, 7]);
-        assert!(round(&mut turn, &[], none).is_empty() && turn.is_nobodys());
+        assert!(round(&mut turn, &[], none).is_empty() && turn.is_complete());
         let mut stopped = turn.round([1, 3, 7], Duration::MAX);
         assert_eq!(stopped.next(&mut turn), Some(1));
         stopped.stop(&mut turn);

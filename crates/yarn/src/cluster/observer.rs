@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use slackline_model::PhaseKind;
 
-use crate::cluster::fair_polling::{LASTS, RoundRobin};
+use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
 use crate::rest::http::HttpError;
 use crate::rest::id::{AppAttemptId, AppId, ContainerId};
 use crate::rest::resource_manager::{
@@ -37,7 +37,7 @@ pub struct PollIntervals {
 impl Default for PollIntervals {
     fn default() -> Self {
         let settle = Duration::from_secs(60);
-        Self { which: AppFilter::default(), reread: 10, believe: 3, settle, lasts: LASTS }
+        Self { which: AppFilter::default(), reread: 10, believe: 3, settle, lasts: TIME_LIMIT }
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) struct FlowCluster {
     /// The names by which the runs are known whose applications are of interest.
     owners: BTreeSet<String>,
     /// Whether it was said that the cluster refuses to kill.
-    refusal_is_said: bool,
+    warned_of_refusal: bool,
 }
 
 impl FlowCluster {
@@ -121,7 +121,7 @@ impl FlowCluster {
             submitter,
             answers: channel(),
             owners: BTreeSet::new(),
-            refusal_is_said: false,
+            warned_of_refusal: false,
         }
     }
 
@@ -164,7 +164,7 @@ impl FlowCluster {
     pub(super) fn kill(&mut self, app: AppId) -> Option<String> {
         let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
         let error = self.control.manager.kill(app).err().filter(refusal)?;
-        let is_said = std::mem::replace(&mut self.refusal_is_said, true);
+        let is_said = std::mem::replace(&mut self.warned_of_refusal, true);
         (!is_said).then(|| {
             format!(
                 "{app} is to end, and cannot be killed: {error}; this does it: yarn application -kill {app}"

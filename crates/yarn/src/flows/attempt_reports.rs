@@ -37,7 +37,7 @@ pub(super) enum Destination {
     /// A directory of another file system.
     There {
         /// Through which it is seen.
-        mirror: Arc<Placeholders>,
+        placeholders: Arc<Placeholders>,
         uri: String,
         /// Where placeholders of parts are made.
         here: PathBuf,
@@ -103,7 +103,7 @@ impl ReportReader {
                 return Err(error);
             }
         }
-        self.is_whole = self.turn.is_nobodys();
+        self.is_whole = self.turn.is_complete();
         Ok(())
     }
 
@@ -148,7 +148,7 @@ enum AttemptFiles<'a> {
     /// In its directory here.
     Here(PathBuf),
     /// There, by name; `here` is where its placeholders are made.
-    There { mirror: &'a Placeholders, entries: BTreeMap<String, Entry>, here: PathBuf },
+    There { placeholders: &'a Placeholders, entries: BTreeMap<String, Entry>, here: PathBuf },
 }
 
 impl AttemptFiles<'_> {
@@ -162,9 +162,9 @@ impl AttemptFiles<'_> {
                     text => (path.display().to_string(), text?),
                 }
             }
-            Self::There { mirror, entries, .. } => {
+            Self::There { placeholders, entries, .. } => {
                 let Some(entry) = entries.get(name) else { return Ok(None) };
-                (entry.path.clone(), mirror.read(entry)?)
+                (entry.path.clone(), placeholders.read(entry)?)
             }
         };
         let read = serde_json::from_slice(&text);
@@ -176,11 +176,11 @@ impl AttemptFiles<'_> {
     fn part(&self) -> io::Result<Option<PathBuf>> {
         match self {
             Self::Here(directory) => Ok(Some(directory.join("part")).filter(|part| part.exists())),
-            Self::There { mirror, entries, here } => {
+            Self::There { placeholders, entries, here } => {
                 let Some(entry) = entries.get("part") else { return Ok(None) };
                 fs::create_dir_all(here)?;
                 let part = here.join("part");
-                mirror.make_placeholder(&part, entry)?;
+                placeholders.make_placeholder(&part, entry)?;
                 Ok(Some(part))
             }
         }
@@ -198,8 +198,8 @@ impl Destination {
                     entries?.filter_map(|entry| entry.map(name).transpose()).collect::<io::Result<_>>()?
                 }
             },
-            Self::There { mirror, uri, .. } => {
-                let entries = mirror.list(&format!("{}/*", escaped(uri)))?;
+            Self::There { placeholders, uri, .. } => {
+                let entries = placeholders.list(&format!("{}/*", escaped(uri)))?;
                 entries.iter().filter_map(|entry| Some(entry.path.rsplit_once('/')?.1.to_owned())).collect()
             }
         };
@@ -210,11 +210,11 @@ impl Destination {
     fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<AttemptFiles<'_>> {
         match self {
             Self::Here(directory) => Ok(AttemptFiles::Here(directory.join(name))),
-            Self::There { mirror, uri, here } => {
+            Self::There { placeholders, uri, here } => {
                 let named = |entry: Entry| Some((entry.path.rsplit_once('/')?.1.to_owned(), entry));
-                let entries = mirror.list(&format!("{}/*", escaped(&format!("{uri}/{name}"))))?;
+                let entries = placeholders.list(&format!("{}/*", escaped(&format!("{uri}/{name}"))))?;
                 let entries = entries.into_iter().filter_map(named).collect();
-                Ok(AttemptFiles::There { mirror, entries, here: here.join(attempt.to_string()) })
+                Ok(AttemptFiles::There { placeholders, entries, here: here.join(attempt.to_string()) })
             }
         }
     }
@@ -422,9 +422,10 @@ mod tests {
         let disk = Arc::new(Disk::new(&directory.path().join("disk")));
         disk.put(&format!("run/{}", of(1, "report.json")), &report("", DONE));
         disk.put(&format!("run/{}", of(2, "begun.json")), "{}");
-        let mirror = Placeholders::new(directory.path().join("mirror"), disk.clone(), SYSTEM, "me");
+        let placeholders = Placeholders::new(directory.path().join("mirror"), disk.clone(), SYSTEM, "me");
         let here = directory.path().join("parts");
-        let there = Destination::There { mirror: Arc::new(mirror), uri: format!("{SYSTEM}/run"), here };
+        let there =
+            Destination::There { placeholders: Arc::new(placeholders), uri: format!("{SYSTEM}/run"), here };
         let mut reports = ReportReader::default();
         let (news, result) = read(&mut reports, &there, (any, Duration::MAX));
         result.unwrap();

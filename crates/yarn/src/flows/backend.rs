@@ -83,7 +83,7 @@ const PARAMS: &[Param] = &[
 
 /// A cluster that was asked for its machines.
 struct YarnBackend {
-    site: ClusterConfig,
+    config: ClusterConfig,
     machines: Vec<MachineDraft>,
     /// The process that submits, and what it says of itself, once something is prepared.
     submitter: Mutex<Option<(Arc<Submitter>, SubmitterInfo)>>,
@@ -96,7 +96,7 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
     let slot_mb = checks::granted_mb(&manager, settings.count(MEMORY.name).div_ceil(1 << 20))?;
     let machines = slots(&address, &manager, slot_mb)?;
     checks::for_run(&manager, settings.text("queue"), settings.choice("decide") == "cluster")?;
-    let site = ClusterConfig {
+    let config = ClusterConfig {
         table: match settings.choice("decide") {
             "cluster" => None,
             _ => table_path(settings.text(TABLE.name), &manager)?,
@@ -112,9 +112,9 @@ fn make(settings: &Settings) -> Result<Box<dyn Backend>, EngineError> {
         memory_bytes: settings.count("task-memory").max(1 << 20),
         hash: settings.choice("hash") == "on",
         worker: WorkerCommand::this_program().map_err(EngineError::other)?,
-        pace: Timeouts::default(),
+        timeouts: Timeouts::default(),
     };
-    Ok(Box::new(YarnBackend { site, machines, submitter: Mutex::default() }))
+    Ok(Box::new(YarnBackend { config, machines, submitter: Mutex::default() }))
 }
 
 fn java(given: &str) -> PathBuf {
@@ -158,9 +158,9 @@ impl Backend for YarnBackend {
     fn options(&self) -> BTreeMap<String, String> {
         let slots: u32 = self.machines.iter().map(|machine| machine.count).sum();
         BTreeMap::from([
-            ("engine".to_owned(), format!("yarn://{}", self.site.address)),
-            ("queue".to_owned(), self.site.queue.clone()),
-            ("split".to_owned(), self.site.split_bytes.to_string()),
+            ("engine".to_owned(), format!("yarn://{}", self.config.address)),
+            ("queue".to_owned(), self.config.queue.clone()),
+            ("split".to_owned(), self.config.split_bytes.to_string()),
             ("slots".to_owned(), format!("Universal({slots})")),
         ])
     }
@@ -171,7 +171,7 @@ impl Backend for YarnBackend {
 
     fn profile(&self) -> Option<Profile> {
         // A cluster that decides by itself has ApplicationMasters on as many slots as its own settings say.
-        let share = if self.site.by_cluster { 1.0 } else { self.site.am_share };
+        let share = if self.config.by_cluster { 1.0 } else { self.config.am_share };
         let share = ("am-share", &*share.to_string());
         Some(Profile::of(HADOOP, [share]).expect("invariant: it is a share of slots"))
     }
@@ -183,28 +183,32 @@ impl Backend for YarnBackend {
         state: &Path,
     ) -> Result<Box<dyn Prepared>, Vec<Fault>> {
         let directory = std::env::current_dir().unwrap_or_default();
-        let rules =
-            InputRules { split_bytes: self.site.split_bytes, hash: self.site.hash, directory: &directory };
+        let rules = InputRules {
+            split_bytes: self.config.split_bytes,
+            hash: self.config.hash,
+            directory: &directory,
+        };
         let faults = unfit(workload);
         if !faults.is_empty() {
             return Err(faults);
         }
-        let remote = self.remote(state).map_err(|error| {
+        let files = self.run_files(state).map_err(|error| {
             let may_pass = is_unanswered(&error);
             vec![Fault { may_pass, ..Fault::new("flows", error.to_string()) }]
         })?;
         let mut workload = workload.clone();
-        remote.mirror.make(&mut workload)?;
-        let words = |(path, problem): (String, String)| Fault::new(path, remote.mirror.words(&problem));
+        files.placeholders.make(&mut workload)?;
+        let words =
+            |(path, problem): (String, String)| Fault::new(path, files.placeholders.user_text(&problem));
         let mut resolved =
             resolve(&workload, rules, past).map_err(|error| vec![words((error.path, error.problem))])?;
-        resolved.set_mirror(remote.mirror.root().to_owned());
-        resolved.warnings.iter_mut().for_each(|warning| *warning = remote.mirror.words(warning));
-        let faults = unfit_files(&resolved, &remote.mirror, self.site.hash);
+        resolved.set_mirror(files.placeholders.root().to_owned());
+        resolved.warnings.iter_mut().for_each(|warning| *warning = files.placeholders.user_text(warning));
+        let faults = unfit_files(&resolved, &files.placeholders, self.config.hash);
         if !faults.is_empty() {
             return Err(faults);
         }
-        Ok(Box::new(PreparedRun { resolved, site: self.site.clone(), remote }))
+        Ok(Box::new(PreparedRun { resolved, config: self.config.clone(), files }))
     }
 
     fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
@@ -213,14 +217,20 @@ impl Backend for YarnBackend {
         fs::create_dir_all(files).map_err(file)?;
         let machines = known_machines(&files.join("machines"), self.machines.clone())?;
         let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() })?.without_flows();
-        let site = &self.site;
-        let cluster = site.cluster(site.open_table()?, self.submitter()?.0);
+        let config = &self.config;
+        let cluster = config.cluster(config.open_table()?, self.submitter()?.0);
         let left = Elsewhere::none(started, seen);
-        let guest =
-            FlowEngine::new(left, cluster, machines.clone(), site.rules(), site.pace.clone(), Arc::default());
+        let engine = FlowEngine::new(
+            left,
+            cluster,
+            machines.clone(),
+            config.rules(),
+            config.timeouts.clone(),
+            Arc::default(),
+        );
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
-        let manager = ResourceManager::new(&site.address, settings);
-        Ok(Box::new(YarnSharedEngine::new(guest, manager, machines, empty)))
+        let manager = ResourceManager::new(&config.address, settings);
+        Ok(Box::new(YarnSharedEngine::new(engine, manager, machines, empty)))
     }
 
     fn unfinished_since(&self, state: &Path) -> Result<Option<u64>, EngineError> {
@@ -235,14 +245,14 @@ impl YarnBackend {
         if let Some(known) = &*submitter {
             return Ok(known.clone());
         }
-        let started = Arc::new(self.site.submitter()?);
+        let started = Arc::new(self.config.submitter()?);
         let about = started.about().map_err(EngineError::other)?;
         checks::submits_to_yarn(&about)?;
         Ok(submitter.insert((started, about)).clone())
     }
 
     /// The file systems of the cluster, for the run of a state directory.
-    fn remote(&self, state: &Path) -> Result<Arc<RunFiles>, EngineError> {
+    fn run_files(&self, state: &Path) -> Result<Arc<RunFiles>, EngineError> {
         let (submitter, about) = self.submitter()?;
         Ok(Arc::new(RunFiles::new(submitter, &about, state)?))
     }
@@ -273,7 +283,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
 }
 
 /// What jobs ask of their files, here or elsewhere, that cannot be done.
-fn unfit_files(resolved: &Resolved, mirror: &Placeholders, hash: bool) -> Vec<Fault> {
+fn unfit_files(resolved: &Resolved, placeholders: &Placeholders, hash: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let mut fault = |problem: String| {
@@ -284,10 +294,10 @@ fn unfit_files(resolved: &Resolved, mirror: &Placeholders, hash: bool) -> Vec<Fa
             for input in program::inputs(plan, &resolved.jobs, |path| base.join(path).display().to_string()) {
                 let is_pattern = !Path::new(&input).exists() && input.contains(['*', '?', '[']);
                 let problem = program::unnameable(&input, is_pattern);
-                problem.map(|problem| mirror.words(&problem)).into_iter().for_each(&mut fault);
+                problem.map(|problem| placeholders.user_text(&problem)).into_iter().for_each(&mut fault);
             }
         }
-        let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| mirror.uri(&split.path));
+        let mut inputs = plan.inputs.maps.iter().flatten().filter_map(|split| placeholders.uri(&split.path));
         let Some(input) = inputs.next() else { continue };
         if plan.prepare {
             fault(format!(
@@ -306,8 +316,8 @@ fn unfit_files(resolved: &Resolved, mirror: &Placeholders, hash: bool) -> Vec<Fa
 /// A workload that is ready to be run there.
 struct PreparedRun {
     resolved: Resolved,
-    site: ClusterConfig,
-    remote: Arc<RunFiles>,
+    config: ClusterConfig,
+    files: Arc<RunFiles>,
 }
 
 impl Prepared for PreparedRun {
@@ -322,7 +332,7 @@ impl Prepared for PreparedRun {
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError> {
         let mut verdicts = run::preview(opening, &self.resolved)?;
         for it in &mut verdicts {
-            say_in_words(&mut it.verdict, &self.remote.mirror);
+            translate_verdict(&mut it.verdict, &self.files.placeholders);
         }
         Ok(verdicts)
     }
@@ -331,52 +341,57 @@ impl Prepared for PreparedRun {
         self: Box<Self>,
         opening: Opening<'_>,
     ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
-        let Self { resolved, site, remote } = *self;
+        let Self { resolved, config, files } = *self;
         let state = opening.state.to_owned();
         // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
         let mut table = None;
         let is_alone = !opening.beside_others;
         let mut acquire = |_: Needs<'_>| {
             if is_alone {
-                table = site.open_table()?;
+                table = config.open_table()?;
             }
             Ok(None)
         };
         let session = run::open_with(opening, &resolved, &mut acquire);
-        let session = session.map_err(|error| in_words(error, &remote.mirror))?;
+        let session = session.map_err(|error| translate_error(error, &files.placeholders))?;
         // The submitter and the containers know no directory of ours.
         let state = fs::canonicalize(&state)
             .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
-        let words = |it: &Obstacle| Obstacle { job: it.job, problem: remote.mirror.words(&it.problem) };
+        let words =
+            |it: &Obstacle| Obstacle { job: it.job, problem: files.placeholders.user_text(&it.problem) };
         let obstacles = session.obstacles().iter().map(words).collect();
         let mut verdicts = session.verdicts().to_vec();
         for it in &mut verdicts {
-            say_in_words(&mut it.verdict, &remote.mirror);
+            translate_verdict(&mut it.verdict, &files.placeholders);
         }
-        let cover = RunContext { site, state, remote, obstacles, verdicts };
-        Ok(Box::new(YarnSession { session, table, cover }))
+        let context = RunContext { config, state, files, obstacles, verdicts };
+        Ok(Box::new(YarnSession { session, table, context }))
     }
 }
 
 /// Has what becomes of a job say the names of files that the reader knows.
-fn say_in_words(verdict: &mut Verdict, mirror: &Placeholders) {
+fn translate_verdict(verdict: &mut Verdict, placeholders: &Placeholders) {
     match verdict {
-        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => *text = mirror.words(text),
-        Verdict::Run(Reason::Input(path, _)) => *path = mirror.words(&path.display().to_string()).into(),
+        Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => {
+            *text = placeholders.user_text(text)
+        }
+        Verdict::Run(Reason::Input(path, _)) => {
+            *path = placeholders.user_text(&path.display().to_string()).into()
+        }
         _ => {}
     }
 }
 
 /// What prevents a run, with the names of files that the reader knows.
-fn in_words(error: EngineError, mirror: &Placeholders) -> EngineError {
+fn translate_error(error: EngineError, placeholders: &Placeholders) -> EngineError {
     match error {
         EngineError::Unrunnable(mut jobs) => {
             for job in &mut jobs {
-                job.fault.problem = mirror.words(&job.fault.problem);
+                job.fault.problem = placeholders.user_text(&job.fault.problem);
             }
             EngineError::Unrunnable(jobs)
         }
-        EngineError::Claimed { path } => EngineError::Claimed { path: mirror.words(&path) },
+        EngineError::Claimed { path } => EngineError::Claimed { path: placeholders.user_text(&path) },
         other => other,
     }
 }

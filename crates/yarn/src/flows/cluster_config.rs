@@ -40,7 +40,7 @@ pub(super) struct ClusterConfig {
     pub(super) memory_bytes: u64,
     pub(super) hash: bool,
     pub(super) worker: WorkerCommand,
-    pub(super) pace: Timeouts,
+    pub(super) timeouts: Timeouts,
 }
 
 impl ClusterConfig {
@@ -49,7 +49,7 @@ impl ClusterConfig {
         // What fails is looked at again with the next look.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
-        let observer = Observer::new(PollIntervals { lasts: self.pace.asks, ..PollIntervals::default() });
+        let observer = Observer::new(PollIntervals { lasts: self.timeouts.asks, ..PollIntervals::default() });
         FlowCluster::new(manager, observer, table, VALID, submitter)
     }
 
@@ -71,8 +71,8 @@ impl ClusterConfig {
 /// The file systems of a cluster, as a run sees them.
 pub(super) struct RunFiles {
     pub(super) submitter: Arc<dyn JobSubmitter>,
-    pub(super) files: Arc<dyn FileSystem>,
-    pub(super) mirror: Arc<Placeholders>,
+    pub(super) file_system: Arc<dyn FileSystem>,
+    pub(super) placeholders: Arc<Placeholders>,
     /// The state directory, absolute.
     pub(super) state: PathBuf,
 }
@@ -86,9 +86,10 @@ impl RunFiles {
         let file = |problem| EngineError::File { path: state.display().to_string(), problem };
         let state = std::path::absolute(state).map_err(file)?;
         let directory = Layout::new(&state).mirror();
-        let files: Arc<dyn FileSystem> = submitter.clone();
-        let mirror = Arc::new(Placeholders::new(directory, files.clone(), &about.default_fs, &about.user));
-        Ok(Self { submitter, files, mirror, state })
+        let file_system: Arc<dyn FileSystem> = submitter.clone();
+        let placeholders =
+            Arc::new(Placeholders::new(directory, file_system.clone(), &about.default_fs, &about.user));
+        Ok(Self { submitter, file_system, placeholders, state })
     }
 }
 

@@ -38,7 +38,7 @@ use crate::cluster::capacity::Rules;
 use crate::cluster::container_ledger::ContainerLedger;
 use crate::cluster::control::{CYCLE, until_next_look};
 use crate::cluster::desired_state::DesiredState;
-use crate::cluster::fair_polling::{LASTS, RoundRobin};
+use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
 use crate::flows::applications::{FlowCluster, SubmitRequest, Ticket};
 use crate::flows::attempt_reports::Destination;
 use crate::flows::jobs::{FlowJob, Jobs, Retry, SlotTimeline};
@@ -71,17 +71,17 @@ pub(super) type Parts = Vec<(String, PathBuf)>;
 /// How jobs are submitted.
 pub(super) trait JobSubmission {
     /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
+    fn request(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
 
     /// Whether a job would be submitted now as it was, by the files of its submission.
-    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool;
+    fn is_as_submitted(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool;
 
     /// Where the attempts of its submission write.
     fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination;
 
     /// The parts that the program of a jar has made, by their numbers: their names, and where they or their placeholders are;
     /// or what is wrong with them.
-    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
+    fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
 
     /// Puts the output of a job in its place, here by `publish`.
     fn publish(
@@ -92,7 +92,7 @@ pub(super) trait JobSubmission {
     ) -> io::Result<()>;
 
     /// A text in which files have the names that the reader knows.
-    fn words(&self, text: &str) -> String;
+    fn user_text(&self, text: &str) -> String;
 
     /// Gives up what is there of a run that does not need it any more, by the name by which its outputs are known. What it
     /// gives is a warning.
@@ -124,7 +124,7 @@ impl Default for Timeouts {
         let seconds = Duration::from_secs;
         Self {
             cycle: CYCLE,
-            asks: LASTS,
+            asks: TIME_LIMIT,
             end: seconds(20),
             late: seconds(60),
             unseen: seconds(30),
@@ -135,22 +135,22 @@ impl Default for Timeouts {
 }
 
 pub(super) struct FlowEngine<'o> {
-    left: Elsewhere<'o>,
+    runs: Elsewhere<'o>,
     cluster: FlowCluster,
     /// By run: how its jobs are submitted.
     submits: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
     /// The machines that flows are told of.
     machines: Vec<MachineDraft>,
     rules: Rules,
-    pace: Timeouts,
-    books: ContainerLedger,
+    timeouts: Timeouts,
+    ledger: ContainerLedger,
     jobs: Jobs,
     by_ticket: BTreeMap<String, u32>,
     by_app: BTreeMap<AppId, u32>,
     /// Applications of the run that nobody has seen to be over.
     live: BTreeSet<AppId>,
     /// Of these: those that have to go, as they do no job's work any more.
-    strays: BTreeSet<AppId>,
+    orphans: BTreeSet<AppId>,
     /// For how many looks applications of jobs that are done have run tasks.
     late_tasks: BTreeMap<AppId, u32>,
     /// Submissions that were not answered yet.
@@ -167,7 +167,7 @@ pub(super) struct FlowEngine<'o> {
     /// Since when the cluster has answered at this look.
     looked: Stopwatch,
     /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
-    masters_turn: RoundRobin<(u32, AppId)>,
+    am_turn: RoundRobin<(u32, AppId)>,
     reports_turn: RoundRobin<u32>,
     kills_turn: RoundRobin<AppId>,
     /// Whether the cluster did not answer when it was last looked at.
@@ -175,7 +175,7 @@ pub(super) struct FlowEngine<'o> {
     /// Whether it was said last that something does not answer.
     troubled: bool,
     /// Whether it was said that others hold all slots.
-    fullness_is_said: bool,
+    warned_of_full_cluster: bool,
     /// When it is next written down what the cluster does.
     note_at: Time,
     /// By run: why it cannot go on.
@@ -190,29 +190,29 @@ pub(super) struct FlowEngine<'o> {
 impl<'o> FlowEngine<'o> {
     /// An engine for runs on these machines.
     pub(super) fn new(
-        left: Elsewhere<'o>,
+        runs: Elsewhere<'o>,
         cluster: FlowCluster,
         machines: Vec<MachineDraft>,
         rules: Rules,
-        pace: Timeouts,
+        timeouts: Timeouts,
         asked_to_stop: Arc<AtomicBool>,
     ) -> Self {
-        let books =
+        let ledger =
             ContainerLedger::new(machines.iter().map(|machine| (machine.name.clone(), machine.count)));
-        let places = SlotTimeline::new(books.hosts());
+        let places = SlotTimeline::new(ledger.hosts());
         Self {
-            left,
+            runs,
             cluster,
             submits: BTreeMap::new(),
             machines,
             rules,
-            pace,
-            books,
+            timeouts,
+            ledger,
             jobs: Jobs::default(),
             by_ticket: BTreeMap::new(),
             by_app: BTreeMap::new(),
             live: BTreeSet::new(),
-            strays: BTreeSet::new(),
+            orphans: BTreeSet::new(),
             late_tasks: BTreeMap::new(),
             unanswered: BTreeSet::new(),
             places,
@@ -223,12 +223,12 @@ impl<'o> FlowEngine<'o> {
             now: Time::ZERO,
             looks: 0,
             looked: Stopwatch::start(),
-            masters_turn: RoundRobin::default(),
+            am_turn: RoundRobin::default(),
             reports_turn: RoundRobin::default(),
             kills_turn: RoundRobin::default(),
             is_silent: false,
             troubled: false,
-            fullness_is_said: false,
+            warned_of_full_cluster: false,
             note_at: Time::ZERO,
             fatal: BTreeMap::new(),
             over_since: BTreeMap::new(),
@@ -239,11 +239,11 @@ impl<'o> FlowEngine<'o> {
 
     /// Takes a run that is among those left, by the number of its first job, and finds what earlier sessions have submitted.
     pub(super) fn take(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
-        for (slot, (start, end)) in self.left.held_before(run) {
+        for (slot, (start, end)) in self.runs.held_before(run) {
             self.places.hold(slot, start, end);
         }
-        for (job, _) in self.left.jobs_of(run) {
-            self.jobs.insert(job, FlowJob::new(self.left.directory(job)));
+        for (job, _) in self.runs.jobs_of(run) {
+            self.jobs.insert(job, FlowJob::new(self.runs.directory(job)));
         }
         self.submits.insert(run, submit);
         self.find_submissions(run);
@@ -251,16 +251,16 @@ impl<'o> FlowEngine<'o> {
 
     /// How a job is submitted.
     fn submit_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
-        self.submits[&self.left.run_of(job)].clone()
+        self.submits[&self.runs.run_of(job)].clone()
     }
 
     /// The run of a job cannot go on.
-    fn cannot_go_on(&mut self, job: u32, why: &dyn Display) {
-        self.fatal.entry(self.left.run_of(job)).or_insert_with(|| why.to_string());
+    fn abort_run(&mut self, job: u32, why: &dyn Display) {
+        self.fatal.entry(self.runs.run_of(job)).or_insert_with(|| why.to_string());
     }
 
     fn warn(&mut self, warning: &str) {
-        self.left.happened(Happening::Warned(warning));
+        self.runs.happened(Happening::Warned(warning));
         self.said.iter_mut().for_each(|said| said.push(warning.to_owned()));
     }
 
@@ -271,11 +271,11 @@ impl<'o> FlowEngine<'o> {
         let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
         while driver.step() {
             let plans = Plans::of(&driver);
-            driver.engine().tell(&plans);
+            driver.engine().apply_plans(&plans);
         }
         let policy_failed = driver.close().failure;
         let interrupted = self.asked_to_stop.load(Ordering::SeqCst);
-        let all_done = self.left.runs().all(|run| self.left.all_done(run));
+        let all_done = self.runs.runs().all(|run| self.runs.all_done(run));
         self.end_applications(all_done);
         match self.fatal.pop_first() {
             Some((_, reason)) => Err(EngineError::Stopped(reason)),
@@ -284,12 +284,12 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// Whether what failed of a job is tried again later: where a file system does not answer, for some time.
-    fn tries_later(&mut self, job: u32, error: &io::Error) -> bool {
+    fn schedule_retry(&mut self, job: u32, error: &io::Error) -> bool {
         if !may_pass(error) {
             return false;
         }
         let after = |span: Duration| Time(self.now.0 + span.as_micros() as u64);
-        let (next, until) = (after(self.pace.away / TRIES), after(self.pace.away));
+        let (next, until) = (after(self.timeouts.away / TRIES), after(self.timeouts.away));
         let before = self.jobs[job].retry.take();
         let until = before.map_or(until, |before| before.until);
         self.jobs[job].retry = Some(Retry { next, until, problem: error.to_string() });
@@ -299,7 +299,7 @@ impl<'o> FlowEngine<'o> {
     fn trouble(&mut self, message: Option<&str>) {
         if self.troubled != message.is_some() {
             self.troubled = message.is_some();
-            self.left.happened(Happening::Troubled(message));
+            self.runs.happened(Happening::Troubled(message));
             let said = message
                 .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
             self.said.iter_mut().for_each(|all| all.push(format!("the cluster: {said}")));
@@ -307,21 +307,21 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// Tells the cluster what follows from the driver's decisions.
-    pub(super) fn tell(&mut self, plans: &Plans) {
+    pub(super) fn apply_plans(&mut self, plans: &Plans) {
         if self.rules.by_cluster {
             self.submit_ready(plans);
-            return self.forget_what_is_over();
+            return self.forget_finished_jobs();
         }
         self.submit_wanted(plans);
         let snapshot = self.cluster.snapshot();
         let apps = self.jobs.open_apps();
-        let mut wishes = DesiredState::of(&self.books, plans, &apps, |app| snapshot.pending(app));
-        self.hold_rows(&mut wishes.rows);
-        if let Some(warning) = self.cluster.control.publish(&wishes.rows) {
+        let mut desired = DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));
+        self.hold_rows(&mut desired.rows);
+        if let Some(warning) = self.cluster.control.publish(&desired.rows) {
             self.warn(&warning);
         }
         let now = |app: &AppId| Some((*app, self.jobs[*self.by_app.get(app)?].priority));
-        let order: Vec<(AppId, u64)> = wishes.order.iter().filter_map(now).collect();
+        let order: Vec<(AppId, u64)> = desired.order.iter().filter_map(now).collect();
         let (changed, warning) = self.cluster.control.set_order(&order);
         for (app, priority) in changed {
             if let Some(&job) = self.by_app.get(&app) {
@@ -331,13 +331,13 @@ impl<'o> FlowEngine<'o> {
         if let Some(warning) = warning {
             self.warn(&warning);
         }
-        self.forget_what_is_over();
+        self.forget_finished_jobs();
     }
 
     /// Time until something is due by itself.
-    fn patience(&self) -> Duration {
-        let due = [self.left.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
-        until_next_look(self.now, due, self.pace.cycle)
+    fn time_to_next_poll(&self) -> Duration {
+        let due = [self.runs.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
+        until_next_look(self.now, due, self.timeouts.cycle)
     }
 }
 
@@ -356,7 +356,7 @@ impl Engine for FlowEngine<'_> {
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         if self.looks > 0 {
-            pause(self.patience());
+            pause(self.time_to_next_poll());
         }
         let has_failed = self.said.is_none() && !self.fatal.is_empty();
         if self.asked_to_stop.load(Ordering::SeqCst) || has_failed {
@@ -372,13 +372,13 @@ impl Engine for FlowEngine<'_> {
 
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
-        self.books.start(row, phase, first, places[0].first, reported_as);
+        self.ledger.start(row, phase, first, places[0].first, reported_as);
     }
 
     fn order(&mut self, order: Order) {
         match order {
-            Order::Kill(row) => self.books.kill(row),
-            Order::Refuse(name) => self.books.refuse(name),
+            Order::Kill(row) => self.ledger.kill(row),
+            Order::Refuse(name) => self.ledger.refuse(name),
             // Reduces wait for maps in their own application, which makes maps again that are lost.
             Order::Go { .. } | Order::Hold(_) => {}
         }
@@ -389,7 +389,7 @@ impl Engine for FlowEngine<'_> {
     }
 
     fn may_bring_flows(&mut self) -> bool {
-        self.left.may_bring_flows()
+        self.runs.may_bring_flows()
     }
 }
 

@@ -129,7 +129,7 @@ impl Placeholders {
         let is_pattern = uri.contains(['*', '?', '[']);
         let exact = self.files.stat(&uri)?;
         if let Some(entry) = &exact {
-            self.mirror(entry, before)?;
+            self.add_tree(entry, before)?;
             // What has the pattern for its name must be the only match: see `slackline_local::task::Pattern`.
             if !is_pattern {
                 return Ok(self.place(&entry.path).display().to_string());
@@ -147,7 +147,7 @@ impl Placeholders {
         let exact = exact.map(|entry| entry.path);
         for entry in self.files.list(&uri.replace('{', "\\{"))? {
             if exact.as_ref() != Some(&entry.path) {
-                self.mirror(&entry, before)?;
+                self.add_tree(&entry, before)?;
             }
         }
         // Only what the reader wrote is a pattern.
@@ -163,16 +163,16 @@ impl Placeholders {
         let entry = self.files.stat(&uri)?;
         match &entry {
             None => {}
-            Some(entry) if !entry.directory => self.mirror(entry, before)?,
+            Some(entry) if !entry.directory => self.add_tree(entry, before)?,
             Some(_) => {
                 fs::create_dir_all(&here)?;
                 for entry in self.files.list(&escaped(&uri))? {
                     match name(&entry.path) {
-                        TEMPORARY => self.mirror_owner(&uri, &here)?,
+                        TEMPORARY => self.add_owner(&uri, &here)?,
                         // What a run that was killed tried beside it.
                         name if name.starts_with(TEMPORARY) => {}
                         _ if entry.directory => fs::create_dir_all(self.place(&entry.path))?,
-                        _ => self.placeholder(&self.place(&entry.path), &entry, before)?,
+                        _ => self.add_file(&self.place(&entry.path), &entry, before)?,
                     }
                 }
             }
@@ -180,7 +180,7 @@ impl Placeholders {
         Ok(here.display().to_string())
     }
 
-    fn mirror_owner(&self, uri: &str, here: &Path) -> io::Result<()> {
+    fn add_owner(&self, uri: &str, here: &Path) -> io::Result<()> {
         let owner = self.owner(uri)?.unwrap_or_default();
         let directory = here.join(TEMPORARY);
         fs::create_dir_all(directory.join("parts"))?;
@@ -188,19 +188,19 @@ impl Placeholders {
     }
 
     /// Mirrors a file, or a directory with all that is below it and could be an input.
-    fn mirror(&self, entry: &Entry, before: &Path) -> io::Result<()> {
+    fn add_tree(&self, entry: &Entry, before: &Path) -> io::Result<()> {
         let here = self.place(&entry.path);
         if !entry.directory {
-            return self.placeholder(&here, entry, before);
+            return self.add_file(&here, entry, before);
         }
         fs::create_dir_all(&here)?;
         let entries = self.files.list(&escaped(&entry.path))?;
         let is_input = |entry: &&Entry| !name(&entry.path).starts_with(['_', '.']);
-        entries.iter().filter(is_input).try_for_each(|entry| self.mirror(entry, before))
+        entries.iter().filter(is_input).try_for_each(|entry| self.add_tree(entry, before))
     }
 
     /// Makes the placeholder of a file, out of what an earlier mirror has if that is the same.
-    fn placeholder(&self, here: &Path, entry: &Entry, before: &Path) -> io::Result<()> {
+    fn add_file(&self, here: &Path, entry: &Entry, before: &Path) -> io::Result<()> {
         if let Some(parent) = here.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -278,7 +278,7 @@ impl Placeholders {
     }
 
     /// A job that reads the files themselves, each as its placeholder has it.
-    pub(super) fn there(&self, plan: &JobPlan) -> JobPlan {
+    pub(super) fn with_uris(&self, plan: &JobPlan) -> JobPlan {
         let mut there = plan.clone();
         for split in there.inputs.maps.iter_mut().flatten() {
             if let Some(uri) = self.uri(&split.path) {
@@ -290,7 +290,7 @@ impl Placeholders {
     }
 
     /// A text in which placeholders have the names of their files.
-    pub(super) fn words(&self, text: &str) -> String {
+    pub(super) fn user_text(&self, text: &str) -> String {
         let directory = std::env::current_dir().unwrap_or_default();
         let relative = self.root.strip_prefix(directory).ok().map(Path::to_owned);
         let roots = [Some(self.root.clone()), relative].into_iter().flatten();

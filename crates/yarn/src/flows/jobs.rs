@@ -71,13 +71,13 @@ pub(super) struct FlowJob {
     /// Its application has succeeded, and until then its reports may be seen.
     pub(super) late: Option<Time>,
     /// Since when nobody knows whether it was submitted, and why.
-    pub(super) doubt: Option<(Time, String)>,
+    pub(super) unconfirmed: Option<(Time, String)>,
     /// What is tried again: to submit it, or to publish its output.
     pub(super) retry: Option<Retry>,
     /// Why its reports cannot be read.
-    pub(super) unread: Option<String>,
+    pub(super) read_problem: Option<String>,
     /// What the last attempt said that failed.
-    pub(super) complaint: Option<String>,
+    pub(super) last_failure: Option<String>,
     /// The program that it is, of one that submits its applications itself.
     pub(super) program: Option<Program>,
 }
@@ -159,10 +159,10 @@ impl FlowJob {
             wait_is_explained: false,
             failures: BTreeMap::new(),
             late: None,
-            doubt: None,
+            unconfirmed: None,
             retry: None,
-            unread: None,
-            complaint: None,
+            read_problem: None,
+            last_failure: None,
             program: None,
         }
     }
@@ -178,10 +178,11 @@ impl FlowJob {
     }
 
     /// What those who look on from outside are told of it, beside its applications and containers.
-    pub(super) fn there(&self, index: u32) -> JobThere {
-        let is_told_done = |task| self.program.as_ref().is_some_and(|program| program.told.contains(task));
+    pub(super) fn progress(&self, index: u32) -> JobThere {
+        let is_reported_done =
+            |task| self.program.as_ref().is_some_and(|program| program.told.contains(task));
         let open =
-            self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_told_done(task));
+            self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_reported_done(task));
         let failed = self.stage == JobStage::Failed;
         JobThere {
             submitted: self.submitted.map(|at| at.0),
@@ -230,7 +231,7 @@ impl FlowJob {
     }
 
     /// Whether all tasks are done.
-    pub(super) fn is_made(&self, plan: &JobPlan) -> bool {
+    pub(super) fn is_complete(&self, plan: &JobPlan) -> bool {
         self.made.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
     }
 
@@ -242,7 +243,7 @@ impl FlowJob {
 
 /// The tasks of a job that are done, in the order of their ends. Clocks of nodes differ: a reduce is at work when all maps
 /// have ended, so no map has ended later. O(tasks log tasks).
-pub(super) fn in_order(
+pub(super) fn by_end(
     made: &BTreeMap<(PhaseKind, u32), AttemptReport>,
 ) -> Vec<((PhaseKind, u32), AttemptReport)> {
     let reduces = made.iter().filter(|((kind, _), _)| *kind == PhaseKind::Reduce);
@@ -258,7 +259,7 @@ pub(super) fn in_order(
 }
 
 /// A task that was done, as the run records it. `place` finds a slot for it on its host.
-pub(super) fn made_task(
+pub(super) fn recorded_task(
     job: &FlowJob,
     id: TaskId,
     attempt: &AttemptReport,
@@ -360,7 +361,7 @@ mod tests {
             ((reduce, 1), attempt(TaskKind::Reduce, (30, 55))),
         ]);
         let times: Vec<_> =
-            in_order(&made).into_iter().map(|(task, it)| (task, it.started, it.ended)).collect();
+            by_end(&made).into_iter().map(|(task, it)| (task, it.started, it.ended)).collect();
         let expected = [
             ((map, 0), 10, 20),
             ((map, 1), 25, 30),

@@ -22,27 +22,27 @@ pub(super) struct YarnSession {
     pub(super) session: run::Session,
     /// The table, until it is driven; none beside others.
     pub(super) table: Option<Table>,
-    pub(super) cover: RunContext,
+    pub(super) context: RunContext,
 }
 
 /// What is known of a run on a cluster beside its session.
 pub(super) struct RunContext {
-    pub(super) site: ClusterConfig,
+    pub(super) config: ClusterConfig,
     pub(super) state: PathBuf,
-    pub(super) remote: Arc<RunFiles>,
+    pub(super) files: Arc<RunFiles>,
     pub(super) obstacles: Vec<Obstacle>,
     pub(super) verdicts: Vec<JobVerdict>,
 }
 
 impl YarnSession {
     /// A session, which is driven with others or not at all.
-    pub(super) fn of(session: run::Session, cover: RunContext) -> Self {
-        Self { session, table: None, cover }
+    pub(super) fn of(session: run::Session, context: RunContext) -> Self {
+        Self { session, table: None, context }
     }
 
     /// The session, and the rest.
     pub(super) fn apart(self) -> (run::Session, RunContext) {
-        (self.session, self.cover)
+        (self.session, self.context)
     }
 }
 
@@ -68,7 +68,7 @@ impl slackline_local::backend::Session for YarnSession {
     }
 
     fn verdicts(&self) -> &[JobVerdict] {
-        &self.cover.verdicts
+        &self.context.verdicts
     }
 
     fn lost(&self) -> &[LostOutput] {
@@ -80,7 +80,7 @@ impl slackline_local::backend::Session for YarnSession {
     }
 
     fn obstacles(&self) -> &[Obstacle] {
-        &self.cover.obstacles
+        &self.context.obstacles
     }
 
     fn finished_jobs(&self) -> JobHistory {
@@ -88,16 +88,16 @@ impl slackline_local::backend::Session for YarnSession {
     }
 
     fn run(&mut self, drive: Drive<'_>, stop: &mut dyn FnMut(Stop)) -> Result<RunEnd, EngineError> {
-        let Self { session, table, cover } = self;
-        let RunContext { site, state, remote, .. } = cover;
+        let Self { session, table, context } = self;
+        let RunContext { config, state, files, .. } = context;
         let table = table.take();
         let asked = Arc::new(AtomicBool::new(false));
         let flag = asked.clone();
         stop(Stop::new(move || flag.store(true, Ordering::SeqCst)));
         let (slowstart, worker) = (drive.config.slowstart, OnceLock::new());
         let submit = Rc::new(HadoopSubmission {
-            site: site.clone(),
-            remote: remote.clone(),
+            config: config.clone(),
+            files: files.clone(),
             state: state.clone(),
             slowstart,
             worker,
@@ -105,12 +105,13 @@ impl slackline_local::backend::Session for YarnSession {
         let submits: Rc<dyn JobSubmission> = submit.clone();
         let machines = session.draft().machines.clone();
         let run = |left: Elsewhere<'_>, rest: Left<'_>| {
-            let mut cluster = site.cluster(table, remote.submitter.clone());
-            let patient = ResourceManager::new(&site.address, http::Settings::default());
+            let mut cluster = config.cluster(table, files.submitter.clone());
+            let patient = ResourceManager::new(&config.address, http::Settings::default());
             cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
-            let mut guest = FlowEngine::new(left, cluster, machines, site.rules(), site.pace.clone(), asked);
-            guest.take(0, submits);
-            guest.run(rest)
+            let mut engine =
+                FlowEngine::new(left, cluster, machines, config.rules(), config.timeouts.clone(), asked);
+            engine.take(0, submits);
+            engine.run(rest)
         };
         let close = |jobs: &[JobPlan], owner: &str| submit.close(jobs, owner);
         session.run_elsewhere(drive, run, close)

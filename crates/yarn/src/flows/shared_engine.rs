@@ -25,13 +25,13 @@ use crate::rest::resource_manager::ResourceManager;
 
 /// A cluster for as many runs as come.
 pub(super) struct YarnSharedEngine {
-    guest: FlowEngine<'static>,
+    engine: FlowEngine<'static>,
     /// Is asked once for each run that comes.
     manager: ResourceManager,
     machines: Vec<MachineDraft>,
     empty: Instance,
     /// What is said of sessions beside their runs, until they come back.
-    covers: BTreeMap<Seat, RunContext>,
+    contexts: BTreeMap<Seat, RunContext>,
     /// Whose runs are that may hold only so many slots together, and how many.
     quotas: Quotas,
     /// Reports that are due at the next poll.
@@ -44,17 +44,17 @@ pub(super) struct YarnSharedEngine {
 impl YarnSharedEngine {
     /// An engine on these machines, of which `empty` has no flows.
     pub(super) fn new(
-        guest: FlowEngine<'static>,
+        engine: FlowEngine<'static>,
         manager: ResourceManager,
         machines: Vec<MachineDraft>,
         empty: Instance,
     ) -> Self {
         Self {
-            guest: guest.staying(),
+            engine: engine.staying(),
             manager,
             machines,
             empty,
-            covers: BTreeMap::new(),
+            contexts: BTreeMap::new(),
             quotas: Quotas::default(),
             due: Vec::new(),
             ended: Vec::new(),
@@ -66,39 +66,39 @@ impl YarnSharedEngine {
         for LeavingRun { run, end: how, session } in all {
             let seat = Seat(run);
             self.quotas.remove(seat);
-            let Some(cover) = self.covers.remove(&seat) else { continue };
-            self.ended.push(Ended { seat, how, session: Box::new(YarnSession::of(session, cover)) });
+            let Some(context) = self.contexts.remove(&seat) else { continue };
+            self.ended.push(Ended { seat, how, session: Box::new(YarnSession::of(session, context)) });
         }
     }
 }
 
 impl Engine for YarnSharedEngine {
     fn capabilities(&self) -> Capabilities {
-        self.guest.capabilities()
+        self.engine.capabilities()
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         reports.append(&mut self.due);
-        let now = self.guest.poll(reports);
-        let left = self.guest.leaving(reports);
+        let now = self.engine.poll(reports);
+        let left = self.engine.leaving(reports);
         self.give_back(left);
         now
     }
 
     fn start(&mut self, start: &Start<'_>, live: &Instance) {
-        self.guest.start(start, live);
+        self.engine.start(start, live);
     }
 
     fn order(&mut self, order: Order) {
-        self.guest.order(order);
+        self.engine.order(order);
     }
 
     fn wake_at(&mut self, at: Time) {
-        self.guest.wake_at(at);
+        self.engine.wake_at(at);
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        self.quotas.room(self.guest.run_of(flow).map(Seat), self.guest.held().map(Seat))
+        self.quotas.room(self.engine.run_of(flow).map(Seat), self.engine.held().map(Seat))
     }
 
     /// More may come as long as somebody drives it.
@@ -115,13 +115,13 @@ impl Resident for YarnSharedEngine {
     fn machines(&self) -> Vec<SharedMachine> {
         let shared = |draft: &MachineDraft| SharedMachine {
             draft: draft.clone(),
-            is_up: self.guest.is_up(&draft.name),
+            is_up: self.engine.is_up(&draft.name),
         };
         self.machines.iter().map(shared).collect()
     }
 
     fn said(&mut self) -> Vec<String> {
-        self.guest.said()
+        self.engine.said()
     }
 
     fn seat(
@@ -133,24 +133,24 @@ impl Resident for YarnSharedEngine {
         let there = session.into_any().downcast::<YarnSession>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
-        let (session, cover) = there.apart();
+        let (session, context) = there.apart();
         let submit = Rc::new(HadoopSubmission {
-            site: cover.site.clone(),
-            remote: cover.remote.clone(),
-            state: cover.state.clone(),
+            config: context.config.clone(),
+            files: context.files.clone(),
+            state: context.state.clone(),
             slowstart: rules.slowstart,
             worker: OnceLock::new(),
         });
-        match self.guest.join(session, &rules, observer, submit, &self.manager)? {
+        match self.engine.join(session, &rules, observer, submit, &self.manager)? {
             Joined::From(run) => {
-                self.covers.insert(Seat(run), cover);
+                self.contexts.insert(Seat(run), context);
                 self.quotas.add(Seat(run), rules.quota);
                 Ok(Seat(run))
             }
             Joined::NothingLeft(session, end) => {
                 let seat = Seat(self.without_run);
                 self.without_run -= 1;
-                let session = Box::new(YarnSession::of(*session, cover));
+                let session = Box::new(YarnSession::of(*session, context));
                 self.ended.push(Ended { seat, how: Ok(end), session });
                 Ok(seat)
             }
@@ -158,14 +158,14 @@ impl Resident for YarnSharedEngine {
     }
 
     fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
-        if self.covers.contains_key(&seat) {
-            self.guest.stand(seat.0, flow, standing, &mut self.due);
+        if self.contexts.contains_key(&seat) {
+            self.engine.stand(seat.0, flow, standing, &mut self.due);
         }
     }
 
     fn cancel(&mut self, seat: Seat, flow: &str) {
-        if self.covers.contains_key(&seat) {
-            self.guest.cancel(seat.0, flow, &mut self.due);
+        if self.contexts.contains_key(&seat) {
+            self.engine.cancel(seat.0, flow, &mut self.due);
         }
     }
 
@@ -183,11 +183,11 @@ impl Resident for YarnSharedEngine {
     }
 
     fn planned(&mut self, plans: &Plans) {
-        self.guest.tell(plans);
+        self.engine.apply_plans(plans);
     }
 
     fn stop(&mut self) -> Vec<Ended> {
-        let left = self.guest.stop();
+        let left = self.engine.stop();
         self.give_back(left);
         self.ended()
     }

@@ -21,8 +21,8 @@ use crate::submitter::{Entry, JarRequest, JobRequest};
 
 /// How jobs are submitted.
 pub(super) struct HadoopSubmission {
-    pub(super) site: ClusterConfig,
-    pub(super) remote: Arc<RunFiles>,
+    pub(super) config: ClusterConfig,
+    pub(super) files: Arc<RunFiles>,
     pub(super) state: PathBuf,
     pub(super) slowstart: f64,
     /// The worker where containers find it, once it is there.
@@ -30,61 +30,61 @@ pub(super) struct HadoopSubmission {
 }
 
 impl JobSubmission for HadoopSubmission {
-    fn request(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest> {
-        let plan = left.plan(job);
-        self.remote.mirror.check_inputs(plan)?;
-        if let Some(output) = self.remote.mirror.uri(&plan.output) {
-            self.remote.mirror.claim(&output, left.owner(job))?;
+    fn request(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest> {
+        let plan = runs.plan(job);
+        self.files.placeholders.check_inputs(plan)?;
+        if let Some(output) = self.files.placeholders.uri(&plan.output) {
+            self.files.placeholders.claim(&output, runs.owner(job))?;
         }
         // Attempts do not make it: one that comes late would leave it in an output that is complete.
         if let Destination::There { uri, .. } = self.destination(plan, own) {
-            self.remote.files.make_directory(&uri)?;
+            self.files.file_system.make_directory(&uri)?;
         }
         if let Job::Jar { jar, main, arguments } = &plan.work {
-            return Ok(SubmitRequest::Jar(self.jar(left, job, own, jar, main, arguments)));
+            return Ok(SubmitRequest::Jar(self.jar(runs, job, own, jar, main, arguments)));
         }
         let directory = self.absolute(&own.directory).join(&own.ticket);
         let (spec, pieces) = (directory.join(SPEC), directory.join(PIECES));
-        let described = self.described(left, job)?;
+        let described = self.described(runs, job)?;
         fs::write(&spec, described.0)?;
         fs::write(&pieces, described.1)?;
         Ok(SubmitRequest::Job(JobRequest {
             name: format!("{}/{}", plan.flow, plan.job),
-            queue: Some(self.site.queue.clone()),
+            queue: Some(self.config.queue.clone()),
             priority: None,
             tags: Vec::new(),
-            spec: self.staged(left, job, &spec, &own.ticket)?,
-            pieces: self.staged(left, job, &pieces, &own.ticket)?,
-            worker: self.worker(left.owner(job))?,
+            spec: self.staged(runs, job, &spec, &own.ticket)?,
+            pieces: self.staged(runs, job, &pieces, &own.ticket)?,
+            worker: self.worker(runs.owner(job))?,
             destination: self.directory(plan, own),
             maps: plan.maps(),
             reducers: plan.reducers,
-            attempts: u32::from(left.attempts_of(job)),
-            memory_mb: self.site.slot_mb,
+            attempts: u32::from(runs.attempts_of(job)),
+            memory_mb: self.config.slot_mb,
             cores: 1,
             files: Vec::new(),
             properties: self.properties(),
         }))
     }
 
-    fn is_as_submitted(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool {
+    fn is_as_submitted(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool {
         // A program ends with the session that started it.
-        if left.plan(job).work.is_jar() {
+        if runs.plan(job).work.is_jar() {
             return false;
         }
         let directory = own.directory.join(&own.ticket);
         let was = fs::read(directory.join(SPEC));
         let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
         // What cannot be described is submitted, and fails with what is wrong.
-        was.and_then(|was| Ok(was == self.described(left, job)?)).unwrap_or(false)
+        was.and_then(|was| Ok(was == self.described(runs, job)?)).unwrap_or(false)
     }
 
     fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination {
         let here = own.destination();
-        match self.remote.mirror.uri(&plan.output) {
+        match self.files.placeholders.uri(&plan.output) {
             None => Destination::Here(here),
             Some(output) => Destination::There {
-                mirror: self.remote.mirror.clone(),
+                placeholders: self.files.placeholders.clone(),
                 uri: format!("{output}/_temporary/slackline-{}", own.ticket),
                 here,
             },
@@ -97,7 +97,7 @@ impl JobSubmission for HadoopSubmission {
         own: &FlowJob,
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        let Some(output) = self.remote.mirror.uri(&plan.output) else { return publish() };
+        let Some(output) = self.files.placeholders.uri(&plan.output) else { return publish() };
         let Destination::There { uri, .. } = self.destination(plan, own) else { return publish() };
         let with_part = own.made.iter().filter(|(_, made)| made.part.is_some());
         let parts =
@@ -105,17 +105,17 @@ impl JobSubmission for HadoopSubmission {
         let its = own.program.iter().flat_map(|program| &program.parts);
         let its = (0..).zip(its).map(|(n, name)| (format!("{uri}/{OUTPUT}/{name}"), plan.part(n)));
         let parts: Vec<(String, String)> = parts.chain(its).collect();
-        self.remote.mirror.publish(&output, &plan.output, &parts, publish)
+        self.files.placeholders.publish(&output, &plan.output, &parts, publish)
     }
 
-    fn made(&self, left: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>> {
-        let plan = left.plan(job);
+    fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>> {
+        let plan = runs.plan(job);
         // Maps of the worker compare what they read, or copy, before and after; a program's do not.
-        self.remote.mirror.check_inputs(plan)?;
+        self.files.placeholders.check_inputs(plan)?;
         for (path, then) in
-            plan.inputs.sources.iter().filter(|(path, _)| self.remote.mirror.uri(path).is_none())
+            plan.inputs.sources.iter().filter(|(path, _)| self.files.placeholders.uri(path).is_none())
         {
-            if !then.is_still(&left.base(job).join(path))? {
+            if !then.is_still(&runs.base(job).join(path))? {
                 let problem = "found it changed since the run began, expected it as it was";
                 return Ok(Err(format!("input {}: {problem}", path.display())));
             }
@@ -135,8 +135,8 @@ impl JobSubmission for HadoopSubmission {
                 found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
                 Ok(Ok(found))
             }
-            Destination::There { mirror, uri, here } => {
-                let entries = mirror.list(&escaped(&format!("{uri}/{OUTPUT}/")))?;
+            Destination::There { placeholders, uri, here } => {
+                let entries = placeholders.list(&escaped(&format!("{uri}/{OUTPUT}/")))?;
                 let named = |entry: Entry| {
                     let name = entry.path.rsplit('/').next().unwrap_or_default();
                     (with_mark(name, entry.directory), entry)
@@ -150,7 +150,7 @@ impl JobSubmission for HadoopSubmission {
                 for name in names {
                     let part = here.join(&name);
                     if let Some(entry) = entries.remove(&name) {
-                        mirror.make_placeholder(&part, &entry)?;
+                        placeholders.make_placeholder(&part, &entry)?;
                     }
                     found.push((name, part));
                 }
@@ -159,8 +159,8 @@ impl JobSubmission for HadoopSubmission {
         }
     }
 
-    fn words(&self, text: &str) -> String {
-        self.remote.mirror.words(text)
+    fn user_text(&self, text: &str) -> String {
+        self.files.placeholders.user_text(text)
     }
 
     fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String> {
@@ -198,40 +198,40 @@ fn with_mark(name: &str, is_directory: bool) -> String {
 
 impl HadoopSubmission {
     /// What is written of a job: what its tasks are told, and what its maps read.
-    fn described(&self, left: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
-        let spec = serde_json::to_vec(&left.describe(job, self.site.memory_bytes)?)?;
-        let (plan, mut pieces) = (self.remote.mirror.there(left.plan(job)), Vec::new());
-        guest::pieces::write(&mut pieces, &plan, left.base(job), |_| Vec::new())?;
+    fn described(&self, runs: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        let spec = serde_json::to_vec(&runs.describe(job, self.config.memory_bytes)?)?;
+        let (plan, mut pieces) = (self.files.placeholders.with_uris(runs.plan(job)), Vec::new());
+        guest::pieces::write(&mut pieces, &plan, runs.base(job), |_| Vec::new())?;
         Ok((spec, pieces))
     }
 
     /// What the program of a jar is started with.
     fn jar(
         &self,
-        left: &Elsewhere<'_>,
+        runs: &Elsewhere<'_>,
         job: u32,
         own: &FlowJob,
         jar: &str,
         main: &str,
         arguments: &[String],
     ) -> JarRequest {
-        let plan = left.plan(job);
-        let inputs = program::inputs(plan, left.plans_beside(job), |path| {
-            self.remote.mirror.uri(path).unwrap_or_else(|| uri(&left.base(job).join(path)))
+        let plan = runs.plan(job);
+        let inputs = program::inputs(plan, runs.plans_beside(job), |path| {
+            self.files.placeholders.uri(path).unwrap_or_else(|| uri(&runs.base(job).join(path)))
         });
         let output = format!("{}/{OUTPUT}", self.directory(plan, own));
         let filled = |argument: &String| program::filled(argument, &inputs.join(","), &output);
-        let mb = self.site.slot_mb.to_string();
+        let mb = self.config.slot_mb.to_string();
         // Parts of other jobs are read as wholes, as they were planned.
         let is_uncut = plan.named.iter().any(|input| input.starts_with('@'));
-        let least = if is_uncut { i64::MAX as u64 } else { self.site.split_bytes };
+        let least = if is_uncut { i64::MAX as u64 } else { self.config.split_bytes };
         let mut properties = self.properties();
         properties.extend(
             [
                 ("mapreduce.map.memory.mb", mb.clone()),
                 ("mapreduce.reduce.memory.mb", mb),
-                ("mapreduce.map.maxattempts", left.attempts_of(job).to_string()),
-                ("mapreduce.reduce.maxattempts", left.attempts_of(job).to_string()),
+                ("mapreduce.map.maxattempts", runs.attempts_of(job).to_string()),
+                ("mapreduce.reduce.maxattempts", runs.attempts_of(job).to_string()),
                 ("mapreduce.map.speculative", "false".to_owned()),
                 ("mapreduce.reduce.speculative", "false".to_owned()),
                 ("mapreduce.job.ubertask.enable", "false".to_owned()),
@@ -243,10 +243,10 @@ impl HadoopSubmission {
             .map(|(name, value)| (name.to_owned(), value)),
         );
         JarRequest {
-            jar: self.absolute(&left.base(job).join(jar)).display().to_string(),
+            jar: self.absolute(&runs.base(job).join(jar)).display().to_string(),
             main: main.to_owned(),
             arguments: arguments.iter().map(filled).collect(),
-            queue: Some(self.site.queue.clone()),
+            queue: Some(self.config.queue.clone()),
             priority: None,
             tags: Vec::new(),
             properties,
@@ -257,7 +257,7 @@ impl HadoopSubmission {
     fn properties(&self) -> BTreeMap<String, String> {
         let property = |name: &str, value: String| (name.to_owned(), value);
         BTreeMap::from([
-            property("yarn.app.mapreduce.am.resource.mb", self.site.slot_mb.to_string()),
+            property("yarn.app.mapreduce.am.resource.mb", self.config.slot_mb.to_string()),
             property("mapreduce.job.reduce.slowstart.completedmaps", self.slowstart.to_string()),
         ])
     }
@@ -280,26 +280,26 @@ impl HadoopSubmission {
     }
 
     /// A file of a submission where containers find it.
-    fn staged(&self, left: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
-        let Some(staging) = self.remote.mirror.staging(left.owner(job)) else { return Ok(uri(file)) };
+    fn staged(&self, runs: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
+        let Some(staging) = self.files.placeholders.staging(runs.owner(job)) else { return Ok(uri(file)) };
         let name = file.file_name().unwrap_or_default().display();
         let there = format!("{staging}/{ticket}/{name}");
-        self.remote.files.upload(&there, file)?;
+        self.files.file_system.upload(&there, file)?;
         Ok(there)
     }
 
     /// The worker where containers find it. Applications of an earlier session may need the same.
     fn worker(&self, owner: &str) -> io::Result<String> {
-        let program = &self.site.worker.program;
-        let Some(staging) = self.remote.mirror.staging(owner) else { return Ok(uri(program)) };
+        let program = &self.config.worker.program;
+        let Some(staging) = self.files.placeholders.staging(owner) else { return Ok(uri(program)) };
         if let Some(there) = self.worker.get() {
             return Ok(there.clone());
         }
         let meta = fs::metadata(program)?;
         let since = meta.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let there = format!("{staging}/worker-{}-{}", meta.len(), since.as_millis());
-        if self.remote.files.stat(&there)?.is_none() {
-            self.remote.files.upload(&there, program)?;
+        if self.files.file_system.stat(&there)?.is_none() {
+            self.files.file_system.upload(&there, program)?;
         }
         Ok(self.worker.get_or_init(|| there).clone())
     }
@@ -308,12 +308,15 @@ impl HadoopSubmission {
     /// was made for its containers.
     fn give_up(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
         for plan in jobs {
-            if let Some(output) = self.remote.mirror.uri(&plan.output)
+            if let Some(output) = self.files.placeholders.uri(&plan.output)
                 && !plan.output.join("_temporary").exists()
             {
-                self.remote.mirror.release(&output, owner)?;
+                self.files.placeholders.release(&output, owner)?;
             }
         }
-        self.remote.mirror.staging(owner).map_or(Ok(()), |staging| self.remote.files.delete(&staging))
+        self.files
+            .placeholders
+            .staging(owner)
+            .map_or(Ok(()), |staging| self.files.file_system.delete(&staging))
     }
 }

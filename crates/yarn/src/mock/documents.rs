@@ -142,7 +142,7 @@ fn one_app(app: &MockApp, shape: Shape, path: &[&str]) -> Answer {
             Answer::json(&list(shape, "appAttempts", "appAttempt", lives.collect()))
         }
         ["appattempts", attempt, "containers"] if *attempt == app.master().attempt.to_string() => {
-            let master = app.has_master.then(|| container(&app.master().to_string(), 0, "127.0.0.2", 1));
+            let master = app.has_am.then(|| container(&app.master().to_string(), 0, "127.0.0.2", 1));
             let tasks = app.running().map(|attempt| {
                 let priority = if attempt.id.task.kind == TaskKind::Map { 20 } else { 10 };
                 container(&attempt.container.to_string(), priority, &attempt.host, attempt.started_ms)
@@ -186,7 +186,7 @@ fn name_of(state: AppState) -> &'static str {
 }
 
 fn application(app: &MockApp, shape: Shape) -> Value {
-    let running = app.running().count() + usize::from(app.has_master);
+    let running = app.running().count() + usize::from(app.has_am);
     let mut document = json!({
         "id": app.id.to_string(), "user": "me", "name": app.name, "queue": app.queue,
         "state": name_of(app.state), "finalStatus": final_status(app.state), "progress": progress(app),
@@ -196,7 +196,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
         "runningContainers": -1, "memorySeconds": 1, "vcoreSeconds": 1, "preemptedResourceMB": 0,
         "logAggregationStatus": "DISABLED", "unmanagedApplication": false, "amNodeLabelExpression": "",
     });
-    if app.has_master {
+    if app.has_am {
         let logs = format!("http://127.0.0.2:8042/node/containerlogs/{}/me", app.master());
         document["amContainerLogs"] = logs.into();
         document["amHostHttpAddress"] = "127.0.0.2:8042".into();
@@ -206,7 +206,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
         document["allocatedMB"] = (512 * running).into();
         document["allocatedVCores"] = running.into();
     }
-    let waits = u32::from(app.state == AppState::Accepted && !app.has_master);
+    let waits = u32::from(app.state == AppState::Accepted && !app.has_am);
     let pending = [(0, waits), (10, app.pending(TaskKind::Reduce)), (20, app.pending(TaskKind::Map))];
     let mut requests: Vec<Value> =
         pending.iter().filter(|(_, n)| *n > 0).map(|(p, n)| request("*", *p, *n)).collect();
@@ -256,7 +256,7 @@ fn scheduler(state: &State) -> Value {
 fn metrics(state: &State) -> Value {
     let up = state.hosts.iter().filter(|(_, is_up)| *is_up).count();
     let containers: usize =
-        state.apps.values().map(|app| app.running().count() + usize::from(app.has_master)).sum();
+        state.apps.values().map(|app| app.running().count() + usize::from(app.has_am)).sum();
     json!({ "clusterMetrics": { "activeNodes": up, "lostNodes": state.hosts.len() - up, "totalMB": 1024 * up,
         "totalVirtualCores": 2 * up, "allocatedMB": 512 * containers, "containersAllocated": containers,
         "containersPending": -1 } })

@@ -107,7 +107,7 @@ impl Process {
         &self,
         verb: &'static str,
         request: &Value,
-        patience: Duration,
+        time_to_next_poll: Duration,
     ) -> Result<Value, SubmitterError> {
         let (sender, answers) = mpsc::channel();
         let id = {
@@ -127,11 +127,11 @@ impl Process {
             // Half a request may be on its way: nothing that follows would be understood.
             self.hang_up();
         }
-        let answer = match answers.recv_timeout(patience) {
+        let answer = match answers.recv_timeout(time_to_next_poll) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
                 locked(&self.line).waiting.remove(&id);
-                return Err(SubmitterError::TimedOut { verb, after: patience });
+                return Err(SubmitterError::TimedOut { verb, after: time_to_next_poll });
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let why = self.death().unwrap_or_else(|| "it closed its socket".to_owned());
@@ -176,10 +176,10 @@ fn close(line: &Mutex<Connection>) {
     line.waiting.clear();
 }
 
-fn wait_until_ready(lines: &Receiver<String>, patience: Duration) -> Result<(), String> {
+fn wait_until_ready(lines: &Receiver<String>, time_to_next_poll: Duration) -> Result<(), String> {
     let began = Stopwatch::start();
     loop {
-        match lines.recv_timeout(patience.saturating_sub(began.elapsed())) {
+        match lines.recv_timeout(time_to_next_poll.saturating_sub(began.elapsed())) {
             Ok(line) if line == "ready 1" => return Ok(()),
             Ok(line) if line.starts_with("ready ") => {
                 return Err(format!(
@@ -189,7 +189,7 @@ fn wait_until_ready(lines: &Receiver<String>, patience: Duration) -> Result<(), 
             // Libraries that print.
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => {
-                return Err(format!("it was not ready within {} s", patience.as_secs()));
+                return Err(format!("it was not ready within {} s", time_to_next_poll.as_secs()));
             }
             Err(RecvTimeoutError::Disconnected) => return Err("it ended before it was ready".to_owned()),
         }
@@ -197,9 +197,15 @@ fn wait_until_ready(lines: &Receiver<String>, patience: Duration) -> Result<(), 
 }
 
 /// Connects, and hands out answers from then on.
-fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Connection>>) -> io::Result<UnixStream> {
+fn connect(
+    socket: &Path,
+    time_to_next_poll: Duration,
+    line: &Arc<Mutex<Connection>>,
+) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_write_timeout(Some(patience).filter(|patience| !patience.is_zero()))?;
+    stream.set_write_timeout(
+        Some(time_to_next_poll).filter(|time_to_next_poll| !time_to_next_poll.is_zero()),
+    )?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let line = Arc::clone(line);
     thread::Builder::new().spawn(move || {
@@ -224,13 +230,13 @@ fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Connection>>) -> 
 }
 
 /// Closes its standard input, waits for its end, and kills it if that does not come.
-fn farewell(child: &mut Child, patience: Duration) -> String {
+fn farewell(child: &mut Child, time_to_next_poll: Duration) -> String {
     drop(child.stdin.take());
     let began = Stopwatch::start();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.to_string(),
-            Ok(None) if began.elapsed() < patience => pause(Duration::from_millis(10)),
+            Ok(None) if began.elapsed() < time_to_next_poll => pause(Duration::from_millis(10)),
             Ok(None) => break,
             Err(error) => return error.to_string(),
         }

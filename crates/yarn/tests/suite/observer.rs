@@ -242,14 +242,14 @@ fn after_a_restart_containers_may_be_missing_for_a_while() {
     watch.try_cycle().unwrap_err();
     // The application waits for its ApplicationMaster to come back; no NodeManager is there yet.
     let attempts = watch.app(id, |app| {
-        (app.state, app.has_master) = (AppState::Accepted, false);
+        (app.state, app.has_am) = (AppState::Accepted, false);
         std::mem::take(&mut app.attempts)
     });
     assert_eq!(watch.cycle(), ["restarted", "1 Running -> Accepted"]);
     assert!(watch.observer.snapshot().settling);
     assert_eq!((watch.live(id, Purpose::Map), watch.live(id, Purpose::Master)), (2, 1));
     watch.app(id, |app| {
-        (app.state, app.has_master, app.attempts) = (AppState::Running, true, attempts[..1].to_vec());
+        (app.state, app.has_am, app.attempts) = (AppState::Running, true, attempts[..1].to_vec());
     });
     assert_eq!(watch.cycle(), ["1 Accepted -> Running"]);
     assert_eq!(watch.live(id, Purpose::Map), 2);

@@ -125,7 +125,7 @@ fn watched(
         agree(&mut driver);
         watch(&driver);
         let plans = Plans::of(&driver);
-        driver.engine().tell(&plans);
+        driver.engine().apply_plans(&plans);
         step += 1;
         if step == CALM_AFTER {
             driver.engine().cluster.weather = Weather::default();

@@ -6,10 +6,10 @@ use crate::rest::id::{AppAttemptId, AppId};
 const MAPS: PhaseId = PhaseId(0);
 
 /// Two slots, and a job of two maps.
-fn books() -> ContainerLedger {
-    let mut books = ContainerLedger::new([("a".to_owned(), 1), ("b".to_owned(), 1)]);
-    books.add_phase(MAPS, 7, PhaseKind::Map, 2);
-    books
+fn ledger() -> ContainerLedger {
+    let mut ledger = ContainerLedger::new([("a".to_owned(), 1), ("b".to_owned(), 1)]);
+    ledger.add_phase(MAPS, 7, PhaseKind::Map, 2);
+    ledger
 }
 
 fn container(number: u64) -> ContainerId {
@@ -17,9 +17,9 @@ fn container(number: u64) -> ContainerId {
     ContainerId { attempt: AppAttemptId { app, number: 1 }, epoch: 0, number }
 }
 
-fn reports(books: &mut ContainerLedger) -> Vec<Report> {
+fn reports(ledger: &mut ContainerLedger) -> Vec<Report> {
     let mut reports = Vec::new();
-    books.report(&mut reports);
+    ledger.report(&mut reports);
     reports
 }
 
@@ -29,76 +29,76 @@ fn finished(row: u32) -> Report {
 
 #[test]
 fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
-    let mut books = books();
-    books.start(RowId(0), MAPS, 0, 0, None);
-    books.start(RowId(1), MAPS, 1, 1, None);
-    books.appear(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
-    assert_eq!((books.live(MAPS), books.unbound(MAPS)), (1, 1));
-    books.disappear(container(2), ContainerOutcome::Done);
-    assert_eq!(reports(&mut books), [finished(1)]);
-    assert_eq!((books.live(MAPS), books.first_unbound(MAPS)), (0, Some(RowId(0))));
+    let mut ledger = ledger();
+    ledger.start(RowId(0), MAPS, 0, 0, None);
+    ledger.start(RowId(1), MAPS, 1, 1, None);
+    ledger.appear(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
+    assert_eq!((ledger.live(MAPS), ledger.unbound(MAPS)), (1, 1));
+    ledger.disappear(container(2), ContainerOutcome::Done);
+    assert_eq!(reports(&mut ledger), [finished(1)]);
+    assert_eq!((ledger.live(MAPS), ledger.first_unbound(MAPS)), (0, Some(RowId(0))));
 }
 
 #[test]
 fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
-    let mut books = books();
-    books.start(RowId(0), MAPS, 0, 0, None);
-    books.start(RowId(1), MAPS, 1, 1, None);
-    books.appear(container(1), "a", Time::ZERO, Some((7, None)));
+    let mut ledger = ledger();
+    ledger.start(RowId(0), MAPS, 0, 0, None);
+    ledger.start(RowId(1), MAPS, 1, 1, None);
+    ledger.appear(container(1), "a", Time::ZERO, Some((7, None)));
     let (down, up) = (Report::Down(MachineId(1)), Report::Up(MachineId(1)));
-    assert_eq!(reports(&mut books), [down.clone(), up.clone(), down]);
-    assert_eq!((books.unbound(MAPS), books.pending(MAPS)), (1, 1));
-    books.disappear(container(1), ContainerOutcome::Failed);
-    assert_eq!(reports(&mut books), [up]);
+    assert_eq!(reports(&mut ledger), [down.clone(), up.clone(), down]);
+    assert_eq!((ledger.unbound(MAPS), ledger.pending(MAPS)), (1, 1));
+    ledger.disappear(container(1), ContainerOutcome::Failed);
+    assert_eq!(reports(&mut ledger), [up]);
 }
 
 #[test]
 fn what_is_done_is_told_on_a_slot_of_others_where_there_is_no_other() {
-    let mut books = books();
-    books.set_others(2);
-    assert!(books.is_full_of_others());
-    reports(&mut books);
-    books.done_before(MAPS, 1);
-    let [Report::Up(up), Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut books)[..]
+    let mut ledger = ledger();
+    ledger.set_others(2);
+    assert!(ledger.is_full_of_others());
+    reports(&mut ledger);
+    ledger.add_finished(MAPS, 1);
+    let [Report::Up(up), Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut ledger)[..]
     else {
         panic!("the slot is there, and then its task runs");
     };
     assert_eq!(up, MachineId(slot));
-    books.start(RowId(0), phase, task, slot, Some(name));
-    books.set_others(2);
-    assert_eq!(reports(&mut books), [finished(0), Report::Down(up)]);
+    ledger.start(RowId(0), phase, task, slot, Some(name));
+    ledger.set_others(2);
+    assert_eq!(reports(&mut ledger), [finished(0), Report::Down(up)]);
 }
 
 #[test]
 fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail() {
-    let mut books = books();
-    books.fail_flow(&[7]);
-    let [Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut books)[..] else {
+    let mut ledger = ledger();
+    ledger.fail_flow(&[7]);
+    let [Report::Running(Running { name, phase, task, slot, .. })] = reports(&mut ledger)[..] else {
         panic!("one task is reported as running");
     };
-    books.start(RowId(0), phase, task, slot, Some(name));
+    ledger.start(RowId(0), phase, task, slot, Some(name));
     let failed = Report::Failed { row: RowId(0), at: Time::ZERO, is_final: true };
-    assert_eq!(reports(&mut books), [failed]);
+    assert_eq!(reports(&mut ledger), [failed]);
 }
 
 #[test]
 fn what_was_done_before_is_heard_as_slots_allow() {
-    let mut books = books();
-    books.set_hosts(|name| name != "b");
-    books.done_before(MAPS, 2);
-    let heard = reports(&mut books);
+    let mut ledger = ledger();
+    ledger.set_hosts(|name| name != "b");
+    ledger.add_finished(MAPS, 2);
+    let heard = reports(&mut ledger);
     let [Report::Down(MachineId(1)), Report::Running(Running { name, phase, task, slot, .. })] = heard[..]
     else {
         panic!("a host is away, and one task fits: {heard:?}");
     };
-    assert_eq!(books.done(MAPS), 2);
-    books.start(RowId(0), phase, task, slot, Some(name));
+    assert_eq!(ledger.done(MAPS), 2);
+    ledger.start(RowId(0), phase, task, slot, Some(name));
     let [Report::Finished { .. }, Report::Running(Running { name, phase, task, slot, .. })] =
-        reports(&mut books)[..]
+        reports(&mut ledger)[..]
     else {
         panic!("one has ended, and the other is told of");
     };
-    books.start(RowId(1), phase, task, slot, Some(name));
-    assert_eq!(reports(&mut books), [finished(1)]);
-    assert!(books.is_done(MAPS));
+    ledger.start(RowId(1), phase, task, slot, Some(name));
+    assert_eq!(reports(&mut ledger), [finished(1)]);
+    assert!(ledger.is_done(MAPS));
 }

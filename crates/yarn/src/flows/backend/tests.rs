@@ -118,7 +118,7 @@ struct Scene {
     dir: TempDir,
     mock: Arc<Mock>,
     player: Arc<Player>,
-    pace: Timeouts,
+    timeouts: Timeouts,
     table: Option<PathBuf>,
     files: Arc<NoFiles>,
 }
@@ -129,7 +129,7 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("in.txt"), "a b\nc d\n".repeat(300)).unwrap();
         let ms = Duration::from_millis;
-        let pace = Timeouts {
+        let timeouts = Timeouts {
             cycle: ms(5),
             end: ms(300),
             late: ms(100),
@@ -142,7 +142,7 @@ impl Scene {
             dir,
             player: Arc::new(Player::new(mock.clone())),
             mock,
-            pace,
+            timeouts,
             table: None,
             files: Arc::default(),
         }
@@ -201,13 +201,13 @@ impl Scene {
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
         let session = run::open(opening, &resolved).unwrap();
-        let site = self.site(address);
+        let config = self.config(address);
         let mut session = YarnSession {
             session,
-            table: site.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
-            cover: RunContext {
-                site,
-                remote: self.remote(&state, default_fs),
+            table: config.table.as_deref().map(|path| Table::open(path, VALID).unwrap()),
+            context: RunContext {
+                config,
+                files: self.run_files(&state, default_fs),
                 state,
                 obstacles: Vec::new(),
                 verdicts: Vec::new(),
@@ -247,7 +247,7 @@ impl Scene {
         move || mock.with(|state| state.apps.len()) == count
     }
 
-    fn site(&self, address: Address) -> ClusterConfig {
+    fn config(&self, address: Address) -> ClusterConfig {
         ClusterConfig {
             address,
             queue: "jobs".to_owned(),
@@ -261,15 +261,20 @@ impl Scene {
             memory_bytes: 1 << 20,
             hash: false,
             worker: WorkerCommand { program: self.path("in.txt"), args: Vec::new() },
-            pace: self.pace.clone(),
+            timeouts: self.timeouts.clone(),
         }
     }
 
-    fn remote(&self, state: &Path, default_fs: &str) -> Arc<RunFiles> {
-        let files: Arc<dyn FileSystem> = self.files.clone();
-        let mirror = Placeholders::new(state.join("remote"), files.clone(), default_fs, "me");
+    fn run_files(&self, state: &Path, default_fs: &str) -> Arc<RunFiles> {
+        let file_system: Arc<dyn FileSystem> = self.files.clone();
+        let placeholders = Placeholders::new(state.join("remote"), file_system.clone(), default_fs, "me");
         let submitter = self.player.clone();
-        Arc::new(RunFiles { submitter, files, mirror: Arc::new(mirror), state: state.to_owned() })
+        Arc::new(RunFiles {
+            submitter,
+            file_system,
+            placeholders: Arc::new(placeholders),
+            state: state.to_owned(),
+        })
     }
 
     /// What the parts of an output say.
@@ -333,20 +338,20 @@ fn runs_share_a_cluster_under_one_driver() {
 
 /// A cluster that stays, with runs of one job each, whose states and outputs have these names.
 fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
-    let site = scene.site(scene.mock.address());
-    let manager = ResourceManager::new(&site.address, http::Settings::default());
+    let config = scene.config(scene.mock.address());
+    let manager = ResourceManager::new(&config.address, http::Settings::default());
     let machines = machines(&manager.nodes().unwrap(), 512);
     let empty = Instance::new(&Draft { machines: machines.clone(), ..Draft::default() }).unwrap();
     let began = unix_micros();
-    let guest = FlowEngine::new(
+    let engine = FlowEngine::new(
         Elsewhere::none(began, Time::ZERO),
-        site.cluster(None, scene.player.clone()),
+        config.cluster(None, scene.player.clone()),
         machines.clone(),
-        site.rules(),
-        site.pace.clone(),
+        config.rules(),
+        config.timeouts.clone(),
         Arc::default(),
     );
-    let mut resident = YarnSharedEngine::new(guest, manager, machines, empty.without_flows());
+    let mut resident = YarnSharedEngine::new(engine, manager, machines, empty.without_flows());
     let seat = |name: &&str| {
         let state = scene.path(&format!("states/{name}"));
         let draft = Draft {
@@ -361,11 +366,11 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
         let opening =
             Opening { state: &state, setup, started: unix_micros(), choices, beside_others: true, says };
         let session = run::open(opening, &resolved).unwrap();
-        let remote = scene.remote(&state, "file:///");
-        let cover =
-            RunContext { site: site.clone(), remote, state, obstacles: Vec::new(), verdicts: Vec::new() };
+        let files = scene.run_files(&state, "file:///");
+        let context =
+            RunContext { config: config.clone(), files, state, obstacles: Vec::new(), verdicts: Vec::new() };
         let rules = SeatRules { attempts_max: 4, slowstart: 1.0, standings: BTreeMap::new(), quota: None };
-        resident.seat(Box::new(YarnSession::of(session, cover)), rules, Box::new(Nobody)).unwrap()
+        resident.seat(Box::new(YarnSession::of(session, context)), rules, Box::new(Nobody)).unwrap()
     };
     let seats = names.iter().map(seat).collect();
     (resident, seats)
@@ -629,7 +634,7 @@ fn a_job_that_is_refused_fails_at_once() {
 #[test]
 fn applications_are_killed_until_they_are_over() {
     let mut scene = Scene::new();
-    scene.pace.end = Duration::from_secs(20);
+    scene.timeouts.end = Duration::from_secs(20);
     scene.player.follow(|_, _| Act::Waits);
     // Kills get no answer at first.
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());
@@ -897,11 +902,11 @@ fn an_application_that_runs_tasks_when_its_job_is_done_is_killed() {
     scene.player.follow(|_, _| Act::Waits);
     let (player, mock) = (scene.player.clone(), scene.mock.clone());
     let (first, last) = (scene.app(1), scene.app(2));
-    let mut is_made = false;
+    let mut is_complete = false;
     let until = move || {
         let state = |app| mock.with(|state| state.apps.get(&app).map(|app| app.state));
-        if state(first).is_some() && !is_made {
-            is_made = true;
+        if state(first).is_some() && !is_complete {
+            is_complete = true;
             player.work_on(first, &player.last());
         }
         if state(first) == Some(AppState::Killed) && state(last) == Some(AppState::Running) {
@@ -952,7 +957,7 @@ fn reports_that_cannot_be_read_now_are_read_later() {
 fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
     let mut scene = Scene::new();
     // Reports that are not there when the application has ended are missing.
-    scene.pace.late = Duration::ZERO;
+    scene.timeouts.late = Duration::ZERO;
     scene.player.follow(|_, _| Act::Waits);
     let (player, app, aside) = (scene.player.clone(), scene.app(1), scene.path("aside"));
     let mut looks = 0;
@@ -987,7 +992,7 @@ fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
 fn jobs_for_which_a_look_has_no_time_are_read_at_the_next() {
     let mut scene = Scene::new();
     // Time for one question of each kind.
-    scene.pace.asks = Duration::ZERO;
+    scene.timeouts.asks = Duration::ZERO;
     let jobs = (0..6).map(|number| scene.job(&format!("job{number}"), "cat", "in.txt", 1)).collect();
     let (end, said) = scene.run_to_end(jobs);
     assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");

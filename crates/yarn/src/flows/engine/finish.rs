@@ -9,7 +9,7 @@ use crate::cluster::observer::{Change, phase_of};
 use crate::flows::applications::{RUN_TAG, SubmitterEvent};
 use crate::flows::attempt_reports::AttemptReport;
 use crate::flows::engine::{FlowEngine, LATE_LOOKS};
-use crate::flows::jobs::{FlowJob, JobStage, in_order, made_task};
+use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
 
@@ -23,23 +23,23 @@ impl FlowEngine<'_> {
         message: &str,
         is_final: bool,
     ) {
-        let most = u32::from(self.left.attempts_of(job));
+        let most = u32::from(self.runs.attempts_of(job));
         let own = &mut self.jobs[job];
-        own.complaint = Some(message.to_owned());
+        own.last_failure = Some(message.to_owned());
         let message = &format!("{message}\n({})", log_of(ended));
         own.started.remove(&(phase, task));
         let failures = own.failures.entry((phase, task)).or_default();
         *failures += 1;
         let is_final = is_final || *failures >= most;
-        let (id, since) = (TaskId { job, phase, task }, |ms| self.left.since_start(ms).min(self.now));
+        let (id, since) = (TaskId { job, phase, task }, |ms| self.runs.since_start(ms).min(self.now));
         let (start, end) = (since(ended.started), since(ended.ended));
-        if self.left.is_recorded(id, end) && !is_final {
+        if self.runs.is_recorded(id, end) && !is_final {
             return;
         }
         let (slot, start) = self.places.take(&ended.host, start, end);
         let failed = FailedTask { id, slot, start, end, message };
-        if let Err(error) = self.left.record_failed(&failed, is_final) {
-            self.cannot_go_on(job, &error);
+        if let Err(error) = self.runs.record_failed(&failed, is_final) {
+            self.abort_run(job, &error);
         }
         if is_final {
             self.give_up(job);
@@ -47,18 +47,18 @@ impl FlowEngine<'_> {
     }
 
     /// A job of which every task is done is published, and its rows end.
-    pub(super) fn finish_if_made(&mut self, job: u32) {
+    pub(super) fn finish_if_complete(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_due = !own.waits_to_retry(self.now);
-        if own.stage == JobStage::Failed || !own.is_made(self.left.plan(job)) || !is_due {
+        if own.stage == JobStage::Failed || !own.is_complete(self.runs.plan(job)) || !is_due {
             return;
         }
         let places_before = self.places.clone();
-        let since = |millis| self.left.since_start(millis).min(self.now);
-        let made = in_order(&own.made);
+        let since = |millis| self.runs.since_start(millis).min(self.now);
+        let made = by_end(&own.made);
         let places = &mut self.places;
         let record = |((phase, task), attempt): &((PhaseKind, u32), AttemptReport)| {
-            made_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, places)
+            recorded_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, places)
         };
         let tasks: Vec<MadeTask> = made.iter().filter_map(record).collect();
         let last = made.last().map(|((kind, task), attempt)| {
@@ -67,41 +67,41 @@ impl FlowEngine<'_> {
         });
         let skipped = tasks.iter().map(|task| task.outcome.skipped).sum();
         let (submit, own) = (self.submit_of(job), &self.jobs[job]);
-        match self.left.finish(job, tasks, |plan, publish| submit.publish(plan, own, publish)) {
+        match self.runs.finish(job, tasks, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {
                 self.note(true);
                 self.jobs[job].end();
                 if let Some((id, seconds)) = last {
-                    self.left.happened(Happening::Done(id, seconds));
+                    self.runs.happened(Happening::Done(id, seconds));
                 }
-                self.left.happened(Happening::JobDone { job, skipped });
-                self.books.finish_job(job);
+                self.runs.happened(Happening::JobDone { job, skipped });
+                self.ledger.finish_job(job);
             }
-            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+            Err(CannotFinish::Output { problem, .. }) if self.schedule_retry(job, &problem) => {
                 self.places = places_before;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
             }
             Err(error) => {
-                self.cannot_go_on(job, &error);
+                self.abort_run(job, &error);
             }
         }
     }
 
     /// The application of a job has ended, and the job is not done.
-    pub(super) fn fail_with(&mut self, app: AppId, job: u32) {
+    pub(super) fn fail_from_app(&mut self, app: AppId, job: u32) {
         let own = &self.jobs[job];
         let (state, said) = self.end_of(app);
         let how = match state {
             AppState::Killed => "was killed",
-            AppState::Finished if said.is_empty() && own.complaint.is_none() => {
+            AppState::Finished if said.is_empty() && own.last_failure.is_none() => {
                 "ended, and not all of its tasks have reported"
             }
             _ => "failed",
         };
-        let message = match (&own.complaint, said) {
-            (Some(complaint), _) => format!("{complaint} ({app} {how})"),
+        let message = match (&own.last_failure, said) {
+            (Some(last_failure), _) => format!("{last_failure} ({app} {how})"),
             (None, "") => format!("{app} {how}"),
             (None, said) => format!("{app} {how}: {said}"),
         };
@@ -117,20 +117,20 @@ impl FlowEngine<'_> {
 
     /// A job fails for good, and says why.
     pub(super) fn fail(&mut self, job: u32, message: &str) {
-        let kind = if self.left.plan(job).maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
+        let kind = if self.runs.plan(job).maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
-        self.say_started(job, kind, 0);
-        let message = &self.submit_of(job).words(message);
+        self.report_started(job, kind, 0);
+        let message = &self.submit_of(job).user_text(message);
         let failed = FailedTask { id, slot: 0, start: self.now, end: self.now, message };
-        if let Err(error) = self.left.record_failed(&failed, true) {
-            self.cannot_go_on(job, &error);
+        if let Err(error) = self.runs.record_failed(&failed, true) {
+            self.abort_run(job, &error);
         }
         self.give_up(job);
     }
 
     /// A job has failed for good: what runs of its flow is stopped.
     pub(super) fn give_up(&mut self, job: u32) {
-        self.left.fail(job);
+        self.runs.fail(job);
         let jobs = self.jobs_of_flow_of(job);
         for &other in &jobs {
             let own = &mut self.jobs[other];
@@ -143,33 +143,33 @@ impl FlowEngine<'_> {
                 }
             }
         }
-        self.books.fail_flow(&jobs);
+        self.ledger.fail_flow(&jobs);
         self.note(true);
     }
 
     /// A job and the others of its flow.
     pub(super) fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
-        let (run, flow) = (self.left.run_of(job), &self.left.plan(job).flow);
+        let (run, flow) = (self.runs.run_of(job), &self.runs.plan(job).flow);
         self.jobs_of(run, flow)
     }
 
     /// The jobs of a flow of a run.
     pub(super) fn jobs_of(&self, run: u32, flow: &str) -> Vec<u32> {
-        let of_flow = self.left.jobs_of(run).filter(|(_, plan)| plan.flow == flow);
+        let of_flow = self.runs.jobs_of(run).filter(|(_, plan)| plan.flow == flow);
         of_flow.map(|(job, _)| job).collect()
     }
 
     /// An application has to go, if it is there. One that cannot be reached is tried again until it is over.
     pub(super) fn kill(&mut self, app: AppId) {
         if self.live.contains(&app) {
-            self.strays.insert(app);
+            self.orphans.insert(app);
             self.send_kill(app);
         }
     }
 
     /// Has applications go whose jobs are done and that run tasks all the same for some time, such as maps that are made
     /// again: nobody reads what these make, and they hold slots.
-    pub(super) fn end_late_tasks(&mut self) {
+    pub(super) fn kill_late_apps(&mut self) {
         if self.is_silent {
             return;
         }
@@ -191,8 +191,8 @@ impl FlowEngine<'_> {
 
     /// Kills applications that have to go and are not over, as many as there is time for: the others come first at the next
     /// call.
-    pub(super) fn kill_strays(&mut self) {
-        let mut round = self.kills_turn.round(self.strays.iter().copied(), self.pace.asks);
+    pub(super) fn kill_orphans(&mut self) {
+        let mut round = self.kills_turn.round(self.orphans.iter().copied(), self.timeouts.asks);
         while let Some(app) = round.next(&mut self.kills_turn) {
             self.send_kill(app);
         }
@@ -205,12 +205,12 @@ impl FlowEngine<'_> {
     }
 
     /// Phases that the driver knows to be done are not looked at any more.
-    pub(super) fn forget_what_is_over(&mut self) {
+    pub(super) fn forget_finished_jobs(&mut self) {
         for (job, own) in self.jobs.iter() {
-            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
-            let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
+            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.ledger.phase_of(job, kind));
+            let is_known = phases.iter().flatten().all(|&phase| self.ledger.is_done(phase));
             if own.stage == JobStage::Done && is_known && phases.iter().any(Option::is_some) {
-                self.books.forget_job(job);
+                self.ledger.forget_job(job);
             }
         }
     }
@@ -220,20 +220,20 @@ impl FlowEngine<'_> {
         if !all_done {
             // First of all what would submit more.
             self.stop_programs();
-            self.strays.clone_from(&self.live);
+            self.orphans.clone_from(&self.live);
         }
-        let until = Time(self.left.now().0 + self.pace.end.as_micros() as u64);
-        while self.is_anything_left() && self.left.now() < until {
-            self.kill_strays();
-            pause(self.pace.cycle);
-            self.see_ends(all_done);
+        let until = Time(self.runs.now().0 + self.timeouts.end.as_micros() as u64);
+        while self.has_leftovers() && self.runs.now() < until {
+            self.kill_orphans();
+            pause(self.timeouts.cycle);
+            self.observe_ends(all_done);
         }
-        self.say_what_is_left();
+        self.warn_of_leftovers();
     }
 
     /// Looks for ends of applications, and for applications that are still to end.
-    fn see_ends(&mut self, all_done: bool) {
-        self.now = self.left.now();
+    fn observe_ends(&mut self, all_done: bool) {
+        self.now = self.runs.now();
         let looked = self.cluster.look();
         self.is_silent = looked.is_err();
         if !self.is_silent {
@@ -250,54 +250,54 @@ impl FlowEngine<'_> {
                 }
                 Change::Over { app, .. } | Change::Gone(app) => {
                     self.live.remove(&app);
-                    self.strays.remove(&app);
+                    self.orphans.remove(&app);
                 }
                 _ => {}
             }
         }
         for (ticket, answer) in self.cluster.answers() {
             self.unanswered.remove(&ticket);
-            if self.is_of_none(&ticket, &answer) {
+            if self.belongs_to_no_run(&ticket, &answer) {
                 continue;
             }
             match answer {
                 Ok(SubmitterEvent::Submitted(app)) => self.expect_end(app, all_done),
-                Ok(SubmitterEvent::Began(process)) => self.program_is_there(&ticket, process),
-                Ok(SubmitterEvent::Ended(state)) => self.program_is_over(&ticket, state),
+                Ok(SubmitterEvent::Began(process)) => self.program_started(&ticket, process),
+                Ok(SubmitterEvent::Ended(state)) => self.program_exited(&ticket, state),
                 Err(_) if self.jobs[ticket.job].has_program() => {
                     self.jobs[ticket.job].program = None;
                 }
-                Err(error) => self.jobs[ticket.job].doubt = Some((self.now, error.to_string())),
+                Err(error) => self.jobs[ticket.job].unconfirmed = Some((self.now, error.to_string())),
             }
         }
-        self.forget_doubts();
+        self.drop_unconfirmed();
     }
 
     fn expect_end(&mut self, app: AppId, all_done: bool) {
         if !all_done || !self.by_app.contains_key(&app) {
             self.live.insert(app);
-            self.strays.insert(app);
+            self.orphans.insert(app);
         }
     }
 
     /// Submissions of which nobody knows what became of them, and that looks have not shown for some time, were none.
-    fn forget_doubts(&mut self) {
-        let (now, unseen) = (self.now, self.pace.unseen.as_micros() as u64);
+    fn drop_unconfirmed(&mut self) {
+        let (now, unseen) = (self.now, self.timeouts.unseen.as_micros() as u64);
         for own in self.jobs.values_mut().filter(|_| !self.is_silent) {
-            own.doubt.take_if(|(since, _)| now.since(now.min(*since)).0 >= unseen);
+            own.unconfirmed.take_if(|(since, _)| now.since(now.min(*since)).0 >= unseen);
         }
     }
 
-    fn is_anything_left(&self) -> bool {
-        let is_doubted = self.jobs.values().any(|own| own.doubt.is_some());
+    fn has_leftovers(&self) -> bool {
+        let is_unconfirmed = self.jobs.values().any(|own| own.unconfirmed.is_some());
         let has_programs = self.jobs.values().any(FlowJob::has_program);
-        !self.strays.is_empty() || !self.unanswered.is_empty() || is_doubted || has_programs
+        !self.orphans.is_empty() || !self.unanswered.is_empty() || is_unconfirmed || has_programs
     }
 
     /// Says which applications are left, and how a person ends them.
-    fn say_what_is_left(&mut self) {
+    fn warn_of_leftovers(&mut self) {
         let name = |job: u32| {
-            let plan = self.left.plan(job);
+            let plan = self.runs.plan(job);
             format!("{}/{}", plan.flow, plan.job)
         };
         let named = |app: &AppId| match self.by_app.get(app) {
@@ -305,9 +305,9 @@ impl FlowEngine<'_> {
             None => app.to_string(),
         };
         let mut warnings = Vec::new();
-        if !self.strays.is_empty() {
-            let named: Vec<String> = self.strays.iter().map(named).collect();
-            let ids: Vec<String> = self.strays.iter().map(AppId::to_string).collect();
+        if !self.orphans.is_empty() {
+            let named: Vec<String> = self.orphans.iter().map(named).collect();
+            let ids: Vec<String> = self.orphans.iter().map(AppId::to_string).collect();
             warnings.push(format!(
                 "left on the cluster: {}; this ends them: yarn application -kill {}",
                 named.join(", "),
@@ -315,15 +315,15 @@ impl FlowEngine<'_> {
             ));
         }
         let unanswered = self.unanswered.iter().map(|ticket| ticket.job);
-        let is_open = |own: &FlowJob| own.doubt.is_some() || own.has_program();
-        let doubted = self.jobs.iter().filter(|(_, own)| is_open(own)).map(|(job, _)| job);
+        let is_open = |own: &FlowJob| own.unconfirmed.is_some() || own.has_program();
+        let unconfirmed = self.jobs.iter().filter(|(_, own)| is_open(own)).map(|(job, _)| job);
         let process = |job: u32| self.jobs[job].program.as_ref().and_then(|program| program.process);
         let with_process = |job: u32| match process(job) {
             Some(process) => format!("{} (by process {} of this machine)", name(job), process.pid),
             None => name(job),
         };
-        let open: Vec<u32> = unanswered.chain(doubted).collect();
-        let owner = open.first().map(|&job| self.left.owner(job).to_owned());
+        let open: Vec<u32> = unanswered.chain(unconfirmed).collect();
+        let owner = open.first().map(|&job| self.runs.owner(job).to_owned());
         let open: Vec<String> = open.into_iter().map(with_process).collect();
         if let Some(owner) = owner.filter(|_| !open.is_empty()) {
             warnings.push(format!(

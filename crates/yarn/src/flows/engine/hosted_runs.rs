@@ -42,7 +42,7 @@ impl<'o> FlowEngine<'o> {
     ) -> Result<Joined, EngineError> {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
-        let joined = self.left.join(session, &self.machines, rules, observer);
+        let joined = self.runs.join(session, &self.machines, rules, observer);
         match &joined {
             Ok(Joined::From(run)) => self.take(*run, submit),
             Ok(Joined::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
@@ -58,7 +58,7 @@ impl<'o> FlowEngine<'o> {
         standing: Standing,
         reports: &mut Vec<Report>,
     ) {
-        if self.left.stand((run, flow), standing) {
+        if self.runs.stand((run, flow), standing) {
             self.withdraw(run, flow, reports);
             self.bring(run, flow, reports);
         }
@@ -66,7 +66,7 @@ impl<'o> FlowEngine<'o> {
 
     /// A flow is not to go on: what runs of it is stopped, and it has failed.
     pub(in crate::flows) fn cancel(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
-        if !self.left.cancel(run, flow) {
+        if !self.runs.cancel(run, flow) {
             return;
         }
         self.withdraw(run, flow, reports);
@@ -78,7 +78,7 @@ impl<'o> FlowEngine<'o> {
     /// The driver gives up a flow, if it has it.
     fn withdraw(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         if let Some(number) = self.flows.remove(&(run, flow.to_owned())) {
-            self.books.withdraw(&self.jobs_of(run, flow));
+            self.ledger.withdraw(&self.jobs_of(run, flow));
             reports.push(Report::Withdrawn(number));
         }
     }
@@ -90,7 +90,7 @@ impl<'o> FlowEngine<'o> {
         }
         for (app, row) in rows.iter_mut() {
             let job = app.and_then(|app| self.by_app.get(&app));
-            let is_held = |&job: &u32| self.left.is_held(self.left.run_of(job), &self.left.plan(job).flow);
+            let is_held = |&job: &u32| self.runs.is_held(self.runs.run_of(job), &self.runs.plan(job).flow);
             if job.is_some_and(is_held) {
                 (row.maps, row.reduces) = (Some(0), Some(0));
             }
@@ -104,12 +104,12 @@ impl<'o> FlowEngine<'o> {
 
     /// The runs whose rows are open, one by one.
     pub(in crate::flows) fn held(&self) -> impl Iterator<Item = u32> + '_ {
-        self.books.held().map(|job| self.left.run_of(job))
+        self.ledger.held().map(|job| self.runs.run_of(job))
     }
 
     /// Whether a host is there.
     pub(in crate::flows) fn is_up(&self, host: &str) -> bool {
-        self.books.is_up(host)
+        self.ledger.is_up(host)
     }
 
     /// What somebody should know, since this was asked last.
@@ -119,16 +119,16 @@ impl<'o> FlowEngine<'o> {
 
     /// Runs whose flows are over and of which nothing is to be ended on the cluster any more, and those that cannot go on.
     pub(in crate::flows) fn leaving(&mut self, reports: &mut Vec<Report>) -> Vec<LeavingRun> {
-        let runs: Vec<u32> = self.left.runs().collect();
+        let runs: Vec<u32> = self.runs.runs().collect();
         let mut left = Vec::new();
         for run in runs {
             if self.fatal.contains_key(&run) {
-                self.give_up_run(run, reports);
-            } else if !self.left.is_over(run) {
+                self.stop_run(run, reports);
+            } else if !self.runs.is_over(run) {
                 continue;
             }
             let since = *self.over_since.entry(run).or_insert(self.now);
-            let is_late = self.now.since(since.min(self.now)).0 >= self.pace.end.as_micros() as u64;
+            let is_late = self.now.since(since.min(self.now)).0 >= self.timeouts.end.as_micros() as u64;
             if is_late || !self.has_something_left(run) {
                 left.extend(self.part(run, self.fatal.contains_key(&run)));
             }
@@ -137,7 +137,7 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// What runs of a run is stopped.
-    fn give_up_run(&mut self, run: u32, reports: &mut Vec<Report>) {
+    fn stop_run(&mut self, run: u32, reports: &mut Vec<Report>) {
         let flows = self.flows.keys().filter(|(of, _)| *of == run).map(|(_, flow)| flow.clone());
         for flow in flows.collect::<Vec<String>>() {
             self.withdraw(run, &flow, reports);
@@ -156,15 +156,15 @@ impl<'o> FlowEngine<'o> {
     }
 
     fn jobs_of_run(&self, run: u32) -> Vec<u32> {
-        self.left.jobs_of(run).map(|(job, _)| job).collect()
+        self.runs.jobs_of(run).map(|(job, _)| job).collect()
     }
 
     /// Whether something of a run is still to end on the cluster, or may still come there.
     fn has_something_left(&self, run: u32) -> bool {
         let jobs = self.jobs_of_run(run);
         let is_its = |job: &u32| jobs.contains(job);
-        let is_open = |own: &FlowJob| own.doubt.is_some() || own.has_program();
-        self.strays.iter().any(|app| self.by_app.get(app).is_some_and(is_its))
+        let is_open = |own: &FlowJob| own.unconfirmed.is_some() || own.has_program();
+        self.orphans.iter().any(|app| self.by_app.get(app).is_some_and(is_its))
             || self.unanswered.iter().any(|ticket| is_its(&ticket.job))
             || jobs.iter().any(|&job| is_open(&self.jobs[job]))
     }
@@ -176,14 +176,14 @@ impl<'o> FlowEngine<'o> {
         self.flows.retain(|(of, _), _| *of != run);
         self.by_ticket.retain(|_, job| !jobs.contains(job));
         self.by_app.retain(|_, job| !jobs.contains(job));
-        self.books.withdraw(&jobs);
+        self.ledger.withdraw(&jobs);
         for &job in &jobs {
             self.jobs.remove(job);
         }
-        let owner = self.left.owner(run).to_owned();
+        let owner = self.runs.owner(run).to_owned();
         self.cluster.forget(&owner);
         let submit = self.submits.remove(&run);
-        let (end, session) = self.left.leave(run, is_interrupted)?;
+        let (end, session) = self.runs.leave(run, is_interrupted)?;
         if !is_interrupted
             && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))
         {
@@ -196,8 +196,8 @@ impl<'o> FlowEngine<'o> {
     /// Ends what is left on the cluster, and gives all runs, to be resumed some day.
     pub(in crate::flows) fn stop(&mut self) -> Vec<LeavingRun> {
         self.end_applications(false);
-        pause(self.pace.cycle);
-        let runs: Vec<u32> = self.left.runs().collect();
-        runs.into_iter().filter_map(|run| self.part(run, !self.left.is_over(run))).collect()
+        pause(self.timeouts.cycle);
+        let runs: Vec<u32> = self.runs.runs().collect();
+        runs.into_iter().filter_map(|run| self.part(run, !self.runs.is_over(run))).collect()
     }
 }

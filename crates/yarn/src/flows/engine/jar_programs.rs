@@ -29,7 +29,7 @@ use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
 impl FlowEngine<'_> {
     /// The program of a job has been started.
-    pub(super) fn program_is_there(&mut self, ticket: &Ticket, process: StartedProgram) {
+    pub(super) fn program_started(&mut self, ticket: &Ticket, process: StartedProgram) {
         let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
         if is_last {
@@ -41,7 +41,7 @@ impl FlowEngine<'_> {
     }
 
     /// The program of a job has ended.
-    pub(super) fn program_is_over(&mut self, ticket: &Ticket, state: ProcessState) {
+    pub(super) fn program_exited(&mut self, ticket: &Ticket, state: ProcessState) {
         let own = &mut self.jobs[ticket.job];
         if let Some(program) = own.program.as_mut().filter(|_| own.ticket == ticket.name) {
             program.ended = Some(state);
@@ -49,7 +49,7 @@ impl FlowEngine<'_> {
     }
 
     /// Nobody knows how the program of a job is, or whether it was started.
-    pub(super) fn program_is_lost(&mut self, job: u32, error: &SubmitterError) {
+    pub(super) fn program_lost(&mut self, job: u32, error: &SubmitterError) {
         let own = &self.jobs[job];
         if !own.runs_program() {
             return;
@@ -61,7 +61,7 @@ impl FlowEngine<'_> {
         // What it may submit is not the job's.
         self.by_ticket.remove(&own.ticket);
         let app = own.app();
-        self.try_again(job, &format!("it cannot be submitted: {error}"));
+        self.resubmit(job, &format!("it cannot be submitted: {error}"));
         if let Some(app) = app {
             self.kill(app);
         }
@@ -75,20 +75,26 @@ impl FlowEngine<'_> {
     }
 
     /// A container works for a job, which may be a program.
-    pub(super) fn program_began(&mut self, job: u32, kind: PhaseKind, container: &Container, since: Time) {
-        let tasks = self.left.plan(job).tasks(kind);
+    pub(super) fn program_container_started(
+        &mut self,
+        job: u32,
+        kind: PhaseKind,
+        container: &Container,
+        since: Time,
+    ) {
+        let tasks = self.runs.plan(job).tasks(kind);
         let Some(program) = &mut self.jobs[job].program else { return };
         if let Some(task) = program.began(container.id, kind, tasks, &container.host, since) {
-            self.say_started(job, kind, task);
+            self.report_started(job, kind, task);
         }
     }
 
     /// A container of a program is gone.
-    pub(super) fn program_ended(&mut self, job: u32, container: &Container) {
+    pub(super) fn program_container_ended(&mut self, job: u32, container: &Container) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let work = program.work(container.id).filter(|_| phase_of(container.purpose).is_some());
         let Some(since) = work.map(|work| work.since) else {
-            return self.books.disappear(container.id, ContainerOutcome::Failed);
+            return self.ledger.disappear(container.id, ContainerOutcome::Failed);
         };
         // What is not known yet follows from what its ApplicationMaster says.
         if let Some(is_done) = program.ended(container.id, self.now) {
@@ -106,50 +112,50 @@ impl FlowEngine<'_> {
         } else {
             program.failed(container.id);
         }
-        let is_heard = is_done && self.room(job, kind) > 0;
-        self.books.disappear(
+        let is_reported = is_done && self.room(job, kind) > 0;
+        self.ledger.disappear(
             container.id,
-            if is_heard { ContainerOutcome::Done } else { ContainerOutcome::Failed },
+            if is_reported { ContainerOutcome::Done } else { ContainerOutcome::Failed },
         );
         let Some(id) = task else { return };
-        if is_heard {
-            self.say_done(id, container.at.since(container.since.min(container.at)).seconds());
+        if is_reported {
+            self.report_done(id, container.at.since(container.since.min(container.at)).seconds());
         } else if !is_done {
             self.jobs[job].started.remove(&(kind, id.task));
-            self.left.happened(Happening::Killed(id));
+            self.runs.happened(Happening::Killed(id));
         }
     }
 
     /// Observers hear of each task once.
-    fn say_done(&mut self, id: TaskId, seconds: f64) {
+    fn report_done(&mut self, id: TaskId, seconds: f64) {
         let program = &mut self.jobs[id.job].program;
         if program.as_mut().is_some_and(|program| program.told.insert((id.phase, id.task))) {
-            self.left.happened(Happening::Done(id, seconds));
+            self.runs.happened(Happening::Done(id, seconds));
         }
     }
 
     /// Of how many more tasks of a phase the driver may hear that they are done: of all but the last of the job.
     fn room(&self, job: u32, kind: PhaseKind) -> u32 {
-        let plan = self.left.plan(job);
+        let plan = self.runs.plan(job);
         let most = plan.tasks(kind).saturating_sub(u32::from(is_last(plan, kind)));
-        self.books.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.books.done(phase)))
+        self.ledger.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.ledger.done(phase)))
     }
 
     /// Asks the ApplicationMasters of programs that may have something new to say, as many as have time to answer.
-    pub(super) fn ask_masters(&mut self) {
-        let due = self.due_masters();
-        let mut round = self.masters_turn.round(due, self.pace.asks);
-        while let Some((job, app)) = round.next(&mut self.masters_turn) {
+    pub(super) fn poll_ams(&mut self) {
+        let due = self.due_ams();
+        let mut round = self.am_turn.round(due, self.timeouts.asks);
+        while let Some((job, app)) = round.next(&mut self.am_turn) {
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
             let live = |purpose| watched.live(purpose) as u32;
             let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
             let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
-            self.master_said(job, app, said.as_ref(), live);
+            self.am_reported(job, app, said.as_ref(), live);
         }
     }
 
     /// Programs' applications whose ApplicationMasters are to be asked at this look.
-    fn due_masters(&mut self) -> Vec<(u32, AppId)> {
+    fn due_ams(&mut self) -> Vec<(u32, AppId)> {
         let watched = &self.cluster.snapshot().watched;
         let runs =
             |app: &AppId| watched.get(app).is_some_and(|watched| watched.app.state == AppState::Running);
@@ -163,7 +169,7 @@ impl FlowEngine<'_> {
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing.
-    fn master_said(&mut self, job: u32, app: AppId, said: Option<&MapReduceJob>, live: [u32; 2]) {
+    fn am_reported(&mut self, job: u32, app: AppId, said: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let decided = program.said(app, said, live);
         for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
@@ -184,13 +190,13 @@ impl FlowEngine<'_> {
     /// More tasks are done, of which no container was seen.
     fn done_unseen(&mut self, job: u32, kind: PhaseKind, more: u32) {
         let more = more.min(self.room(job, kind));
-        if let Some(phase) = self.books.phase_of(job, kind).filter(|_| more > 0) {
-            self.books.done_before(phase, more);
+        if let Some(phase) = self.ledger.phase_of(job, kind).filter(|_| more > 0) {
+            self.ledger.add_finished(phase, more);
         }
     }
 
     /// An application of a program is over.
-    pub(super) fn app_is_over(&mut self, app: AppId, job: u32) {
+    pub(super) fn program_app_ended(&mut self, app: AppId, job: u32) {
         let known = self.cluster.snapshot().app(app);
         let is_well = known.is_some_and(|app| app.final_status == FinalStatus::Succeeded);
         let (state, said) = self.end_of(app);
@@ -229,7 +235,7 @@ impl FlowEngine<'_> {
         }
         let places = self.places.clone();
         let submit = self.submit_of(job);
-        let made = match submit.made(&self.left, job, &self.jobs[job]) {
+        let made = match submit.made(&self.runs, job, &self.jobs[job]) {
             Ok(Err(message)) => return self.fail(job, &message),
             Ok(Ok(parts)) => {
                 let (names, parts): (Vec<String>, Vec<PathBuf>) = parts.into_iter().unzip();
@@ -245,46 +251,46 @@ impl FlowEngine<'_> {
         let took = |task: &MadeTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
         let own = &self.jobs[job];
-        match self.left.finish(job, made, |plan, publish| submit.publish(plan, own, publish)) {
+        match self.runs.finish(job, made, |plan, publish| submit.publish(plan, own, publish)) {
             Ok(()) => {
                 for (id, seconds) in all {
-                    self.say_started(job, id.phase, id.task);
-                    self.say_done(id, seconds);
+                    self.report_started(job, id.phase, id.task);
+                    self.report_done(id, seconds);
                 }
                 self.note(true);
                 self.jobs[job].end();
-                self.left.happened(Happening::JobDone { job, skipped: 0 });
-                self.books.finish_job(job);
+                self.runs.happened(Happening::JobDone { job, skipped: 0 });
+                self.ledger.finish_job(job);
             }
-            Err(CannotFinish::Output { problem, .. }) if self.tries_later(job, &problem) => {
+            Err(CannotFinish::Output { problem, .. }) if self.schedule_retry(job, &problem) => {
                 self.places = places;
             }
             Err(CannotFinish::Output { output, problem }) => {
                 self.fail(job, &format!("output {output}: cannot be completed: {problem}"));
             }
             Err(error) => {
-                self.cannot_go_on(job, &error);
+                self.abort_run(job, &error);
             }
         }
     }
 
     /// The output of a program cannot be read now. What is elsewhere may be read later, as the cluster may answer then.
     fn not_readable(&mut self, job: u32, error: &io::Error) {
-        let plan = self.left.plan(job);
+        let plan = self.runs.plan(job);
         let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Here(_));
-        let late = Time(self.now.0 + self.pace.late.as_micros() as u64);
+        let late = Time(self.now.0 + self.timeouts.late.as_micros() as u64);
         let own = &mut self.jobs[job];
         let until = *own.late.get_or_insert(late);
         if is_here || until <= self.now {
             return self.fail(job, &error.to_string());
         }
-        own.unread = Some(error.to_string());
+        own.read_problem = Some(error.to_string());
     }
 
     /// The planned tasks of a job as its program did them: those of which no container was seen took no time. That a container
     /// has ended is seen later than that another has begun, so maps end here when reduces begin.
     fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<MadeTask>> {
-        let plan = self.left.plan(job);
+        let plan = self.runs.plan(job);
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
         // A placeholder has not the content of the part.
@@ -304,7 +310,7 @@ impl FlowEngine<'_> {
                 let (slot, start) = self.places.take(host, start, end.max(start));
                 let id = TaskId { job, phase, task };
                 let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
-                let mut outcome = outcome(plan, id, part.as_deref(), self.left.base(job))?;
+                let mut outcome = outcome(plan, id, part.as_deref(), self.runs.base(job))?;
                 outcome.output = part.as_deref().filter(|_| is_here).map(Digest::of_file).transpose()?;
                 made.push(MadeTask { id, slot, start, began: start, end: end.max(start), outcome, part });
             }

@@ -23,17 +23,17 @@ use crate::rest::resource_manager::{App, Container, FinalStatus};
 impl FlowEngine<'_> {
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
     pub(super) fn look(&mut self, reports: &mut Vec<Report>) {
-        self.now = self.left.now();
-        self.books.advance(self.now);
+        self.now = self.runs.now();
+        self.ledger.advance(self.now);
         self.looks += 1;
         let looked = self.cluster.look();
         self.looked = Stopwatch::start();
         let silence = match looked {
             Ok(changes) => {
                 for change in changes {
-                    self.take_in(change);
+                    self.apply_change(change);
                 }
-                self.ask_masters();
+                self.poll_ams();
                 self.end_programs();
                 self.count_others();
                 None
@@ -44,31 +44,31 @@ impl FlowEngine<'_> {
         for (ticket, answer) in self.cluster.answers() {
             self.answered(&ticket, answer);
         }
-        self.give_up_doubts();
+        self.retry_unconfirmed();
         self.read_reports();
-        self.end_late_tasks();
+        self.kill_late_apps();
         if self.looks.is_multiple_of(KILL_EVERY) {
-            self.kill_strays();
+            self.kill_orphans();
         }
         let is_open = |stage: &JobStage| matches!(stage, JobStage::Runs(_));
-        let unread =
-            || self.jobs.values().filter(|own| is_open(&own.stage)).find_map(|own| own.unread.clone());
+        let read_problem =
+            || self.jobs.values().filter(|own| is_open(&own.stage)).find_map(|own| own.read_problem.clone());
         let is_left = |own: &&FlowJob| !matches!(own.stage, JobStage::Done | JobStage::Failed);
         let retried =
             || self.jobs.values().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
-        let trouble = silence.or_else(unread).or_else(retried);
+        let trouble = silence.or_else(read_problem).or_else(retried);
         self.trouble(trouble.as_deref());
-        self.books.report(reports);
+        self.ledger.report(reports);
         self.arrive(reports);
         // What is known of these flows has to be heard before anything of them is started.
-        self.books.report(reports);
-        self.note_masters();
+        self.ledger.report(reports);
+        self.note_ams();
         self.explain_waits();
         self.note(false);
-        self.left.happened(Happening::Tick);
+        self.runs.happened(Happening::Tick);
     }
 
-    pub(super) fn take_in(&mut self, change: Change) {
+    pub(super) fn apply_change(&mut self, change: Change) {
         match change {
             Change::Appeared(app) => self.appeared(app),
             Change::Started(container) => self.started(&container),
@@ -95,7 +95,7 @@ impl FlowEngine<'_> {
             (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
             (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
                 own.stage = JobStage::Runs(app);
-                own.doubt = None;
+                own.unconfirmed = None;
                 own.priority = priority;
                 own.program.iter_mut().for_each(|program| program.add(app));
                 self.by_app.insert(app, job);
@@ -110,19 +110,19 @@ impl FlowEngine<'_> {
 
     pub(super) fn started(&mut self, container: &Container) {
         let job = self.by_app.get(&container.id.attempt.app).copied();
-        let since = container.started_ms.map_or(self.now, |ms| self.left.since_start(ms));
+        let since = container.started_ms.map_or(self.now, |ms| self.runs.since_start(ms));
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job)) {
             // A look takes time: maps may have ended since it began, and then this reduce was granted.
-            own.granted.insert(container.id, since.min(self.left.now()));
+            own.granted.insert(container.id, since.min(self.runs.now()));
         }
         let since = since.min(self.now);
         let kind = phase_of(container.purpose);
         let is_open =
             job.is_some_and(|job| !matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
-        self.books.appear(container.id, &container.host, since, work);
+        self.ledger.appear(container.id, &container.host, since, work);
         if let Some((job, Some(kind))) = work {
-            self.program_began(job, kind, container, since);
+            self.program_container_started(job, kind, container, since);
         }
     }
 
@@ -131,32 +131,32 @@ impl FlowEngine<'_> {
         let job = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(job) = job {
             if self.jobs[job].runs_program() {
-                return self.program_ended(job, container);
+                return self.program_container_ended(job, container);
             }
             // Those that there is no time for are read later, and heard of then.
-            if self.looked.elapsed() < self.pace.asks {
-                self.read_reports_of(job, self.pace.asks);
+            if self.looked.elapsed() < self.timeouts.asks {
+                self.read_reports_of(job, self.timeouts.asks);
             }
         }
         let is_well = job.is_some_and(|job| self.jobs[job].is_well(container.id));
         let verdict = if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed };
-        self.books.disappear(container.id, verdict);
+        self.ledger.disappear(container.id, verdict);
         // It may have made again what was done: then nothing is left to be done in its place.
         let kind = phase_of(container.purpose);
         if let Some((job, kind)) = job.zip(kind)
-            && let Some(phase) = self.books.phase_of(job, kind)
+            && let Some(phase) = self.ledger.phase_of(job, kind)
         {
-            self.hear_of_done(job, kind, phase);
+            self.report_finished(job, kind, phase);
         }
     }
 
     /// An application has ended: its job is done, or has failed.
     pub(super) fn is_over(&mut self, app: AppId) {
         self.live.remove(&app);
-        self.strays.remove(&app);
+        self.orphans.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
         if self.jobs[job].runs_program() {
-            return self.app_is_over(app, job);
+            return self.program_app_ended(app, job);
         }
         let is_well = |known: &App| known.final_status == FinalStatus::Succeeded;
         if !self.cluster.snapshot().app(app).is_some_and(is_well) {
@@ -170,31 +170,31 @@ impl FlowEngine<'_> {
             return;
         }
         let Some(known) = self.cluster.snapshot().app(app).filter(|known| is_well(known)) else {
-            return self.fail_with(app, job);
+            return self.fail_from_app(app, job);
         };
         // One of an earlier session may have ended long ago.
         let ended = known.finished_ms.filter(|_| own.submissions == 0);
-        let ended = ended.map_or(self.now, |ms| self.left.since_start(ms)).min(self.now);
-        own.late = Some(Time(ended.0 + self.pace.late.as_micros() as u64));
+        let ended = ended.map_or(self.now, |ms| self.runs.since_start(ms)).min(self.now);
+        own.late = Some(Time(ended.0 + self.timeouts.late.as_micros() as u64));
     }
 
     /// The ResourceManager has forgotten an application: the job is submitted once more.
     pub(super) fn is_gone(&mut self, app: AppId) {
         self.live.remove(&app);
-        self.strays.remove(&app);
+        self.orphans.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
         if self.jobs[job].runs_program() {
             // Its program hears of that too, and has the last word.
             self.end_app(job, app, Ok(()));
         } else if self.jobs[job].app() == Some(app) && self.jobs[job].retry.is_none() {
-            self.try_again(job, &format!("{app}: the ResourceManager does not know it any more"));
+            self.resubmit(job, &format!("{app}: the ResourceManager does not know it any more"));
         }
         self.by_app.remove(&app);
     }
 
     /// Counts the slots that containers hold which are not of the run.
     pub(super) fn count_others(&mut self) {
-        self.cluster.control.count_others(&mut self.books, self.rules.slot_mb, 0);
+        self.cluster.control.count_others(&mut self.ledger, self.rules.slot_mb, 0);
     }
 
     /// Reads what attempts have written, of as many jobs as there is time for: the others have their turn at the next look.
@@ -203,21 +203,21 @@ impl FlowEngine<'_> {
         let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Runs(_)) && own.program.is_none();
         let open = self.jobs.iter().filter(|(_, own)| is_open(own));
         let is_due = |&(job, own): &(u32, &FlowJob)| {
-            let destination = || self.submit_of(job).destination(self.left.plan(job), own);
+            let destination = || self.submit_of(job).destination(self.runs.plan(job), own);
             is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Here(_))
         };
         let due: Vec<u32> = open.clone().filter(is_due).map(|(job, _)| job).collect();
         let open: Vec<u32> = open.map(|(job, _)| job).collect();
-        let mut round = self.reports_turn.round(due, self.pace.asks);
+        let mut round = self.reports_turn.round(due, self.timeouts.asks);
         while let Some(job) = round.next(&mut self.reports_turn) {
-            self.read_reports_of(job, self.pace.asks);
+            self.read_reports_of(job, self.timeouts.asks);
             self.give_up_if_late(job);
         }
         for job in open {
             // What a container did that ended without a row of its own.
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-                if let Some(phase) = self.books.phase_of(job, kind) {
-                    self.hear_of_done(job, kind, phase);
+                if let Some(phase) = self.ledger.phase_of(job, kind) {
+                    self.report_finished(job, kind, phase);
                 }
             }
         }
@@ -231,13 +231,13 @@ impl FlowEngine<'_> {
             && is_late
             && own.reports.is_whole()
         {
-            self.try_again(job, &format!("{app} ended, and not all of its tasks have reported"));
+            self.resubmit(job, &format!("{app} ended, and not all of its tasks have reported"));
         }
     }
 
     /// Whether all tasks of a job are done, by what their attempts have written.
     fn has_reported(&self, job: u32) -> bool {
-        let (plan, own) = (self.left.plan(job), &self.jobs[job]);
+        let (plan, own) = (self.runs.plan(job), &self.jobs[job]);
         let destination = self.submit_of(job).destination(plan, own);
         let mut news = NewReports::default();
         let read = ReportReader::default().read(&destination, makes_part(plan), Duration::MAX, &mut news);
@@ -252,8 +252,8 @@ impl FlowEngine<'_> {
     /// Takes in what attempts of a job have written since the last time, as much as is read in a time. At a look that is done
     /// once: containers that ended since the last one had reported before this one.
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
-        let destination = self.submit_of(job).destination(self.left.plan(job), &self.jobs[job]);
-        let (plan, own) = (self.left.plan(job), &mut self.jobs[job]);
+        let destination = self.submit_of(job).destination(self.runs.plan(job), &self.jobs[job]);
+        let (plan, own) = (self.runs.plan(job), &mut self.jobs[job]);
         if matches!(own.stage, JobStage::Done | JobStage::Failed) || own.read_at == self.looks {
             return;
         }
@@ -261,23 +261,23 @@ impl FlowEngine<'_> {
         let mut news = NewReports::default();
         let read = own.reports.read(&destination, makes_part(plan), lasts, &mut news);
         // What cannot be read now may be later.
-        own.unread = read.as_ref().err().map(io::Error::to_string);
+        own.read_problem = read.as_ref().err().map(io::Error::to_string);
         for attempt in news.begun {
-            self.say_started(job, phase_kind(attempt.task.kind), attempt.task.number);
+            self.report_started(job, phase_kind(attempt.task.kind), attempt.task.number);
         }
         for ended in news.ended {
             self.attempt_ended(job, ended);
         }
         match read {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => self.fail(job, &error.to_string()),
-            _ => self.finish_if_made(job),
+            _ => self.finish_if_complete(job),
         }
     }
 
-    pub(super) fn say_started(&mut self, job: u32, phase: PhaseKind, task: u32) {
+    pub(super) fn report_started(&mut self, job: u32, phase: PhaseKind, task: u32) {
         let started = &mut self.jobs[job].started;
         if started.insert((phase, task), self.now).is_none() {
-            self.left.happened(Happening::Started(TaskId { job, phase, task }));
+            self.runs.happened(Happening::Started(TaskId { job, phase, task }));
         }
     }
 
@@ -286,20 +286,20 @@ impl FlowEngine<'_> {
         if self.jobs[job].made.contains_key(&(kind, number)) {
             return;
         }
-        self.say_started(job, kind, number);
+        self.report_started(job, kind, number);
         match ended.report.clone() {
             TaskReport::Done(_) => {
                 let seconds = ended.ended.saturating_sub(ended.started) as f64 / 1e3;
                 let own = &mut self.jobs[job];
                 own.made.insert((kind, number), ended);
-                let phase = self.books.phase_of(job, kind);
+                let phase = self.ledger.phase_of(job, kind);
                 // Those of the last phase are done when the output is complete.
-                let is_last = self.jobs[job].is_made(self.left.plan(job));
+                let is_last = self.jobs[job].is_complete(self.runs.plan(job));
                 if !is_last {
-                    self.left.happened(Happening::Done(TaskId { job, phase: kind, task: number }, seconds));
+                    self.runs.happened(Happening::Done(TaskId { job, phase: kind, task: number }, seconds));
                 }
                 if let Some(phase) = phase.filter(|_| !is_last) {
-                    self.hear_of_done(job, kind, phase);
+                    self.report_finished(job, kind, phase);
                 }
             }
             TaskReport::Failed { message, is_final, .. } => {
@@ -309,22 +309,22 @@ impl FlowEngine<'_> {
     }
 
     /// The driver hears of tasks that are done and whose container it does not know.
-    pub(super) fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
+    pub(super) fn report_finished(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
         let own = &self.jobs[job];
         // Those of live containers end with these.
         let live = own.made.iter().filter(|((phase, _), made)| {
-            *phase == kind && made.container.is_some_and(|container| self.books.is_live(container))
+            *phase == kind && made.container.is_some_and(|container| self.ledger.is_live(container))
         });
-        let known = self.books.done(phase) + live.count() as u32;
+        let known = self.ledger.done(phase) + live.count() as u32;
         let more = own.done(kind).saturating_sub(known);
         if more > 0 {
-            self.books.done_before(phase, more);
+            self.ledger.add_finished(phase, more);
         }
     }
 
     /// Flows that arrive now, whose phases get the next ids of the driver.
     pub(super) fn arrive(&mut self, reports: &mut Vec<Report>) {
-        for (run, flow) in self.left.arriving() {
+        for (run, flow) in self.runs.arriving() {
             self.bring(run, &flow, reports);
         }
     }
@@ -332,7 +332,7 @@ impl FlowEngine<'_> {
     /// A flow comes to the driver, unless it is held, or nothing of it is left.
     pub(super) fn bring(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         // The workload was one when the run came; what is left of it is one too.
-        let comer = self.left.comes((run, flow), &self.machines);
+        let comer = self.runs.comes((run, flow), &self.machines);
         let comer = comer.expect("invariant: what is left of a workload is one");
         let Some(Comer { arrival, phases }) = comer else { return };
         reports.push(Report::Arrived(Box::new(arrival)));
@@ -340,26 +340,26 @@ impl FlowEngine<'_> {
         self.next_flow += 1;
         let mut jobs = BTreeSet::new();
         for (job, kind, tasks) in phases {
-            self.books.add_phase(PhaseId(self.next_phase), job, kind, tasks);
+            self.ledger.add_phase(PhaseId(self.next_phase), job, kind, tasks);
             self.next_phase += 1;
             jobs.insert(job);
         }
-        self.tell_of_earlier(&jobs);
+        self.report_earlier(&jobs);
     }
 
     /// What is known already of the jobs of a flow that has arrived: they went on while nobody drove them.
-    pub(super) fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
+    pub(super) fn report_earlier(&mut self, jobs: &BTreeSet<u32>) {
         if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == JobStage::Failed) {
-            return self.books.fail_flow(&self.jobs_of_flow_of(failed));
+            return self.ledger.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
             if self.jobs[job].stage == JobStage::Done {
-                self.books.finish_job(job);
+                self.ledger.finish_job(job);
                 continue;
             }
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-                if let Some(phase) = self.books.phase_of(job, kind) {
-                    self.hear_of_done(job, kind, phase);
+                if let Some(phase) = self.ledger.phase_of(job, kind) {
+                    self.report_finished(job, kind, phase);
                 }
             }
         }

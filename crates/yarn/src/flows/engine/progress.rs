@@ -11,7 +11,7 @@ use crate::clock::Stopwatch;
 use crate::cluster::observer::phase_of;
 use crate::flows::attempt_reports::AttemptReport;
 use crate::flows::engine::FlowEngine;
-use crate::flows::jobs::{FlowJob, JobStage, in_order, made_task};
+use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::resource_manager::AppState;
 
 /// At least so many looks between two notes, and this many times as long as one takes.
@@ -20,7 +20,7 @@ const SHARE: u64 = 50;
 
 impl FlowEngine<'_> {
     /// Since when ApplicationMasters have containers, and ask for others.
-    pub(super) fn note_masters(&mut self) {
+    pub(super) fn note_ams(&mut self) {
         let Self { jobs, cluster, now, .. } = self;
         for own in jobs.values_mut() {
             let Some(watched) = own.app().and_then(|app| cluster.snapshot().watched.get(&app)) else {
@@ -49,12 +49,12 @@ impl FlowEngine<'_> {
                 continue;
             };
             let waited = Duration::from_micros(self.now.since(since).0);
-            if own.app() != Some(app) || waited < self.pace.queued {
+            if own.app() != Some(app) || waited < self.timeouts.queued {
                 continue;
             }
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
             own.wait_is_explained = true;
-            let (plan, queue) = (self.left.plan(job), &watched.app.queue);
+            let (plan, queue) = (self.runs.plan(job), &watched.app.queue);
             let reason = match watched.app.diagnostics.trim() {
                 "" => "YARN gives no reason",
                 reason => reason,
@@ -78,7 +78,7 @@ impl FlowEngine<'_> {
         }
         let watch = Stopwatch::start();
         let mut places = self.places.clone();
-        let since = |millis| self.left.since_start(millis).min(self.now);
+        let since = |millis| self.runs.since_start(millis).min(self.now);
         let mut apps: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for (app, &job) in &self.by_app {
             apps.entry(job).or_default().push(app.to_string());
@@ -88,18 +88,18 @@ impl FlowEngine<'_> {
             if !matches!(own.stage, JobStage::Submitted | JobStage::Runs(_) | JobStage::Failed) {
                 continue;
             }
-            let made = in_order(&own.made);
+            let made = by_end(&own.made);
             let record = |((phase, task), attempt): &((PhaseKind, u32), AttemptReport)| {
-                made_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, &mut places)
+                recorded_task(own, TaskId { job, phase: *phase, task: *task }, attempt, since, &mut places)
             };
             let made = made.iter().filter_map(record).collect();
             let applications = apps.remove(&job).unwrap_or_default();
             let containers = self.task_containers(own);
-            there.push((job, JobThere { applications, containers, ..own.there(job) }, made));
+            there.push((job, JobThere { applications, containers, ..own.progress(job) }, made));
         }
-        self.left.note(there);
+        self.runs.note(there);
         let micros = |span: Duration| span.as_micros() as u64;
-        let pause = (micros(self.pace.cycle) * LOOKS).max(micros(watch.elapsed()) * SHARE);
+        let pause = (micros(self.timeouts.cycle) * LOOKS).max(micros(watch.elapsed()) * SHARE);
         self.note_at = Time(self.now.0 + pause);
     }
 

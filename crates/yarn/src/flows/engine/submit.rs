@@ -6,7 +6,7 @@ use std::fs;
 use slackline_local::elsewhere;
 use slackline_policy::plans::Plans;
 
-use crate::cluster::capacity::masters_max;
+use crate::cluster::capacity::am_limit;
 use crate::flows::applications::{SubmitterEvent, Ticket};
 use crate::flows::engine::{FlowEngine, PRIORITY, SUBMISSIONS_MAX};
 use crate::flows::jobs::{FlowJob, JobStage};
@@ -17,7 +17,7 @@ impl FlowEngine<'_> {
     pub(super) fn find_submissions(&mut self, run: u32) {
         let submit = self.submits[&run].clone();
         for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
-            if self.left.is_done(job) {
+            if self.runs.is_done(job) {
                 own.stage = JobStage::Done;
                 continue;
             }
@@ -25,7 +25,7 @@ impl FlowEngine<'_> {
             let last = names.filter_map(|entry| entry.file_name().into_string().ok()).max();
             let Some(name) = last else { continue };
             own.ticket = name;
-            if submit.is_as_submitted(&self.left, job, own) {
+            if submit.is_as_submitted(&self.runs, job, own) {
                 self.by_ticket.insert(own.ticket.clone(), job);
             } else {
                 own.ticket.clear();
@@ -40,10 +40,10 @@ impl FlowEngine<'_> {
         if self.is_silent {
             return;
         }
-        let most = masters_max(self.books.slots(), self.rules.am_share);
-        let has_master = |own: &&FlowJob| own.stage == JobStage::Submitted || own.app().is_some();
-        let mut masters = self.jobs.values().filter(has_master).count();
-        for job in self.books.waiting_jobs() {
+        let most = am_limit(self.ledger.slots(), self.rules.am_share);
+        let has_am = |own: &&FlowJob| own.stage == JobStage::Submitted || own.app().is_some();
+        let mut masters = self.jobs.values().filter(has_am).count();
+        for job in self.ledger.waiting_jobs() {
             if masters >= most {
                 return;
             }
@@ -54,7 +54,7 @@ impl FlowEngine<'_> {
                 masters += 1;
             }
         }
-        if masters == 0 && self.books.is_full_of_others() {
+        if masters == 0 && self.ledger.is_full_of_others() {
             self.submit_unstarted(plans);
         }
     }
@@ -63,10 +63,10 @@ impl FlowEngine<'_> {
     /// that asks for nothing. One alone: nobody knows how much it gives, and the ApplicationMasters of several could take all
     /// of that and wait for each other.
     fn submit_unstarted(&mut self, plans: &Plans) {
-        let mut jobs = plans.in_order().filter_map(|phase| self.books.job_of(phase));
+        let mut jobs = plans.in_order().filter_map(|phase| self.ledger.job_of(phase));
         let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
-        if !std::mem::replace(&mut self.fullness_is_said, true) {
-            let plan = self.left.plan(job);
+        if !std::mem::replace(&mut self.warned_of_full_cluster, true) {
+            let plan = self.runs.plan(job);
             let warning = format!(
                 "all slots are held by others: {}/{} is submitted all the same, and runs when the cluster gives its queue some",
                 plan.flow, plan.job
@@ -78,7 +78,7 @@ impl FlowEngine<'_> {
 
     /// Submits all jobs whose input is there.
     pub(super) fn submit_ready(&mut self, plans: &Plans) {
-        let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.books.job_of(phase)).collect();
+        let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.ledger.job_of(phase)).collect();
         for job in jobs {
             if self.may_submit(job) && !self.is_silent && !self.submit(job) {
                 return;
@@ -102,13 +102,13 @@ impl FlowEngine<'_> {
             submissions: own.submissions + 1,
             started: std::mem::take(&mut own.started),
             retry: own.retry.take(),
-            program: self.left.plan(job).work.is_jar().then(Default::default),
+            program: self.runs.plan(job).work.is_jar().then(Default::default),
             ..FlowJob::new(before.clone())
         };
         let (submit, own) = (self.submit_of(job), &self.jobs[job]);
         let request = elsewhere::clear(&before)
             .and_then(|()| fs::create_dir_all(own.destination()))
-            .and_then(|()| submit.request(&self.left, job, own));
+            .and_then(|()| submit.request(&self.runs, job, own));
         match request {
             Ok(request) => {
                 let ticket = Ticket { job, name: own.ticket.clone() };
@@ -117,9 +117,9 @@ impl FlowEngine<'_> {
                 (own.stage, own.priority, own.retry) = (JobStage::Submitted, PRIORITY, None);
                 own.submitted = Some(self.now);
                 self.unanswered.insert(ticket.clone());
-                self.cluster.submit(self.left.owner(job), ticket, request, PRIORITY as u32);
+                self.cluster.submit(self.runs.owner(job), ticket, request, PRIORITY as u32);
             }
-            Err(error) if self.tries_later(job, &error) => {
+            Err(error) if self.schedule_retry(job, &error) => {
                 self.jobs[job].submissions -= 1;
                 return false;
             }
@@ -131,15 +131,15 @@ impl FlowEngine<'_> {
     /// A submission was answered: this is its application, unless a look has shown it before.
     pub(super) fn answered(&mut self, ticket: &Ticket, answer: Result<SubmitterEvent, SubmitterError>) {
         self.unanswered.remove(ticket);
-        if self.is_of_none(ticket, &answer) {
+        if self.belongs_to_no_run(ticket, &answer) {
             return;
         }
         let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
         let waits = is_last && own.stage == JobStage::Submitted;
         match answer {
-            Ok(SubmitterEvent::Began(process)) => self.program_is_there(ticket, process),
-            Ok(SubmitterEvent::Ended(state)) => self.program_is_over(ticket, state),
+            Ok(SubmitterEvent::Began(process)) => self.program_started(ticket, process),
+            Ok(SubmitterEvent::Ended(state)) => self.program_exited(ticket, state),
             Ok(SubmitterEvent::Submitted(app)) if waits => {
                 own.stage = JobStage::Runs(app);
                 self.by_app.insert(app, ticket.job);
@@ -154,16 +154,16 @@ impl FlowEngine<'_> {
             Err(error) if waits && error.is_final() => {
                 self.fail(ticket.job, &format!("it cannot be submitted: {error}"));
             }
-            Err(error) if is_last && own.program.is_some() => self.program_is_lost(ticket.job, &error),
+            Err(error) if is_last && own.program.is_some() => self.program_lost(ticket.job, &error),
             Err(error) if is_last && own.app().is_none() => {
-                own.doubt = Some((self.now, error.to_string()));
+                own.unconfirmed = Some((self.now, error.to_string()));
             }
             Err(_) => {}
         }
     }
 
     /// Whether a submission is of a run that has left: then what comes of it has to go.
-    pub(super) fn is_of_none(
+    pub(super) fn belongs_to_no_run(
         &mut self,
         ticket: &Ticket,
         answer: &Result<SubmitterEvent, SubmitterError>,
@@ -184,24 +184,24 @@ impl FlowEngine<'_> {
 
     /// Jobs of which nobody knows whether they were submitted are submitted again when looks have not shown them for some
     /// time.
-    pub(super) fn give_up_doubts(&mut self) {
+    pub(super) fn retry_unconfirmed(&mut self) {
         for job in self.jobs.numbers() {
             let own = &mut self.jobs[job];
-            let Some((since, message)) = &mut own.doubt else { continue };
+            let Some((since, message)) = &mut own.unconfirmed else { continue };
             if self.is_silent {
                 *since = self.now;
-            } else if self.now.since(*since).0 >= self.pace.unseen.as_micros() as u64 {
+            } else if self.now.since(*since).0 >= self.timeouts.unseen.as_micros() as u64 {
                 let message = format!("it cannot be submitted: {message}");
-                own.doubt = None;
+                own.unconfirmed = None;
                 if own.stage == JobStage::Submitted {
-                    self.try_again(job, &message);
+                    self.resubmit(job, &message);
                 }
             }
         }
     }
 
     /// What was submitted of a job is of no use any more: it is submitted again, unless that was done too often.
-    pub(super) fn try_again(&mut self, job: u32, problem: &str) {
+    pub(super) fn resubmit(&mut self, job: u32, problem: &str) {
         let own = &mut self.jobs[job];
         if own.submissions >= SUBMISSIONS_MAX {
             return self.fail(job, problem);

@@ -157,7 +157,7 @@ impl Trial {
     /// The files that the job reads, as it is told of them there.
     fn read_there(&self, inputs: &[&str]) -> Vec<String> {
         let mirror = self.mirror();
-        let there = mirror.there(&self.resolved(&mirror, inputs).jobs[0]);
+        let there = mirror.with_uris(&self.resolved(&mirror, inputs).jobs[0]);
         let splits = there.inputs.maps.iter().flatten();
         splits.map(|split| split.path.display().to_string()).collect()
     }
@@ -227,7 +227,7 @@ fn pieces_say_what_their_files_were_when_the_run_found_them() {
     let resolved = trial.resolved(&mirror, &["/in"]);
     trial.disk.put("in", "other text\n");
     let mut pieces = Vec::new();
-    let there = mirror.there(&resolved.jobs[0]);
+    let there = mirror.with_uris(&resolved.jobs[0]);
     slackline_local::guest::pieces::write(&mut pieces, &there, Path::new("/"), |_| Vec::new()).unwrap();
     let expected = format!(
         "\t[{{\"path\":\"{SYSTEM}/in\",\"offset\":0,\"length\":5,\"input\":0,\"source\":{{\"bytes\":5,\"modified\":{}}}}}]\n",
@@ -283,8 +283,8 @@ fn messages_name_the_files_themselves() {
     let here = mirror.place("hdfs://name:9000/out/a");
     let text = format!("output {}: found {}, expected none", here.display(), here.display());
     let expected = "output hdfs://name:9000/out/a: found hdfs://name:9000/out/a, expected none";
-    assert_eq!(mirror.words(&text), expected);
-    assert_eq!(mirror.words("nothing of ours"), "nothing of ours");
+    assert_eq!(mirror.user_text(&text), expected);
+    assert_eq!(mirror.user_text("nothing of ours"), "nothing of ours");
 }
 
 #[test]

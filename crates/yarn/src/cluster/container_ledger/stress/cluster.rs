@@ -228,7 +228,7 @@ impl Cluster {
             app.containers.clear();
         }
         app.let_reduces_work(now);
-        if app.is_made()
+        if app.is_complete()
             && let Some(master) = app.master.and_then(|master| app.containers.get_mut(&master))
             && master.ends.is_none()
         {
@@ -273,7 +273,7 @@ impl Cluster {
                 app.lose(name);
             }
             // Output of maps that lay there: some of them are made again.
-            if !app.is_made() {
+            if !app.is_complete() {
                 let maps = app.tasks[0].len() as u64;
                 let again = integer(&mut self.rng, 0, maps) as usize;
                 let maps = app.tasks[0].iter_mut().take(again);
@@ -291,7 +291,7 @@ impl Cluster {
         let Some(app) = self.apps.get_mut(&id).filter(|app| !app.is_over && app.master.is_some()) else {
             return;
         };
-        if app.is_made() {
+        if app.is_complete() {
             return;
         }
         let all: Vec<ContainerId> = app.containers.keys().copied().collect();
@@ -414,7 +414,7 @@ impl App {
         self.containers.values().filter(of_kind).count() as u32
     }
 
-    fn is_made(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.tasks.iter().flatten().all(|task| *task == Task::Done)
     }
 

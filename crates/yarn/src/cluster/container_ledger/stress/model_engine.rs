@@ -9,7 +9,7 @@ use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Ord
 use slackline_policy::log::{FlowEnd, Sink};
 use slackline_policy::{Driver, Engine};
 
-use crate::cluster::capacity::masters_max;
+use crate::cluster::capacity::am_limit;
 use crate::cluster::container_ledger::stress::cluster::{Cluster, Role, TaskEnd};
 use crate::cluster::container_ledger::{ContainerLedger, ContainerOutcome, Slot};
 use crate::cluster::desired_state::DesiredState;
@@ -79,7 +79,7 @@ impl Job {
 
 pub(super) struct ModelEngine<'y> {
     pub(super) cluster: &'y mut Cluster,
-    pub(super) books: ContainerLedger,
+    pub(super) ledger: ContainerLedger,
     /// By number.
     jobs: BTreeMap<u32, Job>,
     instance: &'y Instance,
@@ -110,11 +110,11 @@ impl<'y> ModelEngine<'y> {
         looks_left: u32,
     ) -> Self {
         let groups = instance.cluster().groups().iter();
-        let books = ContainerLedger::new(groups.map(|group| (group.name.clone(), group.count)));
+        let ledger = ContainerLedger::new(groups.map(|group| (group.name.clone(), group.count)));
         let jobs = 0..instance.jobs().len() as u32;
         let jobs = jobs.map(|job| (job, Job::new(published.contains(&job)))).collect();
         Self {
-            books,
+            ledger,
             jobs,
             coming: instance.flows().iter_enumerated().map(|(id, flow)| (flow.release, id)).collect(),
             next_phase: 0,
@@ -141,27 +141,27 @@ impl<'y> ModelEngine<'y> {
     }
 
     fn look(&mut self, reports: &mut Vec<Report>) {
-        self.books.advance(self.now());
+        self.ledger.advance(self.now());
         let is_silent = self.cluster.weather.silent;
         self.troubled = self.cluster.chance(is_silent);
         if !self.troubled {
-            self.take_in();
-            self.books.set_others(self.cluster.others().min(self.books.slots()));
+            self.apply_change();
+            self.ledger.set_others(self.cluster.others().min(self.ledger.slots()));
             let away = |name: &str| self.cluster.hosts.iter().any(|host| host.name == name && !host.is_up);
-            self.books.set_hosts(|name| !away(name));
+            self.ledger.set_hosts(|name| !away(name));
         }
         self.read_reports();
-        self.books.report(reports);
+        self.ledger.report(reports);
         self.arrive(reports);
         // What is known of these flows has to be heard before anything of them is started.
-        self.books.report(reports);
+        self.ledger.report(reports);
         for report in reports {
             self.belief.hear(report);
         }
     }
 
     /// What changed, application by application: what ended, then what started.
-    fn take_in(&mut self) {
+    fn apply_change(&mut self) {
         for id in self.cluster.apps.keys().copied().collect::<Vec<_>>() {
             let app = &self.cluster.apps[&id];
             let (job, is_over) = (app.job, app.is_over);
@@ -185,7 +185,7 @@ impl<'y> ModelEngine<'y> {
                     let kind = kind_of(role);
                     let work = is_open.then_some((job, kind));
                     let host = self.cluster.hosts[host].name.clone();
-                    self.books.appear(name, &host, Time(since), work);
+                    self.ledger.appear(name, &host, Time(since), work);
                 }
             }
             if is_over {
@@ -199,11 +199,11 @@ impl<'y> ModelEngine<'y> {
         let own = &self.jobs[&job];
         let is_well =
             own.stage == Stage::Finished || own.finished.values().any(|container| *container == name);
-        self.books.disappear(name, if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed });
+        self.ledger.disappear(name, if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed });
         if let Some(kind) = kind_of(role)
-            && let Some(phase) = self.books.phase_of(job, kind)
+            && let Some(phase) = self.ledger.phase_of(job, kind)
         {
-            self.hear_of_done(job, kind, phase);
+            self.report_finished(job, kind, phase);
         }
     }
 
@@ -228,8 +228,8 @@ impl<'y> ModelEngine<'y> {
                 }
             }
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-                if let Some(phase) = self.books.phase_of(job, kind) {
-                    self.hear_of_done(job, kind, phase);
+                if let Some(phase) = self.ledger.phase_of(job, kind) {
+                    self.report_finished(job, kind, phase);
                 }
             }
         }
@@ -247,27 +247,27 @@ impl<'y> ModelEngine<'y> {
             return;
         }
         own.finished.insert((kind, task), container);
-        if self.is_made(job) {
+        if self.is_complete(job) {
             self.job(job).stage = Stage::Finished;
             self.published.insert(job);
-            self.books.finish_job(job);
-        } else if let Some(phase) = self.books.phase_of(job, kind) {
-            self.hear_of_done(job, kind, phase);
+            self.ledger.finish_job(job);
+        } else if let Some(phase) = self.ledger.phase_of(job, kind) {
+            self.report_finished(job, kind, phase);
         }
     }
 
-    fn is_made(&self, job: u32) -> bool {
+    fn is_complete(&self, job: u32) -> bool {
         let (maps, reduces) = tasks(self.instance, job);
         self.jobs[&job].finished.len() as u32 == maps + reduces
     }
 
-    fn hear_of_done(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
+    fn report_finished(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
         let finished = self.jobs[&job].finished.iter().filter(|((phase, _), _)| *phase == kind);
-        let live = finished.clone().filter(|(_, container)| self.books.is_live(**container));
-        let known = self.books.done(phase) + live.count() as u32;
+        let live = finished.clone().filter(|(_, container)| self.ledger.is_live(**container));
+        let known = self.ledger.done(phase) + live.count() as u32;
         let more = (finished.count() as u32).saturating_sub(known);
         if more > 0 {
-            self.books.done_before(phase, more);
+            self.ledger.add_finished(phase, more);
         }
     }
 
@@ -283,7 +283,7 @@ impl<'y> ModelEngine<'y> {
                 }
             }
         }
-        self.books.fail_flow(&jobs);
+        self.ledger.fail_flow(&jobs);
     }
 
     fn jobs_of_flow_of(&self, job: u32) -> Vec<u32> {
@@ -299,37 +299,37 @@ impl<'y> ModelEngine<'y> {
             for phase in self.instance.flow(flow).phases() {
                 let info = self.instance.phase(phase);
                 let (job, tasks) = (info.job.0, info.tasks().map_or(0, Tasks::count));
-                self.books.add_phase(PhaseId(self.next_phase), job, info.kind, tasks);
+                self.ledger.add_phase(PhaseId(self.next_phase), job, info.kind, tasks);
                 self.next_phase += 1;
                 jobs.insert(job);
             }
-            self.tell_of_earlier(&jobs);
+            self.report_earlier(&jobs);
         }
     }
 
-    fn tell_of_earlier(&mut self, jobs: &BTreeSet<u32>) {
+    fn report_earlier(&mut self, jobs: &BTreeSet<u32>) {
         if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[&job].stage == Stage::Failed) {
-            return self.books.fail_flow(&self.jobs_of_flow_of(failed));
+            return self.ledger.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
             if self.jobs[&job].stage == Stage::Finished {
-                self.books.finish_job(job);
+                self.ledger.finish_job(job);
                 continue;
             }
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
-                if let Some(phase) = self.books.phase_of(job, kind) {
-                    self.hear_of_done(job, kind, phase);
+                if let Some(phase) = self.ledger.phase_of(job, kind) {
+                    self.report_finished(job, kind, phase);
                 }
             }
         }
     }
 
     /// Tells the cluster what follows from the driver's decisions.
-    pub(super) fn tell(&mut self, plans: &Plans) {
-        let most = if self.troubled { 0 } else { masters_max(self.books.slots(), self.am_share) };
-        let has_master = |own: &&Job| matches!(own.stage, Stage::Submitted | Stage::Running(_));
-        let mut masters = self.jobs.values().filter(has_master).count();
-        for job in self.books.waiting_jobs() {
+    pub(super) fn apply_plans(&mut self, plans: &Plans) {
+        let most = if self.troubled { 0 } else { am_limit(self.ledger.slots(), self.am_share) };
+        let has_am = |own: &&Job| matches!(own.stage, Stage::Submitted | Stage::Running(_));
+        let mut masters = self.jobs.values().filter(has_am).count();
+        for job in self.ledger.waiting_jobs() {
             if masters < most && self.jobs[&job].stage == Stage::Waiting {
                 let (maps, reduces) = tasks(self.instance, job);
                 self.cluster.submit(job, maps, reduces);
@@ -340,17 +340,17 @@ impl<'y> ModelEngine<'y> {
         let cluster = &*self.cluster;
         let open = self.jobs.iter().filter(|(_, own)| own.stage != Stage::Finished);
         let apps = open.map(|(&job, own)| (job, own.app())).collect();
-        let wishes = DesiredState::of(&self.books, plans, &apps, |app| cluster.pending(app));
-        self.cluster.table = wishes.rows;
-        self.forget_what_is_over();
+        let desired = DesiredState::of(&self.ledger, plans, &apps, |app| cluster.pending(app));
+        self.cluster.table = desired.rows;
+        self.forget_finished_jobs();
     }
 
-    fn forget_what_is_over(&mut self) {
+    fn forget_finished_jobs(&mut self) {
         for (&job, own) in &self.jobs {
-            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.books.phase_of(job, kind));
-            let is_known = phases.iter().flatten().all(|&phase| self.books.is_done(phase));
+            let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.ledger.phase_of(job, kind));
+            let is_known = phases.iter().flatten().all(|&phase| self.ledger.is_done(phase));
             if own.stage == Stage::Finished && is_known && phases.iter().any(Option::is_some) {
-                self.books.forget_job(job);
+                self.ledger.forget_job(job);
             }
         }
     }
@@ -358,7 +358,7 @@ impl<'y> ModelEngine<'y> {
 
 /// The books, what the driver was told, and what it believes, are the same.
 pub(super) fn agree(driver: &mut Driver<'_, '_, ModelEngine<'_>>) {
-    let slots = driver.engine().books.slots.len() as u32;
+    let slots = driver.engine().ledger.slots.len() as u32;
     let belief = std::mem::take(&mut driver.engine().belief);
     let state = driver.view().state;
     assert_eq!(state.alive(SlotKind::Any), slots - belief.down.len() as u32, "slots that are there");
@@ -381,14 +381,14 @@ impl ModelEngine<'_> {
     fn audit(&self) {
         let Belief { rows, down } = &self.belief;
         let mut soon = Belief { rows: rows.clone(), down: down.clone() };
-        for report in self.books.ends.iter().chain(&self.books.machines) {
+        for report in self.ledger.ends.iter().chain(&self.ledger.machines) {
             soon.hear(report);
         }
         let mut by_slot: BTreeMap<u32, RowId> = BTreeMap::new();
         for (&row, &(_, slot)) in &soon.rows {
             assert_eq!(by_slot.insert(slot, row), None, "slot {slot} has two rows");
         }
-        for (slot, holds) in (0..).zip(&self.books.slots) {
+        for (slot, holds) in (0..).zip(&self.ledger.slots) {
             let row = by_slot.get(&slot).copied();
             let is_down = soon.down.contains(&slot);
             let is_same = match *holds {
@@ -398,8 +398,8 @@ impl ModelEngine<'_> {
             };
             assert!(is_same, "slot {slot} holds {holds:?}, the driver has {row:?}, down {is_down}");
         }
-        assert_eq!(soon.rows.len(), self.books.rows.len(), "rows: {:?}, {:?}", soon.rows, self.books.rows);
-        self.books.audit();
+        assert_eq!(soon.rows.len(), self.ledger.rows.len(), "rows: {:?}, {:?}", soon.rows, self.ledger.rows);
+        self.ledger.audit();
     }
 }
 
@@ -439,7 +439,7 @@ impl ModelEngine<'_> {
         let jobs: Vec<_> = self.jobs.values().map(|own| (&own.stage, own.finished.len())).collect();
         format!(
             "slots {:?}\nphases {:#?}\njobs {jobs:?}\napps {:#?}\ntable {:#?}",
-            self.books.slots, self.books.phases, self.cluster.apps, self.cluster.table
+            self.ledger.slots, self.ledger.phases, self.cluster.apps, self.cluster.table
         )
     }
 }
@@ -487,16 +487,16 @@ impl Engine for ModelEngine<'_> {
     fn start(&mut self, start: &Start<'_>, _: &Instance) {
         let Start { row, phase, first, places, reported_as, .. } = *start;
         self.belief.rows.insert(row, (phase, places[0].first));
-        self.books.start(row, phase, first, places[0].first, reported_as);
+        self.ledger.start(row, phase, first, places[0].first, reported_as);
     }
 
     fn order(&mut self, order: Order) {
         match order {
             Order::Kill(row) => {
                 self.belief.rows.remove(&row);
-                self.books.kill(row);
+                self.ledger.kill(row);
             }
-            Order::Refuse(name) => self.books.refuse(name),
+            Order::Refuse(name) => self.ledger.refuse(name),
             Order::Go { .. } | Order::Hold(_) => {}
         }
     }

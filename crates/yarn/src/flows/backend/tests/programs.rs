@@ -20,7 +20,7 @@ fn timed_out() -> SubmitterError {
 /// A scene in which programs have time to end.
 fn scene() -> Scene {
     let mut scene = Scene::new();
-    scene.pace.end = Duration::from_secs(5);
+    scene.timeouts.end = Duration::from_secs(5);
     scene
 }
 
@@ -141,7 +141,7 @@ fn an_application_of_a_program_whose_session_was_killed_is_ended_and_the_program
 #[test]
 fn masters_of_programs_for_which_a_look_has_no_time_are_asked_at_the_next() {
     let mut scene = scene();
-    scene.pace.asks = Duration::ZERO;
+    scene.timeouts.asks = Duration::ZERO;
     scene.player.play(|_, _| Plays::Waits);
     let mock = scene.mock.clone();
     let until = move || {
