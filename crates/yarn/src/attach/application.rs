@@ -41,7 +41,7 @@ impl DrivenPhase {
 #[derive(Clone, Debug)]
 pub(super) struct DrivenApp {
     pub(super) app: AppId,
-    pub(super) wanted: AppTags,
+    pub(super) tags: AppTags,
     /// How it is found again; known before it arrives.
     pub(super) name: Option<JobName>,
     /// When it was submitted, and when it should be done: since the start.
@@ -69,37 +69,37 @@ pub(super) struct DrivenApp {
 /// Whether the driver has an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DriverState {
-    NotYet,
-    Now,
+    Pending,
+    Active,
     /// It has done with it.
-    Over,
+    Finished,
 }
 
 /// How an application ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AppOutcome {
-    Well,
-    Badly,
+    Succeeded,
+    Failed,
 }
 
 impl DrivenApp {
     /// One that was seen; `since` turns milliseconds since 1970 into seconds since the start, which may be negative.
     pub(super) fn of(app: &App, now: Time, since: impl Fn(u64) -> f64) -> Self {
-        let wanted = AppTags::of(app);
+        let tags = AppTags::of(app);
         let submitted = app.started_ms.map_or(now.seconds(), since);
         let at = Time::from_seconds_nearest(submitted.clamp(0.0, now.seconds()));
         Self {
             app: app.id,
             name: None,
             submitted: at,
-            deadline: wanted.deadline.map(|deadline| (submitted + deadline).max(at.seconds())),
-            wanted,
+            deadline: tags.deadline.map(|deadline| (submitted + deadline).max(at.seconds())),
+            tags,
             stage: if app.master.is_some() { Stage::Starting } else { Stage::Held },
             first_priority: app.priority,
             priority: app.priority,
             maps: DrivenPhase::default(),
             reduces: DrivenPhase::default(),
-            in_driver: DriverState::NotYet,
+            in_driver: DriverState::Pending,
             ended: None,
             is_gone: false,
             took: JobCost::default(),
@@ -110,7 +110,7 @@ impl DrivenApp {
 
     /// Whether it has arrived.
     pub(super) fn has_arrived(&self) -> bool {
-        self.in_driver != DriverState::NotYet
+        self.in_driver != DriverState::Pending
     }
 
     pub(super) fn phase(&mut self, kind: PhaseKind) -> &mut DrivenPhase {
@@ -132,19 +132,19 @@ impl DrivenApp {
         self.asking.is_due(is_open || !self.has_arrived())
     }
 
-    /// Takes in what its ApplicationMaster says; `believed` is what is known of each phase.
-    pub(super) fn said(&mut self, job: &MapReduceJob, believed: [KnownCounts; 2]) -> [Inference; 2] {
+    /// Takes in what its ApplicationMaster says; `known_counts` is what is known of each phase.
+    pub(super) fn update(&mut self, job: &MapReduceJob, known_counts: [KnownCounts; 2]) -> [Inference; 2] {
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let said = [
             (number(job.maps_total), number(job.maps_completed), number(job.maps_running)),
             (number(job.reduces_total), number(job.reduces_completed), number(job.reduces_running)),
         ];
         let has_arrived = self.has_arrived();
-        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(believed);
-        let mut decided = phases.map(|((phase, (total, done, running)), believed)| {
+        let phases = [&mut self.maps, &mut self.reduces].into_iter().zip(said).zip(known_counts);
+        let mut decided = phases.map(|((phase, (total, done, running)), known_counts)| {
             phase.done = done;
             if has_arrived {
-                return phase.count.said(ReportedCounts { done, running }, believed);
+                return phase.count.infer(ReportedCounts { done, running }, known_counts);
             }
             phase.total = total;
             phase.before = done.min(total);
@@ -199,7 +199,7 @@ impl DrivenApp {
         let flow = FlowDraft {
             release: self.submitted.seconds(),
             deadline: self.deadline,
-            weight: self.wanted.weight,
+            weight: self.tags.weight,
             ..FlowDraft::new(flow_name(name, self.app), vec![job])
         };
         let instance =

@@ -23,7 +23,7 @@ use crate::attach::watcher::{Application, AttachEvent, Phase, Stage, Status, Wat
 use crate::clock::{Stopwatch, pause, unix_millis};
 use crate::cluster::capacity::{Rules, am_limit};
 use crate::cluster::container_ledger::{ContainerLedger, ContainerOutcome};
-use crate::cluster::control::{Control, until_next_look};
+use crate::cluster::control::{Control, poll_delay};
 use crate::cluster::desired_state::{DesiredState, priorities};
 use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
 use crate::cluster::observer::{Change, phase_of};
@@ -142,12 +142,12 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// The time since the start, as others are told it.
-    fn told(&self) -> Time {
+    fn elapsed(&self) -> Time {
         Time(self.now.0.saturating_sub(self.offset.0))
     }
 
-    fn say(&mut self, what: &AttachEvent) {
-        let now = self.told();
+    fn notify(&mut self, what: &AttachEvent) {
+        let now = self.elapsed();
         self.watcher.happened(now, what);
     }
 
@@ -163,20 +163,20 @@ impl<'w> AttachEngine<'w> {
 
     fn trouble(&mut self, message: Option<String>) {
         if self.trouble.is_some() != message.is_some() {
-            self.say(&AttachEvent::Troubled(message.clone()));
+            self.notify(&AttachEvent::Troubled(message.clone()));
         }
         self.trouble = message;
     }
 
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
-    fn look(&mut self, reports: &mut Vec<Report>) {
+    fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.ledger.advance(self.now);
         let Self { control, config, alone, .. } = self;
         let of_interest = |app: &App| {
             let is_its = config.queues.iter().any(|queue| app.is_in(queue));
             app.kind == "MAPREDUCE" && is_its && !alone.contains(&app.id)
         };
-        match control.look(of_interest) {
+        match control.poll_cluster(of_interest) {
             Ok(changes) => {
                 self.trouble(None);
                 if std::mem::take(&mut self.is_first) {
@@ -199,19 +199,19 @@ impl<'w> AttachEngine<'w> {
 
     fn apply_change(&mut self, change: Change) {
         match change {
-            Change::Appeared(app) => self.appeared(app),
+            Change::Appeared(app) => self.app_appeared(app),
             Change::State { app, .. } | Change::Attempt(crate::rest::id::AppAttemptId { app, .. }) => {
                 if let Some(known) = self.known(app) {
                     known.asking.changed = true;
                 }
             }
-            Change::Started(container) => self.started(&container),
-            Change::Ended(container) => self.ended(&container),
-            Change::Over { app, state, status, .. } => self.is_over(app, state, status),
-            Change::Released(app) => self.is_gone(app),
+            Change::Started(container) => self.container_started(&container),
+            Change::Ended(container) => self.container_ended(&container),
+            Change::AppEnded { app, state, status, .. } => self.app_ended(app, state, status),
+            Change::Released(app) => self.app_gone(app),
             Change::Gone(app) => {
-                self.is_over(app, AppState::Killed, FinalStatus::Undefined);
-                self.is_gone(app);
+                self.app_ended(app, AppState::Killed, FinalStatus::Undefined);
+                self.app_gone(app);
             }
             Change::Restarted => {}
         }
@@ -221,7 +221,7 @@ impl<'w> AttachEngine<'w> {
         self.apps.get_mut(self.by_app.get(&app)?)
     }
 
-    fn appeared(&mut self, app: AppId) {
+    fn app_appeared(&mut self, app: AppId) {
         let Some(watched) = self.control.snapshot().watched.get(&app) else { return };
         if watched.app.state.is_over() {
             return;
@@ -230,14 +230,14 @@ impl<'w> AttachEngine<'w> {
         let number = self.next.0;
         self.next.0 += 1;
         self.by_app.insert(app, number);
-        self.say(&AttachEvent::Seen(app));
-        for problem in &known.wanted.problems {
-            self.watcher.happened(self.told(), &AttachEvent::WrongTag(app, problem.clone()));
+        self.notify(&AttachEvent::Seen(app));
+        for problem in &known.tags.problems {
+            self.watcher.happened(self.elapsed(), &AttachEvent::WrongTag(app, problem.clone()));
         }
         self.apps.insert(number, known);
     }
 
-    fn started(&mut self, container: &Container) {
+    fn container_started(&mut self, container: &Container) {
         let since = self.began(container);
         let number = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(known) = number.and_then(|number| self.apps.get_mut(&number)) {
@@ -247,7 +247,7 @@ impl<'w> AttachEngine<'w> {
         self.ledger.appear(container.id, &container.host, since, work);
     }
 
-    fn ended(&mut self, container: &Container) {
+    fn container_ended(&mut self, container: &Container) {
         let ended = EndedContainer { id: container.id, since: self.began(container), at: self.now };
         let kind = phase_of(container.purpose);
         if let Some(known) = self.known(container.id.attempt.app)
@@ -256,27 +256,27 @@ impl<'w> AttachEngine<'w> {
             match known.ended {
                 None => return known.container_ended(kind, ended),
                 // The last of it, seen together with its end.
-                Some(AppOutcome::Well) => known.took(kind, ended),
-                Some(AppOutcome::Badly) => {}
+                Some(AppOutcome::Succeeded) => known.took(kind, ended),
+                Some(AppOutcome::Failed) => {}
             }
         }
         self.ledger.disappear(container.id, ContainerOutcome::Failed);
     }
 
-    fn is_over(&mut self, app: AppId, state: AppState, status: FinalStatus) {
+    fn app_ended(&mut self, app: AppId, state: AppState, status: FinalStatus) {
         // One that is over is no longer watched.
         let said = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
         let Some(&number) = self.by_app.get(&app) else { return };
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
         let well = state == AppState::Finished && status == FinalStatus::Succeeded;
-        known.ended = Some(if well { AppOutcome::Well } else { AppOutcome::Badly });
+        known.ended = Some(if well { AppOutcome::Succeeded } else { AppOutcome::Failed });
         for (kind, container) in known.close() {
             if well {
                 known.took(kind, container);
             }
             self.ledger.disappear(
                 container.id,
-                if well { ContainerOutcome::Done } else { ContainerOutcome::Failed },
+                if well { ContainerOutcome::Finished } else { ContainerOutcome::Failed },
             );
         }
         if !well {
@@ -284,14 +284,14 @@ impl<'w> AttachEngine<'w> {
                 AppState::Killed => "killed".to_owned(),
                 _ => "failed".to_owned(),
             });
-            return self.say(&AttachEvent::Failed(app, message));
+            return self.notify(&AttachEvent::Failed(app, message));
         }
         self.ledger.finish_job(number);
-        self.say(&AttachEvent::Done(app));
+        self.notify(&AttachEvent::Done(app));
     }
 
     /// It holds nothing any more.
-    fn is_gone(&mut self, app: AppId) {
+    fn app_gone(&mut self, app: AppId) {
         self.alone.remove(&app);
         let Some(known) = self.known(app) else { return };
         known.is_gone = true;
@@ -302,7 +302,8 @@ impl<'w> AttachEngine<'w> {
 
     /// What an application took that ended well.
     fn learn(&mut self, known: &DrivenApp) {
-        let has_ended = known.ended == Some(AppOutcome::Well) && known.took.maps + known.took.reduces > 0;
+        let has_ended =
+            known.ended == Some(AppOutcome::Succeeded) && known.took.maps + known.took.reduces > 0;
         if let Some(name) = known.name.clone().filter(|_| has_ended) {
             let so_far = self.learned.entry(name).or_default();
             *so_far = std::mem::take(so_far).and(&known.took);
@@ -313,7 +314,7 @@ impl<'w> AttachEngine<'w> {
     fn forget(&mut self) {
         let Self { apps, by_app, .. } = self;
         apps.retain(|_, known| {
-            let stays = !known.is_gone || known.in_driver == DriverState::Now;
+            let stays = !known.is_gone || known.in_driver == DriverState::Active;
             if !stays {
                 by_app.remove(&known.app);
             }
@@ -327,7 +328,7 @@ impl<'w> AttachEngine<'w> {
             let Some(number) = self.by_flow.remove(&flow) else { continue };
             self.ledger.forget_job(number);
             if let Some(known) = self.apps.get_mut(&number) {
-                known.in_driver = DriverState::Over;
+                known.in_driver = DriverState::Finished;
             }
         }
         self.forget();
@@ -336,7 +337,7 @@ impl<'w> AttachEngine<'w> {
     /// Flows whose applications have failed, until the driver has heard of it.
     fn fail_ended_flows(&mut self) {
         let failed = |(_, known): &(&u32, &DrivenApp)| {
-            known.ended == Some(AppOutcome::Badly) && known.in_driver == DriverState::Now
+            known.ended == Some(AppOutcome::Failed) && known.in_driver == DriverState::Active
         };
         let failed: Vec<u32> = self.apps.iter().filter(failed).map(|(&number, _)| number).collect();
         for number in failed {
@@ -354,7 +355,7 @@ impl<'w> AttachEngine<'w> {
             let job = self.control.manager.master(known.app).job(known.app).ok().flatten();
             known.asking.answered(job.is_some());
             if let Some(job) = job {
-                self.said(number, &job);
+                self.handle_am_report(number, &job);
             }
             self.ignore_if_silent(number);
         }
@@ -381,19 +382,19 @@ impl<'w> AttachEngine<'w> {
     }
 
     /// An ApplicationMaster has said how far its job is.
-    fn said(&mut self, number: u32, job: &MapReduceJob) {
+    fn handle_am_report(&mut self, number: u32, job: &MapReduceJob) {
         let Some(known) = self.apps.get_mut(&number) else { return };
-        let believed = PhaseKind::ALL.map(|kind| {
+        let known_counts = PhaseKind::ALL.map(|kind| {
             let phase = self.ledger.phase_of(number, kind);
             let of = |phase| KnownCounts { done: self.ledger.done(phase), live: self.ledger.live(phase) };
             // A phase that the driver has done with has no more to be told of.
             phase.map_or(KnownCounts { done: u32::MAX, live: 0 }, of)
         });
-        let decided = known.said(job, believed);
+        let decided = known.update(job, known_counts);
         for (kind, Inference { done, failed, unseen }) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in done {
                 known.took(kind, container);
-                self.ledger.disappear(container.id, ContainerOutcome::Done);
+                self.ledger.disappear(container.id, ContainerOutcome::Finished);
             }
             for container in failed {
                 self.ledger.disappear(container.id, ContainerOutcome::Failed);
@@ -416,7 +417,7 @@ impl<'w> AttachEngine<'w> {
     fn name_of(&self, number: u32) -> Option<JobName> {
         let known = self.apps.get(&number)?;
         let watched = self.control.snapshot().watched.get(&known.app)?;
-        let flow = known.wanted.flow.as_deref();
+        let flow = known.tags.flow.as_deref();
         let read = || self.control.manager.master(known.app).properties(known.app, WORKFLOW).ok();
         let workflow = if flow.is_none() { read() } else { None };
         Some(name(&watched.app.name, flow, &workflow.unwrap_or_default()))
@@ -434,7 +435,7 @@ impl<'w> AttachEngine<'w> {
         let Some(known) = self.apps.remove(&number) else { return };
         self.by_app.remove(&known.app);
         self.alone.insert(known.app);
-        self.say(&AttachEvent::LeftAlone(known.app, why.to_owned()));
+        self.notify(&AttachEvent::LeftAlone(known.app, why.to_owned()));
     }
 
     /// Applications whose tasks are known arrive.
@@ -450,7 +451,7 @@ impl<'w> AttachEngine<'w> {
                 Ok((instance, arrival)) => {
                     let (_, flow, _) = self.next;
                     self.next.1 = FlowId(flow.0 + 1);
-                    (known.in_driver, known.stage) = (DriverState::Now, Stage::Runs);
+                    (known.in_driver, known.stage) = (DriverState::Active, Stage::Runs);
                     self.by_flow.insert(flow, number);
                     let tasks = [known.maps.scheduled(), known.reduces.scheduled()];
                     let (app, flow) = (known.app, flow_name(&name, known.app));
@@ -462,7 +463,7 @@ impl<'w> AttachEngine<'w> {
                         self.next.2 = PhaseId(id.0 + 1);
                         self.ledger.add_phase(id, number, info.kind, count);
                     }
-                    self.say(&AttachEvent::Arrived { app, flow, job: name.job, tasks });
+                    self.notify(&AttachEvent::Arrived { app, flow, job: name.job, tasks });
                 }
             }
         }
@@ -485,7 +486,7 @@ impl<'w> AttachEngine<'w> {
         if !self.config.dry_run
             && let Some(warning) = self.control.publish(&rows)
         {
-            self.say(&AttachEvent::Warned(warning));
+            self.notify(&AttachEvent::Warned(warning));
         }
         self.rows = rows;
         self.set_order(order);
@@ -510,7 +511,7 @@ impl<'w> AttachEngine<'w> {
             }
         }
         if let Some(warning) = warning {
-            self.say(&AttachEvent::Warned(warning));
+            self.notify(&AttachEvent::Warned(warning));
         }
     }
 
@@ -538,7 +539,7 @@ impl<'w> AttachEngine<'w> {
             let Some(known) = self.apps.get_mut(&number) else { continue };
             known.stage = Stage::Starting;
             let app = known.app;
-            self.say(&AttachEvent::Released(app));
+            self.notify(&AttachEvent::Released(app));
         }
     }
 
@@ -559,7 +560,7 @@ impl<'w> AttachEngine<'w> {
     pub(super) fn report_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
         self.status_at = self.now + Span::from_seconds_nearest(self.config.every.as_secs_f64());
         let status = Status {
-            now: self.told(),
+            now: self.elapsed(),
             slots: self.ledger.slots(),
             taken: self.ledger.taken(),
             applications: self
@@ -600,7 +601,7 @@ impl<'w> AttachEngine<'w> {
             phases: PhaseKind::ALL.map(phase),
             priority: known.priority,
             deadline: known.deadline.map(|deadline| deadline - self.offset.seconds()),
-            weight: known.wanted.weight,
+            weight: known.tags.weight,
         }
     }
 
@@ -610,10 +611,10 @@ impl<'w> AttachEngine<'w> {
         let apps: Vec<DrivenApp> = std::mem::take(&mut self.apps).into_values().collect();
         apps.iter().filter(|known| !known.is_gone).for_each(|known| self.learn(known));
         let is_raised = |known: &&DrivenApp| known.ended.is_none() && known.priority != known.first_priority;
-        let is_told = |_: &&DrivenApp| !self.config.dry_run;
+        let has_changed_priorities = |_: &&DrivenApp| !self.config.dry_run;
         let raised: BTreeMap<AppId, u64> = apps
             .iter()
-            .filter(is_told)
+            .filter(has_changed_priorities)
             .filter(is_raised)
             .map(|known| (known.app, known.first_priority))
             .collect();
@@ -621,7 +622,7 @@ impl<'w> AttachEngine<'w> {
         if !raised.is_empty() {
             let apps: Vec<String> =
                 raised.iter().map(|(app, first)| format!("{app} (it had {first})")).collect();
-            self.say(&AttachEvent::Warned(format!(
+            self.notify(&AttachEvent::Warned(format!(
                 "{why}; priorities that were given stay: {}; this takes one back: yarn application -appId \
                  APPLICATION -updatePriority PRIORITY",
                 apps.join(", ")
@@ -653,7 +654,7 @@ impl<'w> AttachEngine<'w> {
 
     /// Time until something is due by itself.
     fn time_to_next_poll(&self) -> Duration {
-        until_next_look(self.now, self.wakes.first().copied(), self.config.cycle)
+        poll_delay(self.now, self.wakes.first().copied(), self.config.cycle)
     }
 
     fn is_over_now(&self) -> bool {
@@ -694,7 +695,7 @@ impl Engine for AttachEngine<'_> {
         }
         let elapsed = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.now = Time(elapsed.saturating_add(self.offset.0));
-        self.look(reports);
+        self.poll_cluster(reports);
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
             reports.push(Report::Woken);

@@ -64,9 +64,9 @@ struct LedgerPhase {
     /// How many containers work for it.
     live: u32,
     /// How many tasks are done that the driver does not know of yet.
-    behind: u32,
+    unreported: u32,
     /// How many of these it is being told of.
-    told: u32,
+    announced: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,11 +87,11 @@ struct LiveContainer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContainerOutcome {
     /// Its task is done.
-    Done,
+    Finished,
     /// Its task has to run again.
     Failed,
     /// Its task, and with it its flow, has failed for good.
-    Final,
+    FailedForGood,
 }
 
 /// A task that is reported as running and has no row yet.
@@ -107,9 +107,9 @@ struct Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OfferReason {
     /// It has a container.
-    Runs(ContainerId),
+    Running(ContainerId),
     /// It was done before the driver knew of it.
-    WasDone,
+    FinishedEarlier,
     /// It never will be: its flow has failed.
     Failed,
 }
@@ -135,7 +135,7 @@ pub(crate) struct ContainerLedger {
     /// Containers that are counted on no slot.
     uncounted: BTreeSet<ContainerId>,
     /// Phases with tasks that are done and that the driver does not know of yet.
-    behind: BTreeSet<PhaseId>,
+    unreported: BTreeSet<PhaseId>,
     /// Flows that have failed, of which the driver does not know.
     failed: Vec<FailedFlow>,
     free: BTreeSet<u32>,
@@ -173,7 +173,7 @@ impl ContainerLedger {
 
     /// Gives the reports that wait, in the order in which the driver wants them.
     pub(crate) fn report(&mut self, to: &mut Vec<Report>) {
-        self.catch_up();
+        self.report_finished_earlier();
         self.report_failed_flows();
         to.append(&mut self.ends);
         to.append(&mut self.machines);
@@ -192,8 +192,8 @@ impl ContainerLedger {
             unbound: BTreeSet::new(),
             open: 0,
             live: 0,
-            behind: 0,
-            told: 0,
+            unreported: 0,
+            announced: 0,
         };
         self.phases.insert(id, phase);
         let of_phase = |live: &LiveContainer| live.job == Some(job) && live.kind == Some(kind);
@@ -223,7 +223,7 @@ impl ContainerLedger {
         for kind in [PhaseKind::Map, PhaseKind::Reduce] {
             let Some(phase) = self.by_job.remove(&(job, kind)) else { continue };
             self.phases.remove(&phase);
-            self.behind.remove(&phase);
+            self.unreported.remove(&phase);
         }
     }
 
@@ -276,7 +276,7 @@ impl ContainerLedger {
 
     /// How many tasks of a phase the driver believes to be done, or is being told of.
     pub(crate) fn done(&self, phase: PhaseId) -> u32 {
-        self.phases.get(&phase).map_or(0, |phase| phase.done + phase.behind + phase.told)
+        self.phases.get(&phase).map_or(0, |phase| phase.done + phase.unreported + phase.announced)
     }
 
     /// Whether the driver believes a phase to be done.
@@ -377,7 +377,7 @@ impl ContainerLedger {
     pub(crate) fn start(&mut self, id: RowId, phase: PhaseId, task: u32, slot: u32, offer: Option<u64>) {
         let offer = offer.and_then(|name| self.offers.remove(&name));
         let container = match offer.map(|offer| offer.why) {
-            Some(OfferReason::Runs(container)) => Some(container),
+            Some(OfferReason::Running(container)) => Some(container),
             _ => None,
         };
         if offer.is_none() && self.slots[slot as usize] != Slot::Free {
@@ -397,14 +397,14 @@ impl ContainerLedger {
             return self.end_flow(failed, id);
         }
         match offer.map(|offer| offer.why) {
-            Some(OfferReason::Runs(container)) if !self.live.contains_key(&container) => {
+            Some(OfferReason::Running(container)) if !self.live.contains_key(&container) => {
                 self.end(id, ContainerOutcome::Failed);
             }
-            Some(OfferReason::WasDone) => {
+            Some(OfferReason::FinishedEarlier) => {
                 if let Some(known) = self.phases.get_mut(&phase) {
-                    known.told -= 1;
+                    known.announced -= 1;
                 }
-                self.end(id, ContainerOutcome::Done);
+                self.end(id, ContainerOutcome::Finished);
             }
             _ => {}
         }
@@ -416,12 +416,12 @@ impl ContainerLedger {
         self.set(slot, Slot::Free);
         if let Some(known) = self.phases.get_mut(&phase) {
             known.pending.insert(task);
-            known.told -= u32::from(why == OfferReason::WasDone);
+            known.announced -= u32::from(why == OfferReason::FinishedEarlier);
         }
-        if why == OfferReason::WasDone {
+        if why == OfferReason::FinishedEarlier {
             self.add_finished(phase, 1);
         }
-        if let OfferReason::Runs(container) = why {
+        if let OfferReason::Running(container) = why {
             self.disown(container);
         }
     }
@@ -492,7 +492,7 @@ impl ContainerLedger {
             if let Some(task) = self.offerable_task(phase)
                 && let Some(slot) = self.free_slot(&live.host, live.job)
             {
-                self.offer(Offer { phase, task, slot, why: OfferReason::Runs(container) }, live.since);
+                self.offer(Offer { phase, task, slot, why: OfferReason::Running(container) }, live.since);
                 return;
             }
         }
@@ -551,9 +551,9 @@ impl ContainerLedger {
         self.set(slot, Slot::Offered(name));
         if let Some(known) = self.phases.get_mut(&phase) {
             known.pending.remove(&task);
-            known.told += u32::from(why == OfferReason::WasDone);
+            known.announced += u32::from(why == OfferReason::FinishedEarlier);
         }
-        if let OfferReason::Runs(container) = why {
+        if let OfferReason::Running(container) = why {
             self.count_on(container, slot);
         }
         self.offers.insert(name, offer);
@@ -617,7 +617,7 @@ impl ContainerLedger {
     fn end(&mut self, id: RowId, verdict: ContainerOutcome) {
         let Some(row) = self.close(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
-            if verdict == ContainerOutcome::Done {
+            if verdict == ContainerOutcome::Finished {
                 known.done += 1;
             } else {
                 known.pending.insert(row.task);
@@ -625,9 +625,9 @@ impl ContainerLedger {
         }
         let at = self.now;
         self.ends.push(match verdict {
-            ContainerOutcome::Done => Report::Finished { row: id, at },
+            ContainerOutcome::Finished => Report::Finished { row: id, at },
             ContainerOutcome::Failed => Report::Failed { row: id, at, is_final: false },
-            ContainerOutcome::Final => Report::Failed { row: id, at, is_final: true },
+            ContainerOutcome::FailedForGood => Report::Failed { row: id, at, is_final: true },
         });
     }
 
@@ -637,34 +637,34 @@ impl ContainerLedger {
             return;
         }
         if let Some(known) = self.phases.get_mut(&phase) {
-            known.behind += more;
-            self.behind.insert(phase);
+            known.unreported += more;
+            self.unreported.insert(phase);
         }
     }
 
     /// Tells the driver of tasks that were done before it knew of them.
-    fn catch_up(&mut self) {
-        for phase in std::mem::take(&mut self.behind) {
-            while self.phases.get(&phase).is_some_and(|known| known.behind > 0) {
-                if !self.catch_up_one(phase) {
-                    self.behind.insert(phase);
+    fn report_finished_earlier(&mut self) {
+        for phase in std::mem::take(&mut self.unreported) {
+            while self.phases.get(&phase).is_some_and(|known| known.unreported > 0) {
+                if !self.report_one_finished(phase) {
+                    self.unreported.insert(phase);
                     break;
                 }
                 if let Some(known) = self.phases.get_mut(&phase) {
-                    known.behind -= 1;
+                    known.unreported -= 1;
                 }
             }
         }
     }
 
-    fn catch_up_one(&mut self, phase: PhaseId) -> bool {
+    fn report_one_finished(&mut self, phase: PhaseId) -> bool {
         if let Some(id) = self.first_unbound(phase) {
-            self.end(id, ContainerOutcome::Done);
+            self.end(id, ContainerOutcome::Finished);
             return true;
         }
         let Some(task) = self.offerable_task(phase) else { return false };
         let Some(slot) = self.free_slot_to_report() else { return false };
-        self.offer(Offer { phase, task, slot, why: OfferReason::WasDone }, self.now);
+        self.offer(Offer { phase, task, slot, why: OfferReason::FinishedEarlier }, self.now);
         true
     }
 
@@ -677,15 +677,15 @@ impl ContainerLedger {
             let rows: Vec<(RowId, Option<ContainerId>)> =
                 rows.map(|(&id, row)| (id, row.container)).collect();
             for (id, container) in rows {
-                self.end(id, ContainerOutcome::Done);
+                self.end(id, ContainerOutcome::Finished);
                 if let Some(container) = container {
                     self.disown(container);
                 }
             }
             let Some(known) = self.phases.get_mut(&phase) else { continue };
             // Those that are offered are reported by themselves.
-            known.behind = known.pending.len() as u32;
-            self.behind.insert(phase);
+            known.unreported = known.pending.len() as u32;
+            self.unreported.insert(phase);
         }
     }
 
@@ -698,7 +698,7 @@ impl ContainerLedger {
             return;
         }
         for phase in &phases {
-            self.behind.remove(phase);
+            self.unreported.remove(phase);
         }
         let row = self.rows.iter().find(|(_, row)| phases.contains(&row.phase)).map(|(&id, _)| id);
         self.failed.push(FailedFlow { jobs: jobs.to_owned(), phases });
@@ -721,7 +721,7 @@ impl ContainerLedger {
     /// A flow that has failed has a row: with it the driver hears of that, and gives up the others.
     fn end_flow(&mut self, failed: usize, id: RowId) {
         let container = self.rows.get(&id).and_then(|row| row.container);
-        self.end(id, ContainerOutcome::Final);
+        self.end(id, ContainerOutcome::FailedForGood);
         if let Some(container) = container {
             self.disown(container);
         }

@@ -41,7 +41,7 @@ pub(crate) struct Control {
     /// How long a table holds.
     valid: Duration,
     began: Stopwatch,
-    looks: u32,
+    polls: u32,
     /// Hosts that take containers.
     up: BTreeSet<String>,
     /// Whether it was said that the table cannot be written.
@@ -70,7 +70,7 @@ impl Control {
             written: None,
             valid,
             began: Stopwatch::start(),
-            looks: 0,
+            polls: 0,
             up: BTreeSet::new(),
             warned_of_table: false,
             priorities_disabled: false,
@@ -84,13 +84,16 @@ impl Control {
     ///
     /// # Errors
     /// It does not answer.
-    pub(crate) fn look(&mut self, of_interest: impl FnMut(&App) -> bool) -> Result<Vec<Change>, HttpError> {
-        if self.looks.is_multiple_of(NODES_EVERY) {
+    pub(crate) fn poll_cluster(
+        &mut self,
+        of_interest: impl FnMut(&App) -> bool,
+    ) -> Result<Vec<Change>, HttpError> {
+        if self.polls.is_multiple_of(NODES_EVERY) {
             // A host is listed again, as it was before, if its NodeManager came back with another port.
             let nodes = self.manager.nodes()?;
             self.up = nodes.into_iter().filter(Node::is_up).map(|node| node.host).collect();
         }
-        self.looks += 1;
+        self.polls += 1;
         self.observer.cycle(&self.manager, self.began.elapsed(), of_interest)
     }
 
@@ -139,8 +142,8 @@ impl Control {
         if self.priorities_disabled {
             return (changed, None);
         }
-        let looks = self.looks;
-        self.refused_priorities.retain(|_, until| *until > looks);
+        let polls = self.polls;
+        self.refused_priorities.retain(|_, until| *until > polls);
         let order: Vec<_> = order.iter().copied().filter(|(app, _)| self.takes_priorities(*app)).collect();
         for (app, wished) in priorities(&order, CHANGES_MAX) {
             match self.set_priority(app, wished) {
@@ -160,11 +163,11 @@ impl Control {
                         return (changed, Some(warning));
                     }
                     // It has just ended, and is answered with the priority that it had.
-                    self.refused_priorities.insert(app, looks + AGAIN);
+                    self.refused_priorities.insert(app, polls + AGAIN);
                 }
                 Err(error) if error.may_pass() => break,
                 Err(error) => {
-                    self.refused_priorities.insert(app, looks + AGAIN);
+                    self.refused_priorities.insert(app, polls + AGAIN);
                     if !std::mem::replace(&mut self.warned_of_refusal, true) {
                         warning =
                             Some(format!("{app} keeps its priority, whatever the policy says: {error}"));
@@ -204,7 +207,7 @@ impl Control {
 
 /// How long to wait for the next look, if something is due by itself or nothing is: policies that want to be woken again
 /// and again have the ResourceManager asked no more often than others.
-pub(crate) fn until_next_look(now: Time, due: Option<Time>, cycle: Duration) -> Duration {
+pub(crate) fn poll_delay(now: Time, due: Option<Time>, cycle: Duration) -> Duration {
     let until = due.map_or(cycle, |at| Duration::from_micros(at.since(now.min(at)).0));
     until.clamp(SHORTEST.min(cycle), cycle)
 }
@@ -215,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_due_at_once_waits_for_a_look_that_is_not_too_soon() {
-        let until = |now, due: Option<u64>| until_next_look(Time(now), due.map(Time), CYCLE).as_millis();
+        let until = |now, due: Option<u64>| poll_delay(Time(now), due.map(Time), CYCLE).as_millis();
         assert_eq!(until(1_000_000, None), 250);
         assert_eq!(until(1_000_000, Some(9_000_000)), 250);
         assert_eq!(until(1_000_000, Some(1_220_000)), 220);
@@ -223,6 +226,6 @@ mod tests {
         assert_eq!(until(1_000_000, Some(0)), 200);
         // Who asks for more looks gets them.
         let quick = Duration::from_millis(5);
-        assert_eq!(until_next_look(Time::ZERO, Some(Time(1)), quick), quick);
+        assert_eq!(poll_delay(Time::ZERO, Some(Time(1)), quick), quick);
     }
 }

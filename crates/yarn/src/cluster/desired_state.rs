@@ -29,7 +29,7 @@ pub(crate) struct DesiredState {
 }
 
 /// How many more containers than tasks were started may come.
-fn ahead(slots: u32) -> u32 {
+fn extra_slots(slots: u32) -> u32 {
     (slots / 4).max(1)
 }
 
@@ -93,7 +93,7 @@ fn extra(
     let lent: u32 = ledger.phases().map(lent).sum();
     let is_full = ledger.is_full_of_others();
     let is_ranked = plans.style == Some(Style::Priorities) || is_full;
-    let ranked = if is_ranked { ahead(ledger.slots()) } else { 0 };
+    let ranked = if is_ranked { extra_slots(ledger.slots()) } else { 0 };
     let mut left = ranked + lent;
     // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
     let others = if lent > 0 || is_full { ledger.phases().collect() } else { Vec::new() };
@@ -157,8 +157,8 @@ pub(crate) fn priorities(order: &[(AppId, u64)], most: usize) -> Vec<(AppId, u64
         below = Some(wanted);
     }
     if below.is_some_and(|highest| highest > HIGHEST) {
-        let anew = (1..).map(|rank| rank * GAP).zip(order.iter().rev());
-        changes = anew
+        let renumbered = (1..).map(|rank| rank * GAP).zip(order.iter().rev());
+        changes = renumbered
             .filter(|(wanted, (_, now))| wanted != now)
             .map(|(wanted, (app, _))| (*app, wanted))
             .collect();

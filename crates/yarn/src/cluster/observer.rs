@@ -63,7 +63,7 @@ pub enum Change {
     /// A container is over; how, the ApplicationMaster or the history say.
     Ended(Container),
     /// An application is over. Its ApplicationMaster may hold its container for some seconds more.
-    Over {
+    AppEnded {
         app: AppId,
         /// [`AppState::Finished`], `Failed` or `Killed`.
         state: AppState,
@@ -425,7 +425,7 @@ impl WatchedApp {
 }
 
 fn over(app: &App) -> Change {
-    Change::Over { app: app.id, state: app.state, status: app.final_status, finished_ms: app.finished_ms }
+    Change::AppEnded { app: app.id, state: app.state, status: app.final_status, finished_ms: app.finished_ms }
 }
 
 /// The last life of an application's ApplicationMaster, if it had one.

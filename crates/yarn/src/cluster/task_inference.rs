@@ -81,10 +81,10 @@ impl TaskCounter {
         !self.undecided.is_empty() || self.unexplained > 0
     }
 
-    pub(crate) fn said(&mut self, said: ReportedCounts, believed: KnownCounts) -> Inference {
+    pub(crate) fn infer(&mut self, reported: ReportedCounts, known_counts: KnownCounts) -> Inference {
         let mut decided = Inference::default();
-        let mut known = self.before.saturating_add(believed.done);
-        while known < said.done
+        let mut known = self.before.saturating_add(known_counts.done);
+        while known < reported.done
             && let Some((container, _)) = self.undecided.pop_front()
         {
             known += 1;
@@ -97,8 +97,8 @@ impl TaskCounter {
             self.undecided.pop_front();
             decided.failed.push(container);
         }
-        let may_be_theirs = believed.live.saturating_sub(said.running);
-        let unseen = said.done.saturating_sub(known).saturating_sub(may_be_theirs);
+        let may_be_theirs = known_counts.live.saturating_sub(reported.running);
+        let unseen = reported.done.saturating_sub(known).saturating_sub(may_be_theirs);
         self.unexplained = if unseen > 0 { self.unexplained + 1 } else { 0 };
         if self.unexplained == UNSEEN {
             self.unexplained = 0;
@@ -124,11 +124,11 @@ mod tests {
         EndedContainer { id, since: Time::ZERO, at: Time(5) }
     }
 
-    fn said(done: u32, running: u32) -> ReportedCounts {
+    fn reported(done: u32, running: u32) -> ReportedCounts {
         ReportedCounts { done, running }
     }
 
-    fn believed(done: u32, live: u32) -> KnownCounts {
+    fn known_counts(done: u32, live: u32) -> KnownCounts {
         KnownCounts { done, live }
     }
 
@@ -137,10 +137,10 @@ mod tests {
         let mut count = TaskCounter::new(3);
         count.ended(container(2));
         count.ended(container(3));
-        assert_eq!(count.said(said(3, 1), believed(0, 1)), Inference::default());
+        assert_eq!(count.infer(reported(3, 1), known_counts(0, 1)), Inference::default());
         assert!(count.is_open());
-        assert_eq!(count.said(said(4, 1), believed(0, 1)).done, [container(2)]);
-        assert_eq!(count.said(said(5, 0), believed(1, 0)).done, [container(3)]);
+        assert_eq!(count.infer(reported(4, 1), known_counts(0, 1)).done, [container(2)]);
+        assert_eq!(count.infer(reported(5, 0), known_counts(1, 0)).done, [container(3)]);
         assert!(!count.is_open());
     }
 
@@ -149,9 +149,9 @@ mod tests {
         let mut count = TaskCounter::default();
         count.ended(container(2));
         for _ in 1..UNDECIDED {
-            assert_eq!(count.said(said(0, 0), believed(0, 0)), Inference::default());
+            assert_eq!(count.infer(reported(0, 0), known_counts(0, 0)), Inference::default());
         }
-        assert_eq!(count.said(said(0, 0), believed(0, 0)).failed, [container(2)]);
+        assert_eq!(count.infer(reported(0, 0), known_counts(0, 0)).failed, [container(2)]);
         assert!(!count.is_open());
     }
 
@@ -160,14 +160,17 @@ mod tests {
         let mut count = TaskCounter::default();
         // Two containers are there of which one has a task: the other may have done what is counted.
         for _ in 0..2 * UNSEEN {
-            assert_eq!(count.said(said(1, 1), believed(0, 2)), Inference::default());
+            assert_eq!(count.infer(reported(1, 1), known_counts(0, 2)), Inference::default());
         }
         for _ in 1..UNSEEN {
-            assert_eq!(count.said(said(3, 1), believed(0, 2)), Inference::default());
+            assert_eq!(count.infer(reported(3, 1), known_counts(0, 2)), Inference::default());
         }
-        assert_eq!(count.said(said(3, 1), believed(0, 2)), Inference { unseen: 2, ..Inference::default() });
+        assert_eq!(
+            count.infer(reported(3, 1), known_counts(0, 2)),
+            Inference { unseen: 2, ..Inference::default() }
+        );
         count.ended(container(4));
-        assert_eq!(count.said(said(3, 1), believed(2, 1)).done, [container(4)]);
+        assert_eq!(count.infer(reported(3, 1), known_counts(2, 1)).done, [container(4)]);
     }
 
     #[test]
@@ -176,12 +179,12 @@ mod tests {
         let mut count = TaskCounter::new(1);
         count.ended(container(2));
         count.ended(container(3));
-        assert_eq!(count.said(said(2, 0), believed(0, 0)).done, [container(2)]);
+        assert_eq!(count.infer(reported(2, 0), known_counts(0, 0)).done, [container(2)]);
         // The driver believes what it believed before.
-        assert_eq!(count.said(said(2, 0), believed(0, 0)).done, [container(3)]);
+        assert_eq!(count.infer(reported(2, 0), known_counts(0, 0)).done, [container(3)]);
         for _ in 1..UNSEEN {
-            assert_eq!(count.said(said(2, 0), believed(0, 0)).unseen, 0);
+            assert_eq!(count.infer(reported(2, 0), known_counts(0, 0)).unseen, 0);
         }
-        assert_eq!(count.said(said(2, 0), believed(0, 0)).unseen, 1);
+        assert_eq!(count.infer(reported(2, 0), known_counts(0, 0)).unseen, 1);
     }
 }

@@ -150,9 +150,9 @@ impl FlowCluster {
     ///
     /// # Errors
     /// It does not answer.
-    pub(super) fn look(&mut self) -> Result<Vec<Change>, HttpError> {
+    pub(super) fn poll_cluster(&mut self) -> Result<Vec<Change>, HttpError> {
         let Self { control, owners, .. } = self;
-        control.look(|app: &App| app.tag(RUN_TAG).is_some_and(|owner| owners.contains(owner)))
+        control.poll_cluster(|app: &App| app.tag(RUN_TAG).is_some_and(|owner| owners.contains(owner)))
     }
 
     /// The cluster as the last look saw it.

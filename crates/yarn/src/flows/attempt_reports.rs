@@ -33,9 +33,9 @@ struct EndDocument {
 /// Where the attempts of a submission write, each into a directory with its name.
 pub(super) enum Destination {
     /// A directory that this machine and the nodes see.
-    Here(PathBuf),
+    Local(PathBuf),
     /// A directory of another file system.
-    There {
+    Remote {
         /// Through which it is seen.
         placeholders: Arc<Placeholders>,
         uri: String,
@@ -128,7 +128,7 @@ impl ReportReader {
             written.document("report.json")?
         {
             let part = written.part()?;
-            if let (AttemptFiles::There { .. }, Report::Done(outcome)) = (written, &mut report) {
+            if let (AttemptFiles::Remote { .. }, Report::Done(outcome)) = (written, &mut report) {
                 // A placeholder has not the content of the part.
                 outcome.output = None;
             }
@@ -146,23 +146,23 @@ impl ReportReader {
 /// What an attempt has written.
 enum AttemptFiles<'a> {
     /// In its directory here.
-    Here(PathBuf),
+    Local(PathBuf),
     /// There, by name; `here` is where its placeholders are made.
-    There { placeholders: &'a Placeholders, entries: BTreeMap<String, Entry>, here: PathBuf },
+    Remote { placeholders: &'a Placeholders, entries: BTreeMap<String, Entry>, here: PathBuf },
 }
 
 impl AttemptFiles<'_> {
     /// A document that is there as a whole or not at all.
     fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> io::Result<Option<T>> {
         let (path, text) = match self {
-            Self::Here(directory) => {
+            Self::Local(directory) => {
                 let path = directory.join(name);
                 match fs::read(&path) {
                     Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
                     text => (path.display().to_string(), text?),
                 }
             }
-            Self::There { placeholders, entries, .. } => {
+            Self::Remote { placeholders, entries, .. } => {
                 let Some(entry) = entries.get(name) else { return Ok(None) };
                 (entry.path.clone(), placeholders.read(entry)?)
             }
@@ -175,8 +175,8 @@ impl AttemptFiles<'_> {
     /// The part, or a placeholder of it.
     fn part(&self) -> io::Result<Option<PathBuf>> {
         match self {
-            Self::Here(directory) => Ok(Some(directory.join("part")).filter(|part| part.exists())),
-            Self::There { placeholders, entries, here } => {
+            Self::Local(directory) => Ok(Some(directory.join("part")).filter(|part| part.exists())),
+            Self::Remote { placeholders, entries, here } => {
                 let Some(entry) = entries.get("part") else { return Ok(None) };
                 fs::create_dir_all(here)?;
                 let part = here.join("part");
@@ -191,14 +191,14 @@ impl Destination {
     /// The attempts that have a directory, and what that is called.
     fn attempts(&self) -> io::Result<BTreeMap<TaskAttemptId, String>> {
         let names: Vec<String> = match self {
-            Self::Here(directory) => match fs::read_dir(directory) {
+            Self::Local(directory) => match fs::read_dir(directory) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
                 entries => {
                     let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
                     entries?.filter_map(|entry| entry.map(name).transpose()).collect::<io::Result<_>>()?
                 }
             },
-            Self::There { placeholders, uri, .. } => {
+            Self::Remote { placeholders, uri, .. } => {
                 let entries = placeholders.list(&format!("{}/*", escaped(uri)))?;
                 entries.iter().filter_map(|entry| Some(entry.path.rsplit_once('/')?.1.to_owned())).collect()
             }
@@ -209,12 +209,12 @@ impl Destination {
     /// What is in the directory of an attempt that is called so.
     fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<AttemptFiles<'_>> {
         match self {
-            Self::Here(directory) => Ok(AttemptFiles::Here(directory.join(name))),
-            Self::There { placeholders, uri, here } => {
+            Self::Local(directory) => Ok(AttemptFiles::Local(directory.join(name))),
+            Self::Remote { placeholders, uri, here } => {
                 let named = |entry: Entry| Some((entry.path.rsplit_once('/')?.1.to_owned(), entry));
                 let entries = placeholders.list(&format!("{}/*", escaped(&format!("{uri}/{name}"))))?;
                 let entries = entries.into_iter().filter_map(named).collect();
-                Ok(AttemptFiles::There { placeholders, entries, here: here.join(attempt.to_string()) })
+                Ok(AttemptFiles::Remote { placeholders, entries, here: here.join(attempt.to_string()) })
             }
         }
     }
@@ -236,7 +236,7 @@ mod tests {
     use crate::flows::hdfs_placeholders::tests::{Disk, SYSTEM};
 
     fn here(path: &Path) -> Destination {
-        Destination::Here(path.to_owned())
+        Destination::Local(path.to_owned())
     }
 
     /// Of a job with many tasks, none of which makes a part.
@@ -425,7 +425,7 @@ mod tests {
         let placeholders = Placeholders::new(directory.path().join("mirror"), disk.clone(), SYSTEM, "me");
         let here = directory.path().join("parts");
         let there =
-            Destination::There { placeholders: Arc::new(placeholders), uri: format!("{SYSTEM}/run"), here };
+            Destination::Remote { placeholders: Arc::new(placeholders), uri: format!("{SYSTEM}/run"), here };
         let mut reports = ReportReader::default();
         let (news, result) = read(&mut reports, &there, (any, Duration::MAX));
         result.unwrap();

@@ -36,7 +36,7 @@ use slackline_policy::{Driver, Engine};
 use crate::clock::{Stopwatch, pause};
 use crate::cluster::capacity::Rules;
 use crate::cluster::container_ledger::ContainerLedger;
-use crate::cluster::control::{CYCLE, until_next_look};
+use crate::cluster::control::{CYCLE, poll_delay};
 use crate::cluster::desired_state::DesiredState;
 use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
 use crate::flows::applications::{FlowCluster, SubmitRequest, Ticket};
@@ -54,7 +54,7 @@ const THERE_EVERY: u32 = 4;
 const KILL_EVERY: u32 = 8;
 
 /// After how many looks an application is killed whose job is done and that still runs tasks.
-const LATE_LOOKS: u32 = 40;
+const LATE_POLLS: u32 = 40;
 
 /// How often it is tried to submit a job or to publish its output where a file system does not answer.
 const TRIES: u32 = 30;
@@ -163,9 +163,9 @@ pub(super) struct FlowEngine<'o> {
     flows: BTreeMap<(u32, String), FlowId>,
     wakes: BTreeSet<Time>,
     now: Time,
-    looks: u32,
+    polls: u32,
     /// Since when the cluster has answered at this look.
-    looked: Stopwatch,
+    polled_at: Stopwatch,
     /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
     am_turn: RoundRobin<(u32, AppId)>,
     reports_turn: RoundRobin<u32>,
@@ -183,7 +183,7 @@ pub(super) struct FlowEngine<'o> {
     /// By run: since when its flows are over.
     over_since: BTreeMap<u32, Time>,
     /// What somebody should know, where runs come and go.
-    said: Option<Vec<String>>,
+    notices: Option<Vec<String>>,
     asked_to_stop: Arc<AtomicBool>,
 }
 
@@ -221,8 +221,8 @@ impl<'o> FlowEngine<'o> {
             flows: BTreeMap::new(),
             wakes: BTreeSet::new(),
             now: Time::ZERO,
-            looks: 0,
-            looked: Stopwatch::start(),
+            polls: 0,
+            polled_at: Stopwatch::start(),
             am_turn: RoundRobin::default(),
             reports_turn: RoundRobin::default(),
             kills_turn: RoundRobin::default(),
@@ -232,13 +232,13 @@ impl<'o> FlowEngine<'o> {
             note_at: Time::ZERO,
             fatal: BTreeMap::new(),
             over_since: BTreeMap::new(),
-            said: None,
+            notices: None,
             asked_to_stop,
         }
     }
 
     /// Takes a run that is among those left, by the number of its first job, and finds what earlier sessions have submitted.
-    pub(super) fn take(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
+    pub(super) fn add_run(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
         for (slot, (start, end)) in self.runs.held_before(run) {
             self.places.hold(slot, start, end);
         }
@@ -261,7 +261,7 @@ impl<'o> FlowEngine<'o> {
 
     fn warn(&mut self, warning: &str) {
         self.runs.happened(Happening::Warned(warning));
-        self.said.iter_mut().for_each(|said| said.push(warning.to_owned()));
+        self.notices.iter_mut().for_each(|notices| notices.push(warning.to_owned()));
     }
 
     /// Drives what is left to its end.
@@ -300,9 +300,9 @@ impl<'o> FlowEngine<'o> {
         if self.troubled != message.is_some() {
             self.troubled = message.is_some();
             self.runs.happened(Happening::Troubled(message));
-            let said = message
+            let state = message
                 .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
-            self.said.iter_mut().for_each(|all| all.push(format!("the cluster: {said}")));
+            self.notices.iter_mut().for_each(|all| all.push(format!("the cluster: {state}")));
         }
     }
 
@@ -337,7 +337,7 @@ impl<'o> FlowEngine<'o> {
     /// Time until something is due by itself.
     fn time_to_next_poll(&self) -> Duration {
         let due = [self.runs.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
-        until_next_look(self.now, due, self.timeouts.cycle)
+        poll_delay(self.now, due, self.timeouts.cycle)
     }
 }
 
@@ -355,14 +355,14 @@ impl Engine for FlowEngine<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        if self.looks > 0 {
+        if self.polls > 0 {
             pause(self.time_to_next_poll());
         }
-        let has_failed = self.said.is_none() && !self.fatal.is_empty();
+        let has_failed = self.notices.is_none() && !self.fatal.is_empty();
         if self.asked_to_stop.load(Ordering::SeqCst) || has_failed {
             return None;
         }
-        self.look(reports);
+        self.poll_cluster(reports);
         let later = self.wakes.split_off(&Time(self.now.0 + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
             reports.push(Report::Woken);

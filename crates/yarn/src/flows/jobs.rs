@@ -21,9 +21,9 @@ pub(super) enum JobStage {
     /// It was submitted, or is being submitted; no application of it was seen.
     Submitted,
     /// This application runs it.
-    Runs(AppId),
+    Running(AppId),
     /// Its output is complete.
-    Done,
+    Finished,
     /// It failed for good.
     Failed,
 }
@@ -109,7 +109,7 @@ impl Jobs {
 
     /// Jobs that are not done, with the applications of those that have one.
     pub(super) fn open_apps(&self) -> BTreeMap<u32, Option<AppId>> {
-        let open = self.iter().filter(|(_, own)| own.stage != JobStage::Done);
+        let open = self.iter().filter(|(_, own)| own.stage != JobStage::Finished);
         open.map(|(job, own)| (job, own.app())).collect()
     }
 
@@ -174,13 +174,13 @@ impl FlowJob {
 
     /// Its output is complete; what is known of its attempts is of no use any more.
     pub(super) fn end(&mut self) {
-        *self = Self { stage: JobStage::Done, ..Self::new(std::mem::take(&mut self.directory)) };
+        *self = Self { stage: JobStage::Finished, ..Self::new(std::mem::take(&mut self.directory)) };
     }
 
     /// What those who look on from outside are told of it, beside its applications and containers.
     pub(super) fn progress(&self, index: u32) -> JobThere {
         let is_reported_done =
-            |task| self.program.as_ref().is_some_and(|program| program.told.contains(task));
+            |task| self.program.as_ref().is_some_and(|program| program.reported_done.contains(task));
         let open =
             self.started.iter().filter(|(task, _)| !self.made.contains_key(task) && !is_reported_done(task));
         let failed = self.stage == JobStage::Failed;
@@ -199,7 +199,7 @@ impl FlowJob {
     /// The application that runs it.
     pub(super) fn app(&self) -> Option<AppId> {
         match self.stage {
-            JobStage::Runs(app) => Some(app),
+            JobStage::Running(app) => Some(app),
             _ => None,
         }
     }
@@ -216,13 +216,13 @@ impl FlowJob {
 
     /// Whether a program of it goes on, or has ended and nothing is known yet of its output.
     pub(super) fn runs_program(&self) -> bool {
-        self.program.is_some() && !matches!(self.stage, JobStage::Done | JobStage::Failed)
+        self.program.is_some() && !matches!(self.stage, JobStage::Finished | JobStage::Failed)
     }
 
     /// Whether there is a process of its program, or was until the last look.
     pub(super) fn has_program(&self) -> bool {
         let has_process = self.program.as_ref().is_some_and(|program| program.process.is_some());
-        has_process && self.stage != JobStage::Done
+        has_process && self.stage != JobStage::Finished
     }
 
     /// How many tasks of a phase are done.
@@ -237,7 +237,7 @@ impl FlowJob {
 
     /// Whether a container has done its task.
     pub(super) fn is_well(&self, container: ContainerId) -> bool {
-        self.stage == JobStage::Done || self.made.values().any(|made| made.container == Some(container))
+        self.stage == JobStage::Finished || self.made.values().any(|made| made.container == Some(container))
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Program {
     /// The names of the parts that it has made, by their numbers, once they are known.
     pub(super) parts: Vec<String>,
     /// Planned tasks of which observers were told that they are done.
-    pub(super) told: BTreeSet<(PhaseKind, u32)>,
+    pub(super) reported_done: BTreeSet<(PhaseKind, u32)>,
     apps: BTreeMap<AppId, ProgramApp>,
     works: BTreeMap<ContainerId, ContainerWork>,
     /// By task that was planned: the container that does it, or has done it.
@@ -132,7 +132,12 @@ impl Program {
 
     /// An ApplicationMaster has said how far its job is, or nothing; `live` is how many containers it has for maps and for
     /// reduces. Gives what follows for each.
-    pub(super) fn said(&mut self, app: AppId, job: Option<&MapReduceJob>, live: [u32; 2]) -> [Inference; 2] {
+    pub(super) fn update(
+        &mut self,
+        app: AppId,
+        job: Option<&MapReduceJob>,
+        live: [u32; 2],
+    ) -> [Inference; 2] {
         let Some(app) = self.apps.get_mut(&app) else { return Default::default() };
         app.asking.answered(job.is_some());
         let Some(job) = job else { return Default::default() };
@@ -141,8 +146,8 @@ impl Program {
         std::array::from_fn(|kind| {
             let (done, running) = said[kind];
             let said = ReportedCounts { done: number(done), running: number(running) };
-            let believed = KnownCounts { done: app.done[kind], live: live[kind] };
-            let decided = app.counts[kind].said(said, believed);
+            let known_counts = KnownCounts { done: app.done[kind], live: live[kind] };
+            let decided = app.counts[kind].infer(said, known_counts);
             app.done[kind] += decided.done.len() as u32 + decided.unseen;
             decided
         })
@@ -307,7 +312,7 @@ mod tests {
         assert_eq!(tasks, [Some(0), Some(1), None]);
         assert_eq!(program.ended(container(2), Time(9)), None);
         assert!(program.is_due(APP));
-        let [maps, _] = program.said(APP, Some(&job(r#""mapsCompleted":1,"mapsRunning":2"#)), [2, 0]);
+        let [maps, _] = program.update(APP, Some(&job(r#""mapsCompleted":1,"mapsRunning":2"#)), [2, 0]);
         assert_eq!(maps.done.iter().map(|ended| ended.id).collect::<Vec<_>>(), [container(2)]);
         program.done(&maps.done[0]);
         let made = program.made(PhaseKind::Map, 0).unwrap();

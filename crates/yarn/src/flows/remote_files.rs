@@ -35,44 +35,44 @@ pub(super) trait FileSystem: Send + Sync {
 
 impl FileSystem for Submitter {
     fn stat(&self, path: &str) -> io::Result<Option<Entry>> {
-        Submitter::stat(self, path).map_err(said(path))
+        Submitter::stat(self, path).map_err(io_error(path))
     }
 
     fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
-        Submitter::list(self, pattern).map_err(said(pattern))
+        Submitter::list(self, pattern).map_err(io_error(pattern))
     }
 
     fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>> {
-        Submitter::read(self, path, 0, length).map_err(said(path))
+        Submitter::read(self, path, 0, length).map_err(io_error(path))
     }
 
     fn make_directory(&self, path: &str) -> io::Result<()> {
-        Submitter::mkdirs(self, path).map_err(said(path))
+        Submitter::mkdirs(self, path).map_err(io_error(path))
     }
 
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        Submitter::write(self, path, bytes).map_err(said(path))
+        Submitter::write(self, path, bytes).map_err(io_error(path))
     }
 
     fn upload(&self, path: &str, local: &Path) -> io::Result<()> {
-        Submitter::upload(self, path, local).map_err(said(path))
+        Submitter::upload(self, path, local).map_err(io_error(path))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        Submitter::rename(self, from, to).map_err(said(to))
+        Submitter::rename(self, from, to).map_err(io_error(to))
     }
 
     fn delete(&self, path: &str) -> io::Result<()> {
-        Submitter::delete(self, path).map_err(said(path))
+        Submitter::delete(self, path).map_err(io_error(path))
     }
 }
 
-fn said(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
+fn io_error(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
     let path = path.to_owned();
     move |error| {
-        let said = error.to_string();
-        let said = if said.contains(&path) { said } else { format!("{path}: {said}") };
-        if error.is_final() { io::Error::other(said) } else { io::Error::other(Unavailable(said)) }
+        let message = error.to_string();
+        let message = if message.contains(&path) { message } else { format!("{path}: {message}") };
+        if error.is_final() { io::Error::other(message) } else { io::Error::other(Unavailable(message)) }
     }
 }
 

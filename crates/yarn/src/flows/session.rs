@@ -110,7 +110,7 @@ impl slackline_local::backend::Session for YarnSession {
             cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
             let mut engine =
                 FlowEngine::new(left, cluster, machines, config.rules(), config.timeouts.clone(), asked);
-            engine.take(0, submits);
+            engine.add_run(0, submits);
             engine.run(rest)
         };
         let close = |jobs: &[JobPlan], owner: &str| submit.close(jobs, owner);

@@ -121,7 +121,7 @@ impl Resident for YarnSharedEngine {
     }
 
     fn said(&mut self) -> Vec<String> {
-        self.engine.said()
+        self.engine.take_notices()
     }
 
     fn seat(

@@ -37,7 +37,7 @@ impl JobSubmission for HadoopSubmission {
             self.files.placeholders.claim(&output, runs.owner(job))?;
         }
         // Attempts do not make it: one that comes late would leave it in an output that is complete.
-        if let Destination::There { uri, .. } = self.destination(plan, own) {
+        if let Destination::Remote { uri, .. } = self.destination(plan, own) {
             self.files.file_system.make_directory(&uri)?;
         }
         if let Job::Jar { jar, main, arguments } = &plan.work {
@@ -82,8 +82,8 @@ impl JobSubmission for HadoopSubmission {
     fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination {
         let here = own.destination();
         match self.files.placeholders.uri(&plan.output) {
-            None => Destination::Here(here),
-            Some(output) => Destination::There {
+            None => Destination::Local(here),
+            Some(output) => Destination::Remote {
                 placeholders: self.files.placeholders.clone(),
                 uri: format!("{output}/_temporary/slackline-{}", own.ticket),
                 here,
@@ -98,7 +98,7 @@ impl JobSubmission for HadoopSubmission {
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         let Some(output) = self.files.placeholders.uri(&plan.output) else { return publish() };
-        let Destination::There { uri, .. } = self.destination(plan, own) else { return publish() };
+        let Destination::Remote { uri, .. } = self.destination(plan, own) else { return publish() };
         let with_part = own.made.iter().filter(|(_, made)| made.part.is_some());
         let parts =
             with_part.map(|((_, task), made)| (format!("{uri}/{}/part", made.attempt), plan.part(*task)));
@@ -124,7 +124,7 @@ impl JobSubmission for HadoopSubmission {
         let ending = plan.compress.map(Codec::ending);
         let parts = |names: Vec<String>| program::parts(names, expected, reducers, ending);
         match self.destination(plan, own) {
-            Destination::Here(path) => {
+            Destination::Local(path) => {
                 let output = path.join(OUTPUT);
                 let names = match parts(names(&output)?) {
                     Ok(names) => names,
@@ -135,7 +135,7 @@ impl JobSubmission for HadoopSubmission {
                 found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
                 Ok(Ok(found))
             }
-            Destination::There { placeholders, uri, here } => {
+            Destination::Remote { placeholders, uri, here } => {
                 let entries = placeholders.list(&escaped(&format!("{uri}/{OUTPUT}/")))?;
                 let named = |entry: Entry| {
                     let name = entry.path.rsplit('/').next().unwrap_or_default();
@@ -265,8 +265,8 @@ impl HadoopSubmission {
     /// Where a submission writes, as a URI.
     fn directory(&self, plan: &JobPlan, own: &FlowJob) -> String {
         match self.destination(plan, own) {
-            Destination::Here(path) => uri(&self.absolute(&path)),
-            Destination::There { uri, .. } => uri,
+            Destination::Local(path) => uri(&self.absolute(&path)),
+            Destination::Remote { uri, .. } => uri,
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
                 mood => (mood, Answer::page(503, "")),
             }
         };
-        let (said, more) = match mood {
+        let (answer_text, more) = match mood {
             None => (answer, String::new()),
             Some(Mood::Slow(time)) => {
                 pause(time);
@@ -35,7 +35,7 @@ pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
             }
             Some(Mood::HangsUp) => return,
         };
-        if write(stream, &said, &more).is_err() {
+        if write(stream, &answer_text, &more).is_err() {
             return;
         }
     }

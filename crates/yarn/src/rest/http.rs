@@ -433,8 +433,8 @@ fn refusal(url: &str, status: StatusCode, asks: Option<&str>, body: &[u8]) -> Ht
 fn remote_message(body: &[u8]) -> Option<String> {
     let document: Value = serde_json::from_slice(body).ok()?;
     let exception = document.get("RemoteException")?;
-    let said = |key| exception.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    said("message").or_else(|| said("exception")).map(shortened)
+    let field = |key| exception.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    field("message").or_else(|| field("exception")).map(shortened)
 }
 
 /// An answer that is not understood, in a few words.

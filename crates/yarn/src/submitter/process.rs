@@ -30,7 +30,7 @@ const LONGEST: u64 = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
-    words: RecentOutput,
+    last: RecentOutput,
     stream: Mutex<UnixStream>,
     line: Arc<Mutex<Connection>>,
     _home: SocketDirectory,
@@ -77,12 +77,12 @@ impl Process {
             .process_group(0)
             .spawn()
             .map_err(|error| failed(format!("{}: {error}", launch.program.display())))?;
-        let words = RecentOutput::default();
+        let last = RecentOutput::default();
         let (ready, is_ready) = mpsc::channel();
         let line = Arc::<Mutex<Connection>>::default();
         let listening = match (child.stdout.take(), child.stderr.take()) {
             (Some(stdout), Some(stderr)) => {
-                words.listen(stderr, None).and_then(|()| words.listen(stdout, Some(ready)))
+                last.listen(stderr, None).and_then(|()| last.listen(stdout, Some(ready)))
             }
             _ => Ok(()),
         };
@@ -93,11 +93,11 @@ impl Process {
         });
         match connected {
             Ok(stream) => {
-                Ok(Self { child: Mutex::new(child), words, stream: Mutex::new(stream), line, _home: home })
+                Ok(Self { child: Mutex::new(child), last, stream: Mutex::new(stream), line, _home: home })
             }
             Err(why) => {
                 let ended = farewell(&mut child, Duration::from_millis(200));
-                Err(failed(format!("{why}; {}", words.with(&ended))))
+                Err(failed(format!("{why}; {}", last.with(&ended))))
             }
         }
     }
@@ -153,7 +153,7 @@ impl Process {
             return None;
         }
         let ended = farewell(&mut locked(&self.child), FAREWELL);
-        Some(self.words.with(&ended))
+        Some(self.last.with(&ended))
     }
 
     fn hang_up(&self) {
@@ -249,13 +249,13 @@ fn farewell(child: &mut Child, time_to_next_poll: Duration) -> String {
 /// What a process said last.
 #[derive(Debug, Default)]
 struct RecentOutput {
-    said: Arc<Mutex<String>>,
+    lines: Arc<Mutex<String>>,
 }
 
 impl RecentOutput {
     /// Keeps the last lines of a stream, and passes each on if somebody wants them.
     fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) -> io::Result<()> {
-        let said = Arc::clone(&self.said);
+        let lines = Arc::clone(&self.lines);
         let read = move || {
             let mut reader = BufReader::new(stream);
             let mut bytes = Vec::new();
@@ -264,12 +264,12 @@ impl RecentOutput {
                 let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
                 bytes.clear();
                 {
-                    let mut said = locked(&said);
-                    said.push_str(&line);
-                    said.push('\n');
-                    let surplus = said.len().saturating_sub(LAST_WORDS);
-                    if let Some((cut, _)) = said.char_indices().find(|(at, _)| *at >= surplus) {
-                        said.drain(..cut);
+                    let mut lines = locked(&lines);
+                    lines.push_str(&line);
+                    lines.push('\n');
+                    let surplus = lines.len().saturating_sub(LAST_WORDS);
+                    if let Some((cut, _)) = lines.char_indices().find(|(at, _)| *at >= surplus) {
+                        lines.drain(..cut);
                     }
                 }
                 if let Some(wanted) = &wanted {
@@ -284,11 +284,11 @@ impl RecentOutput {
     fn with(&self, ended: &str) -> String {
         // Who listens has a share, and gives it up at the end of the stream; what the process started may hold that open.
         let began = Stopwatch::start();
-        while Arc::strong_count(&self.said) > 1 && began.elapsed() < Duration::from_millis(500) {
+        while Arc::strong_count(&self.lines) > 1 && began.elapsed() < Duration::from_millis(500) {
             pause(Duration::from_millis(5));
         }
-        let words = locked(&self.said).trim().to_owned();
-        if words.is_empty() { ended.to_owned() } else { format!("{ended}; it said last:\n{words}") }
+        let last = locked(&self.lines).trim().to_owned();
+        if last.is_empty() { ended.to_owned() } else { format!("{ended}; it said last:\n{last}") }
     }
 }
 

@@ -43,7 +43,7 @@ fn cluster() -> Mock {
 }
 
 /// It stays as it is where the cluster decides.
-const STOCK: (&str, &str) = ("decide", "cluster");
+const CLUSTER_DECIDES: (&str, &str) = ("decide", "cluster");
 
 #[test]
 fn another_scheduler_is_refused_unless_it_decides() {
@@ -54,7 +54,7 @@ fn another_scheduler_is_refused_unless_it_decides() {
     assert!(error.contains("found the scheduler \"fairScheduler\""), "{error}");
     assert!(error.contains("expected \"capacityScheduler\""), "{error}");
     assert!(error.contains("yarn.resourcemanager.scheduler.class"), "{error}");
-    run(&mock, &[STOCK]).unwrap();
+    run(&mock, &[CLUSTER_DECIDES]).unwrap();
 }
 
 #[test]
@@ -64,15 +64,15 @@ fn a_queue_that_orders_by_fairness_is_refused_unless_it_decides() {
     let error = run(&mock, &[]).unwrap_err();
     assert!(error.contains("\"fair\" in the queue root.jobs, expected \"fifo\""), "{error}");
     assert!(error.contains("yarn.scheduler.capacity.root.jobs.ordering-policy"), "{error}");
-    run(&mock, &[STOCK]).unwrap();
+    run(&mock, &[CLUSTER_DECIDES]).unwrap();
 }
 
 #[test]
 fn a_queue_has_to_be_there_and_to_be_meant_alone() {
     let mock = cluster();
     let expected = "one of the queues that take jobs: root.default, root.jobs";
-    for stock in [&[][..], &[STOCK]] {
-        let with = |queue| [&[("queue", queue)], stock].concat();
+    for options in [&[][..], &[CLUSTER_DECIDES]] {
+        let with = |queue| [&[("queue", queue)], options].concat();
         assert_eq!(
             run(&mock, &with("job")).unwrap_err(),
             format!("found queue=\"job\", expected {expected}")
@@ -136,7 +136,7 @@ fn a_table_that_the_cluster_does_not_read_is_refused() {
     for table in ["cluster", "none", &own, &linked] {
         assert_eq!(asked(table), [Ok(()), Ok(())], "{table}");
     }
-    run(&mock, &[("table", &other), STOCK]).unwrap();
+    run(&mock, &[("table", &other), CLUSTER_DECIDES]).unwrap();
 }
 
 #[test]

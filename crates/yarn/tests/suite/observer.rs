@@ -69,7 +69,7 @@ fn described(change: &Change) -> String {
             format!("{} +{:?} {} on {}", c.id.attempt.app.number, c.purpose, c.id.number, c.host)
         }
         Change::Ended(c) => format!("{} -{:?} {}", c.id.attempt.app.number, c.purpose, c.id.number),
-        Change::Over { app, state, status, finished_ms } => {
+        Change::AppEnded { app, state, status, finished_ms } => {
             format!("{} over: {state:?} {status:?} {}", app.number, finished_ms.is_some())
         }
         Change::Released(app) => format!("{} released", app.number),

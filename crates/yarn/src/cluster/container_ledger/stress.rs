@@ -30,7 +30,7 @@ const STORM: Weather =
 const CALM_AFTER: u32 = 150;
 
 /// Looks within which flows of a few tasks are done on a cluster on which nothing goes wrong.
-const LOOKS_MAX: u32 = 4000;
+const POLLS_MAX: u32 = 4000;
 
 /// A cluster, flows, and how they are driven.
 #[derive(Clone)]
@@ -101,25 +101,25 @@ fn session(
     (case, entry): (&Case, &PolicyEntry),
     cluster: &mut Cluster,
     published: &mut BTreeSet<u32>,
-    looks: u32,
+    polls: u32,
 ) -> Left {
-    watched((case, entry), cluster, (published, looks), |_| {})
+    watched((case, entry), cluster, (published, polls), |_| {})
 }
 
 /// The same, with somebody who sees the driver after every look.
 fn watched(
     (case, entry): (&Case, &PolicyEntry),
     cluster: &mut Cluster,
-    (published, looks): (&mut BTreeSet<u32>, u32),
+    (published, polls): (&mut BTreeSet<u32>, u32),
     mut watch: impl FnMut(&Driver<'_, '_, ModelEngine<'_>>),
 ) -> Left {
     let instance = &case.instance;
     let settings = Settings::defaults(entry.params);
     let mut policy = (entry.make)(instance.cluster(), &instance.objective(), &settings);
     let mut left = Left::default();
-    let mut guest = ModelEngine::new((cluster, instance), published, case.am_share, looks);
+    let mut engine = ModelEngine::new((cluster, instance), published, case.am_share, polls);
     let config = Config::plain().with_slowstart(case.slowstart).with_attempts_max(u16::MAX).audited();
-    let mut driver = Driver::new(instance.without_flows(), &mut *policy, &mut guest, &mut left, config);
+    let mut driver = Driver::new(instance.without_flows(), &mut *policy, &mut engine, &mut left, config);
     let mut step = 0;
     while driver.step() {
         agree(&mut driver);
@@ -131,7 +131,7 @@ fn watched(
             driver.engine().cluster.weather = Weather::default();
         }
     }
-    if looks == LOOKS_MAX && driver.engine().is_tired() {
+    if polls == POLLS_MAX && driver.engine().is_tired() {
         let plans = Plans::of(&driver);
         eprintln!("{plans:?}\n{}", driver.engine().describe());
     }
@@ -157,10 +157,10 @@ fn check(seeds: std::ops::Range<u64>, weather: Weather, sessions: &[u32]) {
             let case = Case::draw(seed);
             let mut cluster = cluster(seed, &case, weather);
             let mut published = BTreeSet::new();
-            for &looks in sessions {
-                session((&case, entry), &mut cluster, &mut published, looks);
+            for &polls in sessions {
+                session((&case, entry), &mut cluster, &mut published, polls);
             }
-            let left = session((&case, entry), &mut cluster, &mut published, LOOKS_MAX);
+            let left = session((&case, entry), &mut cluster, &mut published, POLLS_MAX);
             check_done(&left, &case.instance, &format!("{}, seed {seed}", entry.name));
         }
     }
@@ -196,7 +196,7 @@ fn a_job_that_fails_for_good_fails_its_flow_and_no_other() {
         let case = Case::draw(seed);
         let mut cluster = cluster(seed, &case, Weather::default());
         cluster.cursed = Some(0);
-        let left = session((&case, entry), &mut cluster, &mut BTreeSet::new(), LOOKS_MAX);
+        let left = session((&case, entry), &mut cluster, &mut BTreeSet::new(), POLLS_MAX);
         check_all_but_the_first(&left, &case.instance, &format!("{}, seed {seed}", entry.name));
     }
 }
@@ -205,17 +205,17 @@ fn a_job_that_fails_for_good_fails_its_flow_and_no_other() {
 fn a_job_that_fails_while_nobody_drives_it_fails_its_flow_and_no_other() {
     for (entry, seed) in POLICIES.iter().flat_map(|entry| (400..415).map(move |seed| (entry, seed))) {
         let case = Case::draw(seed);
-        for looks in [10, 30] {
+        for polls in [10, 30] {
             let mut cluster = cluster(seed, &case, Weather::default());
             cluster.cursed = Some(0);
             let mut published = BTreeSet::new();
-            session((&case, entry), &mut cluster, &mut published, looks);
+            session((&case, entry), &mut cluster, &mut published, polls);
             // The last table has expired, and the job has failed before there is a driver again.
             cluster.table.clear();
-            let until = cluster.now + u64::from(looks) * 4 * SECOND;
+            let until = cluster.now + u64::from(polls) * 4 * SECOND;
             cluster.advance(until);
-            let left = session((&case, entry), &mut cluster, &mut published, LOOKS_MAX);
-            let what = format!("{}, seed {seed}, {looks} looks before", entry.name);
+            let left = session((&case, entry), &mut cluster, &mut published, POLLS_MAX);
+            let what = format!("{}, seed {seed}, {polls} looks before", entry.name);
             check_all_but_the_first(&left, &case.instance, &what);
         }
     }

@@ -34,7 +34,7 @@ fn a_row_gets_the_container_on_its_host_and_ends_with_it() {
     ledger.start(RowId(1), MAPS, 1, 1, None);
     ledger.appear(container(2), "b", Time::ZERO, Some((7, Some(PhaseKind::Map))));
     assert_eq!((ledger.live(MAPS), ledger.unbound(MAPS)), (1, 1));
-    ledger.disappear(container(2), ContainerOutcome::Done);
+    ledger.disappear(container(2), ContainerOutcome::Finished);
     assert_eq!(reports(&mut ledger), [finished(1)]);
     assert_eq!((ledger.live(MAPS), ledger.first_unbound(MAPS)), (0, Some(RowId(0))));
 }
@@ -86,10 +86,10 @@ fn what_was_done_before_is_heard_as_slots_allow() {
     let mut ledger = ledger();
     ledger.set_hosts(|name| name != "b");
     ledger.add_finished(MAPS, 2);
-    let heard = reports(&mut ledger);
-    let [Report::Down(MachineId(1)), Report::Running(Running { name, phase, task, slot, .. })] = heard[..]
+    let waiting = reports(&mut ledger);
+    let [Report::Down(MachineId(1)), Report::Running(Running { name, phase, task, slot, .. })] = waiting[..]
     else {
-        panic!("a host is away, and one task fits: {heard:?}");
+        panic!("a host is away, and one task fits: {waiting:?}");
     };
     assert_eq!(ledger.done(MAPS), 2);
     ledger.start(RowId(0), phase, task, slot, Some(name));

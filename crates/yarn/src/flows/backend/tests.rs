@@ -85,7 +85,7 @@ type Until = Box<dyn FnMut() -> bool>;
 
 /// Writes down what happens, and stops the run when it is time.
 struct Watcher {
-    said: Vec<String>,
+    messages: Vec<String>,
     until: Until,
     stop: Arc<Mutex<Option<Stop>>>,
 }
@@ -94,11 +94,11 @@ impl Observer for Watcher {
     fn happened(&mut self, _: Time, what: Happening<'_>) {
         match what {
             Happening::Failed { message, is_final, .. } => {
-                self.said.push(format!("failed{}: {message}", if is_final { " for good" } else { "" }));
+                self.messages.push(format!("failed{}: {message}", if is_final { " for good" } else { "" }));
             }
-            Happening::Troubled(Some(message)) => self.said.push(format!("trouble: {message}")),
-            Happening::Warned(message) => self.said.push(format!("warned: {message}")),
-            Happening::Troubled(None) => self.said.push("no trouble".to_owned()),
+            Happening::Troubled(Some(message)) => self.messages.push(format!("trouble: {message}")),
+            Happening::Warned(message) => self.messages.push(format!("warned: {message}")),
+            Happening::Troubled(None) => self.messages.push("no trouble".to_owned()),
             Happening::Tick if (self.until)() => {
                 if let Some(stop) = self.stop.lock().unwrap().as_ref() {
                     stop.stop();
@@ -214,9 +214,9 @@ impl Scene {
             },
         };
         let stop = Arc::new(Mutex::new(None));
-        let mut watcher = Watcher { said: Vec::new(), until, stop: stop.clone() };
+        let mut watcher = Watcher { messages: Vec::new(), until, stop: stop.clone() };
         let Some(instance) = session.session.remaining().unwrap() else {
-            return (Ok(RunEnd::Done), watcher.said);
+            return (Ok(RunEnd::Done), watcher.messages);
         };
         let mut policy = Fifo::new(By::Job);
         let config = Config::plain().audited();
@@ -224,7 +224,7 @@ impl Scene {
         let end = slackline_local::backend::Session::run(&mut session, drive, &mut |given| {
             *stop.lock().unwrap() = Some(given);
         });
-        (end, watcher.said)
+        (end, watcher.messages)
     }
 
     /// Runs a flow to its end.
@@ -236,8 +236,8 @@ impl Scene {
     fn run_and_die(&self, jobs: Vec<JobDraft>, until: impl FnMut() -> bool + 'static) {
         let deaf = Mood::Says(503, "text/html", "not now".to_owned());
         self.mock.with(|state| state.moods.push(("/state", usize::MAX, deaf)));
-        let (end, said) = self.run(&[flow(jobs)], Choices::default(), Box::new(until));
-        assert_eq!(end.unwrap(), RunEnd::Interrupted, "{said:?}");
+        let (end, messages) = self.run(&[flow(jobs)], Choices::default(), Box::new(until));
+        assert_eq!(end.unwrap(), RunEnd::Interrupted, "{messages:?}");
         self.mock.with(|state| state.moods.clear());
     }
 
@@ -308,12 +308,12 @@ fn runs_share_a_cluster_under_one_driver() {
     let config = Config::plain().audited();
     let mut driver =
         Driver::new(empty, &mut policy, &mut resident as &mut dyn Resident, &mut nowhere, config);
-    for look in 0..2_000 {
+    for poll_cluster in 0..2_000 {
         assert!(driver.step());
         let plans = Plans::of(&driver);
         driver.engine().planned(&plans);
         back.extend(driver.engine().ended().into_iter().map(|ended| (ended.seat, ended.how.unwrap())));
-        if look == 100 {
+        if poll_cluster == 100 {
             // The one that is held has not begun, and the one that was cancelled has come back.
             assert!(
                 !scene.path("two/_SUCCESS").exists() && back.contains(&(seats[2], RunEnd::Failed)),
@@ -392,8 +392,8 @@ impl Sink for Nobody {
 fn jobs_are_submitted_one_after_the_other_and_their_parts_are_published() {
     let scene = Scene::new();
     let jobs = vec![scene.job("count", "cat", "in.txt", 2), scene.job("last", "rev", "@count", 0)];
-    let (end, said) = scene.run_to_end(jobs);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/count", "f/last"]);
     assert!(scene.output("count").contains(r#""mapper":"cat""#), "{}", scene.output("count"));
     assert!(scene.output("last").contains(r#""mapper":"rev""#), "{}", scene.output("last"));
@@ -420,8 +420,8 @@ fn an_application_of_another_definition_is_not_taken_over() {
         scene.player.work(scene.app(1), &request);
         scene.player.follow(|_, _| Act::Works);
         let jobs = vec![scene.job("count", mapper, "in.txt", 1)];
-        let (end, said) = scene.run(&[flow(jobs)], choices, Box::new(|| false));
-        assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+        let (end, messages) = scene.run(&[flow(jobs)], choices, Box::new(|| false));
+        assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
         assert_eq!(scene.player.submitted().len(), 2, "{mapper}");
         assert!(scene.output("count").contains(&made_by(mapper)), "{}", scene.output("count"));
     }
@@ -433,8 +433,8 @@ fn an_application_of_another_definition_that_still_runs_is_ended() {
     scene.player.follow(|_, _| Act::Waits);
     scene.run_and_die(vec![scene.job("count", "cat", "in.txt", 1)], scene.applications(1));
     scene.player.follow(|_, _| Act::Works);
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "rev", "in.txt", 1)]);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "rev", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
 }
 
@@ -447,8 +447,8 @@ fn an_application_of_the_same_definition_is_taken_over() {
     let request = scene.player.last();
     scene.player.work(scene.app(1), &request);
     scene.player.follow(|_, _| Act::Works);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/count", "f/last"]);
 }
 
@@ -462,8 +462,8 @@ fn a_submission_that_was_told_something_else_is_not_taken_over() {
     scene.player.work(scene.app(1), &request);
     fs::write(player::local(&request.pieces), "something else").unwrap();
     scene.player.follow(|_, _| Act::Works);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 2);
 }
 
@@ -475,8 +475,8 @@ fn reports_of_tasks_that_there_are_not_are_passed_over() {
     scene.run_and_die(jobs(), scene.applications(1));
     let request = scene.player.last();
     scene.player.work(scene.app(1), &request);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
 }
 
 #[test]
@@ -491,11 +491,11 @@ fn a_publication_that_failed_is_made_again_by_the_next_run() {
         Act::Works
     });
     let jobs = || vec![scene.job("count", "cat", "in.txt", 2)];
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{messages:?}");
     fs::remove_file(&stranger).unwrap();
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 1, "its parts were there");
     assert!(scene.output("count").contains(&made_by("cat")));
 }
@@ -525,8 +525,8 @@ fn a_job_that_was_killed_while_its_output_was_published_is_recorded_once() {
     copy(&scene.path("lock"), &scene.path("count/_temporary"));
     fs::create_dir_all(scene.path("count/_temporary/parts")).unwrap();
     scene.player.follow(|_, _| Act::Works);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert!(scene.output("count").contains(&made_by("cat")));
     let done = recorded(&scene).into_iter().filter(|attempt| matches!(attempt.ended, Ended::Done(_)));
     let done: Vec<_> = done.map(|attempt| attempt.id).collect();
@@ -543,8 +543,8 @@ fn a_job_whose_tasks_are_all_done_is_published_although_its_application_was_kill
     let (request, app) = (scene.player.last(), scene.app(1));
     scene.player.work(app, &request);
     scene.mock.with(|state| state.apps.get_mut(&app).unwrap().state = AppState::Killed);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 1);
 }
 
@@ -560,8 +560,8 @@ fn a_job_whose_part_is_gone_is_submitted_again() {
         let _ = fs::remove_file(attempt.unwrap().path().join("part"));
     }
     scene.player.follow(|_, _| Act::Works);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 2);
     assert!(scene.output("count").contains(&made_by("cat")));
 }
@@ -582,8 +582,8 @@ fn a_job_that_may_not_have_been_submitted_is_submitted_again() {
         scene
             .player
             .follow(move |number, _| if number == 0 { Act::Fails(error.clone()) } else { Act::Works });
-        let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
-        assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+        let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+        assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
         assert_eq!(scene.player.submitted().len(), 2);
     }
 }
@@ -593,18 +593,18 @@ fn a_job_that_was_submitted_without_an_answer_is_found_by_its_tag() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Lost(timed_out()));
     let (mock, player) = (scene.mock.clone(), scene.player.clone());
-    let (app, mut looks) = (scene.app(1), 0);
+    let (app, mut polls) = (scene.app(1), 0);
     let until = move || {
         // The application is there for some looks before it works.
-        looks += u32::from(mock.with(|state| !state.apps.is_empty()));
-        if looks == 5 {
+        polls += u32::from(mock.with(|state| !state.apps.is_empty()));
+        if polls == 5 {
             player.work(app, &player.last());
         }
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 1);
 }
 
@@ -612,10 +612,10 @@ fn a_job_that_was_submitted_without_an_answer_is_found_by_its_tag() {
 fn a_job_is_not_submitted_for_ever() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Fails(timed_out()));
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
     assert_eq!(end.unwrap(), RunEnd::Failed);
     assert_eq!(scene.player.submitted().len(), 3);
-    assert!(said.iter().any(|line| line.contains("did not answer `submit`")), "{said:?}");
+    assert!(messages.iter().any(|line| line.contains("did not answer `submit`")), "{messages:?}");
 }
 
 #[test]
@@ -624,10 +624,10 @@ fn a_job_that_is_refused_fails_at_once() {
     for kind in kinds {
         let scene = Scene::new();
         scene.player.follow(move |_, _| Act::Fails(failed(kind)));
-        let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+        let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
         assert_eq!(end.unwrap(), RunEnd::Failed);
         assert_eq!(scene.player.submitted().len(), 1, "{kind:?}");
-        assert!(said.iter().any(|line| line.contains("said so")), "{said:?}");
+        assert!(messages.iter().any(|line| line.contains("said so")), "{messages:?}");
     }
 }
 
@@ -640,10 +640,10 @@ fn applications_are_killed_until_they_are_over() {
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());
     scene.mock.with(|state| state.moods.push(("/state", 2, deaf)));
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     assert_eq!(end.unwrap(), RunEnd::Interrupted);
     assert_eq!(scene.states(), [AppState::Killed]);
-    assert!(!said.iter().any(|line| line.starts_with("warned")), "{said:?}");
+    assert!(!messages.iter().any(|line| line.starts_with("warned")), "{messages:?}");
 }
 
 #[test]
@@ -653,11 +653,11 @@ fn applications_that_cannot_be_killed_are_named() {
     let deaf = Mood::Says(503, "text/html", "not now".to_owned());
     scene.mock.with(|state| state.moods.push(("/state", usize::MAX, deaf)));
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
+    let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(1)));
     let app = scene.app(1);
     let warning =
         format!("warned: left on the cluster: {app} (f/count); this ends them: yarn application -kill {app}");
-    assert!(said.contains(&warning), "{said:?}");
+    assert!(messages.contains(&warning), "{messages:?}");
 }
 
 #[test]
@@ -668,9 +668,9 @@ fn a_kill_that_is_refused_is_said_once() {
     let refused = Mood::Says(403, "application/json", refusal.to_owned());
     scene.mock.with(|state| state.moods.push(("/state", usize::MAX, refused)));
     let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
-    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(2)));
-    let refusals: Vec<_> = said.iter().filter(|line| line.contains("cannot be killed: ")).collect();
-    let [refusal] = refusals.as_slice() else { panic!("found {said:?}, expected one") };
+    let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(scene.applications(2)));
+    let refusals: Vec<_> = messages.iter().filter(|line| line.contains("cannot be killed: ")).collect();
+    let [refusal] = refusals.as_slice() else { panic!("found {messages:?}, expected one") };
     assert!(refusal.contains(&scene.app(1).to_string()) && refusal.contains("not yours"), "{refusal}");
     let kills = scene.mock.with(|state| state.requests.iter().filter(|it| it.contains("/state")).count());
     assert!(kills > 2, "they are tried again");
@@ -681,8 +681,8 @@ fn the_first_question_of_a_run_is_asked_again() {
     let scene = Scene::new();
     let busy = Mood::Says(503, "text/html", "not now".to_owned());
     scene.mock.with(|state| state.moods.push(("applicationTags", 2, busy)));
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
 }
 
 #[test]
@@ -698,7 +698,7 @@ fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() 
     scene.player.hide();
     let (player, mock) = (scene.player.clone(), scene.mock.clone());
     let jobs = vec![scene.job("slow", "cat", "in.txt", 1), scene.job("bad", "cat", "in.txt", 1)];
-    let (end, said) = std::thread::scope(|scope| {
+    let (end, messages) = std::thread::scope(|scope| {
         scope.spawn(move || {
             while mock.with(|state| state.apps.is_empty()) || player.submitted().len() < 2 {
                 crate::clock::pause(Duration::from_millis(5));
@@ -708,8 +708,8 @@ fn an_application_whose_submission_is_answered_after_its_flow_failed_is_ended() 
         });
         scene.run_to_end(jobs)
     });
-    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
-    assert_eq!(scene.states(), [AppState::Killed], "{said:?}");
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{messages:?}");
+    assert_eq!(scene.states(), [AppState::Killed], "{messages:?}");
 }
 
 #[test]
@@ -717,25 +717,25 @@ fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::FailsOnce);
     let (player, mock) = (scene.player.clone(), scene.mock.clone());
-    let mut looks = 0;
+    let mut polls = 0;
     let until = move || {
         let submissions = player.submitted().len();
-        looks += u32::from(mock.with(|state| state.apps.len()) == 1);
-        if submissions == 1 && looks >= 10 {
+        polls += u32::from(mock.with(|state| state.apps.len()) == 1);
+        if submissions == 1 && polls >= 10 {
             // The ResourceManager knows it no more; the next one has another number.
             mock.with(|state| {
                 state.submit("root.other", 1, 0).end(AppState::Finished, 0);
                 state.apps.pop_first();
             });
-            looks = 0;
+            polls = 0;
         }
         let last = mock.with(|state| state.apps.values().next_back().map(|app| (app.id, app.queue.clone())));
         if let Some((app, queue)) = last
             && submissions == 2
             && queue == "root.jobs"
         {
-            looks += 1;
-            if looks == 10 {
+            polls += 1;
+            if polls == 10 {
                 player.work(app, &player.last());
             }
         }
@@ -743,18 +743,18 @@ fn a_submission_does_not_inherit_the_failures_of_the_one_before() {
     };
     let mut job = scene.job("count", "cat", "in.txt", 1);
     job.run.iter_mut().for_each(|run| run.limits.attempts = Some(2));
-    let (end, said) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run(&[flow(vec![job])], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     // Each says which attempt it was, and how a person reads what its container said.
-    for said in &said {
+    for messages in &messages {
         let words = [
             "failed: no luck\n(attempt_",
             "_m_000000_0 on 127.0.0.",
             ": yarn logs -applicationId application_",
         ];
-        assert!(words.iter().all(|words| said.contains(words)), "{said}");
+        assert!(words.iter().all(|words| messages.contains(words)), "{messages}");
     }
-    assert_eq!(said.len(), 2);
+    assert_eq!(messages.len(), 2);
 }
 
 #[test]
@@ -763,16 +763,17 @@ fn a_failed_attempt_is_recorded_once() {
     scene.player.follow(|_, _| Act::FailsOnce);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
     let recorded = || {
-        let said = ends(&scene);
-        said.iter()
+        let messages = ends(&scene);
+        messages
+            .iter()
             .filter(|ended| matches!(ended, Ended::Failed(message) if message.starts_with("no luck\n")))
             .count()
     };
     for _ in 0..3 {
-        let mut looks = 0;
+        let mut polls = 0;
         scene.run_and_die(jobs(), move || {
-            looks += 1;
-            looks == 30
+            polls += 1;
+            polls == 30
         });
         assert_eq!(recorded(), 1);
     }
@@ -795,10 +796,10 @@ fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start()
     scene.player.follow(|_, _| Act::FailsOnce);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
     let seen = || slackline_local::run::look(&scene.path("state")).unwrap().unwrap().there;
-    let mut looks = 0;
+    let mut polls = 0;
     scene.run_and_die(jobs(), move || {
-        looks += 1;
-        looks == 30
+        polls += 1;
+        polls == 30
     });
     let [there] = &seen()[..] else { panic!("found {:?}, expected one job", seen()) };
     assert_eq!((there.flow.as_str(), there.job.as_str(), there.applications.len()), ("f", "count", 1));
@@ -811,8 +812,8 @@ fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start()
 fn an_attempt_on_a_node_whose_clock_is_ahead_has_ended_by_now() {
     let scene = Scene::new();
     scene.player.ahead_ms.store(3_600_000, Ordering::SeqCst);
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     let journal = slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap();
     let content = journal.read().unwrap();
     let now = unix_micros() - content.head.unwrap().started;
@@ -828,10 +829,10 @@ fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
     scene.table = Some(scene.path("tables/table"));
     scene.player.follow(|_, _| Act::Waits);
     let (player, table, app) = (scene.player.clone(), scene.path("tables/table"), scene.app(1));
-    let mut looks = 0;
+    let mut polls = 0;
     let until = move || {
-        looks += 1;
-        match looks {
+        polls += 1;
+        match polls {
             20 => fs::remove_dir_all(&table).unwrap(),
             40 => assert!(table.is_file(), "it is written again"),
             41 => player.work(app, &player.last()),
@@ -840,10 +841,10 @@ fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
-    let warnings = said.iter().filter(|line| line.contains("table cannot be written")).count();
-    assert_eq!(warnings, 1, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
+    let warnings = messages.iter().filter(|line| line.contains("table cannot be written")).count();
+    assert_eq!(warnings, 1, "{messages:?}");
 }
 
 #[test]
@@ -851,12 +852,14 @@ fn a_clean_up_that_fails_is_a_warning() {
     let scene = Scene::new();
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
     // A staging directory on a file system that does not answer.
-    let (end, said) =
+    let (end, messages) =
         scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert!(
-        said.iter().any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
-        "{said:?}"
+        messages
+            .iter()
+            .any(|line| line.starts_with("warned: what the run needed on the cluster is not removed")),
+        "{messages:?}"
     );
 }
 
@@ -866,16 +869,16 @@ fn a_job_is_submitted_when_its_file_system_answers_again() {
         let scene = Scene::new();
         scene.files.away.store(away, Ordering::SeqCst);
         let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-        let (end, said) =
+        let (end, messages) =
             scene.run_with(&[flow(jobs)], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
-        assert_eq!(end.unwrap(), expected, "{said:?}");
+        assert_eq!(end.unwrap(), expected, "{messages:?}");
         let is_trouble =
             |line: &String| line.starts_with("trouble: hdfs://gone:9000/") && line.ends_with(": away");
-        assert_eq!(said.iter().filter(|line| is_trouble(line)).count(), 1, "{said:?}");
+        assert_eq!(messages.iter().filter(|line| is_trouble(line)).count(), 1, "{messages:?}");
         assert_eq!(scene.player.submitted().len(), usize::from(expected == RunEnd::Done));
         let is_why =
             |line: &String| line.starts_with("failed for good: it cannot be submitted: hdfs://gone:9000/");
-        assert_eq!(said.iter().any(is_why), expected == RunEnd::Failed, "{said:?}");
+        assert_eq!(messages.iter().any(is_why), expected == RunEnd::Failed, "{messages:?}");
     }
 }
 
@@ -891,9 +894,12 @@ fn the_directory_of_attempts_is_made_before_a_job_is_submitted() {
     let mut job = scene.job("count", "cat", "in.txt", 1);
     let output = scene.path("state/remote/files/hdfs/gone:9000/out");
     job.run.iter_mut().for_each(|run| run.output = output.display().to_string());
-    let (_, said) =
+    let (_, messages) =
         scene.run_with(&[flow(vec![job])], Choices::default(), Box::new(|| false), "hdfs://gone:9000");
-    assert!(said.contains(&"failed for good: it cannot be submitted: said so".to_owned()), "{said:?}");
+    assert!(
+        messages.contains(&"failed for good: it cannot be submitted: said so".to_owned()),
+        "{messages:?}"
+    );
 }
 
 #[test]
@@ -915,8 +921,8 @@ fn an_application_that_runs_tasks_when_its_job_is_done_is_killed() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1), scene.job("last", "cat", "@count", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
 }
 
@@ -925,14 +931,14 @@ fn reports_that_cannot_be_read_now_are_read_later() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     let (player, app) = (scene.player.clone(), scene.app(1));
-    let mut looks = 0;
+    let mut polls = 0;
     let until = move || {
-        looks += 1;
-        if looks < 5 || player.submitted().is_empty() {
+        polls += 1;
+        if polls < 5 || player.submitted().is_empty() {
             return false;
         }
         let attempts = player::local(&player.last().destination);
-        match looks {
+        match polls {
             // A file in the place of the directory.
             10 => {
                 fs::remove_dir_all(&attempts).unwrap();
@@ -947,10 +953,10 @@ fn reports_that_cannot_be_read_now_are_read_later() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
-    let troubles: Vec<bool> = said.iter().map(|line| line.starts_with("trouble: ")).collect();
-    assert_eq!(troubles, [true, false], "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
+    let troubles: Vec<bool> = messages.iter().map(|line| line.starts_with("trouble: ")).collect();
+    assert_eq!(troubles, [true, false], "{messages:?}");
 }
 
 #[test]
@@ -960,14 +966,14 @@ fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
     scene.timeouts.late = Duration::ZERO;
     scene.player.follow(|_, _| Act::Waits);
     let (player, app, aside) = (scene.player.clone(), scene.app(1), scene.path("aside"));
-    let mut looks = 0;
+    let mut polls = 0;
     let until = move || {
         if player.submitted().is_empty() {
             return false;
         }
-        looks += 1;
+        polls += 1;
         let attempts = player::local(&player.last().destination);
-        match looks {
+        match polls {
             10 => {
                 player.work(app, &player.last());
                 // A file in the place of the directory.
@@ -983,8 +989,8 @@ fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
         false
     };
     let jobs = vec![scene.job("count", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 1);
 }
 
@@ -994,8 +1000,8 @@ fn jobs_for_which_a_look_has_no_time_are_read_at_the_next() {
     // Time for one question of each kind.
     scene.timeouts.asks = Duration::ZERO;
     let jobs = (0..6).map(|number| scene.job(&format!("job{number}"), "cat", "in.txt", 1)).collect();
-    let (end, said) = scene.run_to_end(jobs);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 6, "none is done again");
 }
 
@@ -1003,9 +1009,9 @@ fn jobs_for_which_a_look_has_no_time_are_read_at_the_next() {
 fn a_damaged_report_fails_its_job() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Damages);
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
     assert_eq!(end.unwrap(), RunEnd::Failed);
-    assert!(said.iter().any(|line| line.contains("report.json: ")), "{said:?}");
+    assert!(messages.iter().any(|line| line.contains("report.json: ")), "{messages:?}");
 }
 
 #[test]
@@ -1013,15 +1019,15 @@ fn a_cluster_without_priorities_is_said_once() {
     let scene = Scene::new();
     scene.mock.with(|state| state.priority_max = 0);
     scene.player.follow(|_, _| Act::Waits);
-    let mut looks = 0;
+    let mut polls = 0;
     let until = move || {
-        looks += 1;
-        looks == 40
+        polls += 1;
+        polls == 40
     };
     let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
-    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    let warnings = said.iter().filter(|line| line.contains("found no priority above 0")).count();
-    assert_eq!(warnings, 1, "{said:?}");
+    let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    let warnings = messages.iter().filter(|line| line.contains("found no priority above 0")).count();
+    assert_eq!(warnings, 1, "{messages:?}");
 }
 
 #[test]
@@ -1029,19 +1035,20 @@ fn an_application_without_a_master_is_explained_once_with_the_reason_that_yarn_g
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     scene.mock.with(|state| state.is_full = true);
-    let (mock, mut looks) = (scene.mock.clone(), 0);
+    let (mock, mut polls) = (scene.mock.clone(), 0);
     let until = move || {
         mock.with(|state| {
             let text = "Queue's AM resource limit exceeded.";
             state.apps.values_mut().for_each(|app| app.diagnostics = text.to_owned());
         });
-        looks += 1;
-        looks == 80
+        polls += 1;
+        polls == 80
     };
     let jobs = vec![scene.job("a", "cat", "in.txt", 1)];
-    let (_, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    let told: Vec<_> = said.iter().filter(|line| line.contains("has had no ApplicationMaster for")).collect();
-    assert!(told.len() == 1 && told[0].ends_with("AM resource limit exceeded."), "{said:?}");
+    let (_, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    let waits: Vec<_> =
+        messages.iter().filter(|line| line.contains("has had no ApplicationMaster for")).collect();
+    assert!(waits.len() == 1 && waits[0].ends_with("AM resource limit exceeded."), "{messages:?}");
 }
 
 /// Has an application of others hold all slots, to the end.
@@ -1066,10 +1073,10 @@ fn where_others_hold_all_slots_the_first_job_is_submitted_and_that_is_said_once(
     scene.player.follow(|number, _| if number == 0 { Act::Waits } else { Act::Works });
     let (player, mut there, table) =
         (scene.player.clone(), scene.applications(2), scene.path("tables/table"));
-    let (app, mut looks) = (scene.app(2), 0);
+    let (app, mut polls) = (scene.app(2), 0);
     let until = move || {
-        looks += u32::from(there());
-        if looks == 20 {
+        polls += u32::from(there());
+        if polls == 20 {
             // Its ApplicationMaster may have all that the cluster gives, so that another would wait for it.
             assert_eq!(player.submitted(), ["f/a"]);
             let table = fs::read_to_string(&table).unwrap();
@@ -1081,12 +1088,12 @@ fn where_others_hold_all_slots_the_first_job_is_submitted_and_that_is_said_once(
         false
     };
     let jobs = vec![scene.job("a", "cat", "in.txt", 1), scene.job("b", "cat", "in.txt", 1)];
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted(), ["f/a", "f/b"]);
     let warning = "warned: all slots are held by others: f/a is submitted all the same, and runs when the cluster gives \
                    its queue some";
-    assert_eq!(said, [warning]);
+    assert_eq!(messages, [warning]);
 }
 
 #[test]
@@ -1096,16 +1103,16 @@ fn an_application_of_an_earlier_session_is_taken_over_where_others_hold_all_slot
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
     scene.run_and_die(jobs(), scene.applications(1));
     fill(&scene);
-    let (player, app, mut looks) = (scene.player.clone(), scene.app(1), 0);
+    let (player, app, mut polls) = (scene.player.clone(), scene.app(1), 0);
     let until = move || {
-        looks += 1;
-        if looks == 20 {
+        polls += 1;
+        if polls == 20 {
             player.work(app, &player.last());
         }
         false
     };
-    let (end, said) = scene.run(&[flow(jobs())], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs())], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.submitted().len(), 1);
 }
 
@@ -1114,8 +1121,8 @@ fn a_flow_fails_where_others_hold_all_slots() {
     let scene = Scene::new();
     fill(&scene);
     scene.player.follow(|_, _| Act::Fails(failed(FailureKind::Refused)));
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
-    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{messages:?}");
 }
 
 #[test]
@@ -1138,8 +1145,8 @@ fn a_host_that_came_back_with_another_port_is_there() {
         let before = state.hosts.clone().into_iter().map(|(host, _)| (host, false));
         state.hosts.extend(before.collect::<Vec<_>>());
     });
-    let (end, said) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![scene.job("count", "cat", "in.txt", 1)]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
 }
 
 #[test]
@@ -1153,8 +1160,8 @@ fn a_run_goes_on_where_its_cluster_is_another() {
         state.hosts = vec![("127.0.0.1".to_owned(), true), ("127.0.0.2".to_owned(), true)];
     });
     scene.player.follow(|_, _| Act::Works);
-    let (end, said) = scene.run_to_end(jobs());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(jobs());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     let journal =
         slackline_local::journal::Journal::open(&scene.path("state/journal.log")).unwrap().read().unwrap();
     let segments = journal.head.unwrap().segments;

@@ -8,7 +8,7 @@ use crate::clock::pause;
 use crate::cluster::observer::{Change, phase_of};
 use crate::flows::applications::{RUN_TAG, SubmitterEvent};
 use crate::flows::attempt_reports::AttemptReport;
-use crate::flows::engine::{FlowEngine, LATE_LOOKS};
+use crate::flows::engine::{FlowEngine, LATE_POLLS};
 use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::AppState;
@@ -92,18 +92,18 @@ impl FlowEngine<'_> {
     /// The application of a job has ended, and the job is not done.
     pub(super) fn fail_from_app(&mut self, app: AppId, job: u32) {
         let own = &self.jobs[job];
-        let (state, said) = self.end_of(app);
+        let (state, diagnostics) = self.end_of(app);
         let how = match state {
             AppState::Killed => "was killed",
-            AppState::Finished if said.is_empty() && own.last_failure.is_none() => {
+            AppState::Finished if diagnostics.is_empty() && own.last_failure.is_none() => {
                 "ended, and not all of its tasks have reported"
             }
             _ => "failed",
         };
-        let message = match (&own.last_failure, said) {
+        let message = match (&own.last_failure, diagnostics) {
             (Some(last_failure), _) => format!("{last_failure} ({app} {how})"),
             (None, "") => format!("{app} {how}"),
-            (None, said) => format!("{app} {how}: {said}"),
+            (None, diagnostics) => format!("{app} {how}: {diagnostics}"),
         };
         let message = format!("{message}\n(what its containers said: yarn logs -applicationId {app})");
         self.fail(job, &message);
@@ -134,7 +134,7 @@ impl FlowEngine<'_> {
         let jobs = self.jobs_of_flow_of(job);
         for &other in &jobs {
             let own = &mut self.jobs[other];
-            if !matches!(own.stage, JobStage::Done | JobStage::Failed) {
+            if !matches!(own.stage, JobStage::Finished | JobStage::Failed) {
                 let app = own.app();
                 own.stage = JobStage::Failed;
                 self.stop_program(other);
@@ -174,16 +174,16 @@ impl FlowEngine<'_> {
             return;
         }
         let is_done =
-            |app: &AppId| self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Done);
+            |app: &AppId| self.by_app.get(app).is_some_and(|&job| self.jobs[job].stage == JobStage::Finished);
         let has_tasks = |app: &AppId| {
             let watched = self.cluster.snapshot().watched.get(app);
             watched.is_some_and(|it| it.containers.values().any(|it| phase_of(it.purpose).is_some()))
         };
         let late = self.live.iter().filter(|app| is_done(app) && has_tasks(app));
-        let looks = |app: &AppId| self.late_tasks.get(app).copied().unwrap_or(0) + 1;
-        self.late_tasks = late.map(|app| (*app, looks(app))).collect();
+        let polls = |app: &AppId| self.late_tasks.get(app).copied().unwrap_or(0) + 1;
+        self.late_tasks = late.map(|app| (*app, polls(app))).collect();
         let apps: Vec<AppId> =
-            self.late_tasks.iter().filter(|(_, looks)| **looks == LATE_LOOKS).map(|(&app, _)| app).collect();
+            self.late_tasks.iter().filter(|(_, polls)| **polls == LATE_POLLS).map(|(&app, _)| app).collect();
         for app in apps {
             self.kill(app);
         }
@@ -209,7 +209,7 @@ impl FlowEngine<'_> {
         for (job, own) in self.jobs.iter() {
             let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.ledger.phase_of(job, kind));
             let is_known = phases.iter().flatten().all(|&phase| self.ledger.is_done(phase));
-            if own.stage == JobStage::Done && is_known && phases.iter().any(Option::is_some) {
+            if own.stage == JobStage::Finished && is_known && phases.iter().any(Option::is_some) {
                 self.ledger.forget_job(job);
             }
         }
@@ -234,13 +234,13 @@ impl FlowEngine<'_> {
     /// Looks for ends of applications, and for applications that are still to end.
     fn observe_ends(&mut self, all_done: bool) {
         self.now = self.runs.now();
-        let looked = self.cluster.look();
-        self.is_silent = looked.is_err();
+        let polled_at = self.cluster.poll_cluster();
+        self.is_silent = polled_at.is_err();
         if !self.is_silent {
             // What they have submitted was seen.
             self.forget_programs();
         }
-        for change in looked.unwrap_or_default() {
+        for change in polled_at.unwrap_or_default() {
             match change {
                 Change::Appeared(app) => {
                     let known = self.cluster.snapshot().app(app);
@@ -248,7 +248,7 @@ impl FlowEngine<'_> {
                         self.expect_end(app, all_done);
                     }
                 }
-                Change::Over { app, .. } | Change::Gone(app) => {
+                Change::AppEnded { app, .. } | Change::Gone(app) => {
                     self.live.remove(&app);
                     self.orphans.remove(&app);
                 }

@@ -25,7 +25,7 @@ pub(in crate::flows) struct LeavingRun {
 impl<'o> FlowEngine<'o> {
     /// The same, where runs come and go.
     pub(in crate::flows) fn staying(self) -> Self {
-        Self { said: Some(Vec::new()), ..self }
+        Self { notices: Some(Vec::new()), ..self }
     }
 
     /// A run joins. `submit` says how its jobs are submitted, and `manager` is asked for what earlier sessions have left of it.
@@ -44,7 +44,7 @@ impl<'o> FlowEngine<'o> {
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
         let joined = self.runs.join(session, &self.machines, rules, observer);
         match &joined {
-            Ok(Joined::From(run)) => self.take(*run, submit),
+            Ok(Joined::From(run)) => self.add_run(*run, submit),
             Ok(Joined::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
         }
         joined
@@ -85,7 +85,7 @@ impl<'o> FlowEngine<'o> {
 
     /// Applications of flows that are held get no more containers.
     pub(super) fn hold_rows(&self, rows: &mut Rows) {
-        if self.said.is_none() {
+        if self.notices.is_none() {
             return;
         }
         for (app, row) in rows.iter_mut() {
@@ -113,8 +113,8 @@ impl<'o> FlowEngine<'o> {
     }
 
     /// What somebody should know, since this was asked last.
-    pub(in crate::flows) fn said(&mut self) -> Vec<String> {
-        self.said.as_mut().map(std::mem::take).unwrap_or_default()
+    pub(in crate::flows) fn take_notices(&mut self) -> Vec<String> {
+        self.notices.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Runs whose flows are over and of which nothing is to be ended on the cluster any more, and those that cannot go on.
@@ -143,7 +143,7 @@ impl<'o> FlowEngine<'o> {
             self.withdraw(run, &flow, reports);
         }
         for job in self.jobs_of_run(run) {
-            if matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed) {
+            if matches!(self.jobs[job].stage, JobStage::Finished | JobStage::Failed) {
                 continue;
             }
             let app = self.jobs[job].app();

@@ -115,7 +115,7 @@ impl FlowEngine<'_> {
         let is_reported = is_done && self.room(job, kind) > 0;
         self.ledger.disappear(
             container.id,
-            if is_reported { ContainerOutcome::Done } else { ContainerOutcome::Failed },
+            if is_reported { ContainerOutcome::Finished } else { ContainerOutcome::Failed },
         );
         let Some(id) = task else { return };
         if is_reported {
@@ -129,7 +129,7 @@ impl FlowEngine<'_> {
     /// Observers hear of each task once.
     fn report_done(&mut self, id: TaskId, seconds: f64) {
         let program = &mut self.jobs[id.job].program;
-        if program.as_mut().is_some_and(|program| program.told.insert((id.phase, id.task))) {
+        if program.as_mut().is_some_and(|program| program.reported_done.insert((id.phase, id.task))) {
             self.runs.happened(Happening::Done(id, seconds));
         }
     }
@@ -149,8 +149,8 @@ impl FlowEngine<'_> {
             let Some(watched) = self.cluster.snapshot().watched.get(&app) else { continue };
             let live = |purpose| watched.live(purpose) as u32;
             let live = [live(Purpose::Map) + live(Purpose::FailedMap), live(Purpose::Reduce)];
-            let said = self.cluster.control.manager.master(app).job(app).ok().flatten();
-            self.am_reported(job, app, said.as_ref(), live);
+            let report = self.cluster.control.manager.master(app).job(app).ok().flatten();
+            self.am_reported(job, app, report.as_ref(), live);
         }
     }
 
@@ -169,9 +169,9 @@ impl FlowEngine<'_> {
     }
 
     /// An ApplicationMaster has said how far its job is, or nothing.
-    fn am_reported(&mut self, job: u32, app: AppId, said: Option<&MapReduceJob>, live: [u32; 2]) {
+    fn am_reported(&mut self, job: u32, app: AppId, report: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
-        let decided = program.said(app, said, live);
+        let decided = program.update(app, report, live);
         for (kind, decided) in PhaseKind::ALL.into_iter().zip(decided) {
             for container in decided.done {
                 self.decided(job, container, true);
@@ -182,7 +182,7 @@ impl FlowEngine<'_> {
             self.done_unseen(job, kind, decided.unseen);
         }
         // There may be fewer than were planned: reduces would wait for ever.
-        if said.is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {
+        if report.is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {
             self.done_unseen(job, PhaseKind::Map, u32::MAX);
         }
     }
@@ -199,9 +199,9 @@ impl FlowEngine<'_> {
     pub(super) fn program_app_ended(&mut self, app: AppId, job: u32) {
         let known = self.cluster.snapshot().app(app);
         let is_well = known.is_some_and(|app| app.final_status == FinalStatus::Succeeded);
-        let (state, said) = self.end_of(app);
+        let (state, diagnostics) = self.end_of(app);
         let how = if state == AppState::Killed { "was killed" } else { "failed" };
-        let message = if said.is_empty() { how.to_owned() } else { format!("{how}: {said}") };
+        let message = if diagnostics.is_empty() { how.to_owned() } else { format!("{how}: {diagnostics}") };
         self.end_app(job, app, if is_well { Ok(()) } else { Err(message) });
     }
 
@@ -277,7 +277,7 @@ impl FlowEngine<'_> {
     /// The output of a program cannot be read now. What is elsewhere may be read later, as the cluster may answer then.
     fn not_readable(&mut self, job: u32, error: &io::Error) {
         let plan = self.runs.plan(job);
-        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Here(_));
+        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
         let late = Time(self.now.0 + self.timeouts.late.as_micros() as u64);
         let own = &mut self.jobs[job];
         let until = *own.late.get_or_insert(late);
@@ -294,7 +294,7 @@ impl FlowEngine<'_> {
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
         // A placeholder has not the content of the part.
-        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Here(_));
+        let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
         let since = (0..plan.reducers).filter_map(|task| program.made(PhaseKind::Reduce, task));
         let mut until = since.map(|work| work.since).min().unwrap_or(now);
         for phase in PhaseKind::ALL {

@@ -22,13 +22,13 @@ use crate::rest::resource_manager::{App, Container, FinalStatus};
 
 impl FlowEngine<'_> {
     /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
-    pub(super) fn look(&mut self, reports: &mut Vec<Report>) {
+    pub(super) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.now = self.runs.now();
         self.ledger.advance(self.now);
-        self.looks += 1;
-        let looked = self.cluster.look();
-        self.looked = Stopwatch::start();
-        let silence = match looked {
+        self.polls += 1;
+        let polled_at = self.cluster.poll_cluster();
+        self.polled_at = Stopwatch::start();
+        let silence = match polled_at {
             Ok(changes) => {
                 for change in changes {
                     self.apply_change(change);
@@ -47,13 +47,13 @@ impl FlowEngine<'_> {
         self.retry_unconfirmed();
         self.read_reports();
         self.kill_late_apps();
-        if self.looks.is_multiple_of(KILL_EVERY) {
+        if self.polls.is_multiple_of(KILL_EVERY) {
             self.kill_orphans();
         }
-        let is_open = |stage: &JobStage| matches!(stage, JobStage::Runs(_));
+        let is_open = |stage: &JobStage| matches!(stage, JobStage::Running(_));
         let read_problem =
             || self.jobs.values().filter(|own| is_open(&own.stage)).find_map(|own| own.read_problem.clone());
-        let is_left = |own: &&FlowJob| !matches!(own.stage, JobStage::Done | JobStage::Failed);
+        let is_left = |own: &&FlowJob| !matches!(own.stage, JobStage::Finished | JobStage::Failed);
         let retried =
             || self.jobs.values().filter(is_left).find_map(|own| Some(own.retry.as_ref()?.problem.clone()));
         let trouble = silence.or_else(read_problem).or_else(retried);
@@ -70,17 +70,17 @@ impl FlowEngine<'_> {
 
     pub(super) fn apply_change(&mut self, change: Change) {
         match change {
-            Change::Appeared(app) => self.appeared(app),
-            Change::Started(container) => self.started(&container),
-            Change::Ended(container) => self.ended(&container),
-            Change::Over { app, .. } => self.is_over(app),
-            Change::Gone(app) => self.is_gone(app),
+            Change::Appeared(app) => self.app_appeared(app),
+            Change::Started(container) => self.container_started(&container),
+            Change::Ended(container) => self.container_ended(&container),
+            Change::AppEnded { app, .. } => self.app_ended(app),
+            Change::Gone(app) => self.app_gone(app),
             Change::Restarted | Change::State { .. } | Change::Attempt(_) | Change::Released(_) => {}
         }
     }
 
     /// An application of the run was seen for the first time.
-    pub(super) fn appeared(&mut self, app: AppId) {
+    pub(super) fn app_appeared(&mut self, app: AppId) {
         let Some(known) = self.cluster.snapshot().app(app) else { return };
         if !known.state.is_over() {
             self.live.insert(app);
@@ -94,7 +94,7 @@ impl FlowEngine<'_> {
             // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
             (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
             (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
-                own.stage = JobStage::Runs(app);
+                own.stage = JobStage::Running(app);
                 own.unconfirmed = None;
                 own.priority = priority;
                 own.program.iter_mut().for_each(|program| program.add(app));
@@ -108,7 +108,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    pub(super) fn started(&mut self, container: &Container) {
+    pub(super) fn container_started(&mut self, container: &Container) {
         let job = self.by_app.get(&container.id.attempt.app).copied();
         let since = container.started_ms.map_or(self.now, |ms| self.runs.since_start(ms));
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job)) {
@@ -118,7 +118,7 @@ impl FlowEngine<'_> {
         let since = since.min(self.now);
         let kind = phase_of(container.purpose);
         let is_open =
-            job.is_some_and(|job| !matches!(self.jobs[job].stage, JobStage::Done | JobStage::Failed));
+            job.is_some_and(|job| !matches!(self.jobs[job].stage, JobStage::Finished | JobStage::Failed));
         let work = job.filter(|_| is_open).map(|job| (job, kind));
         self.ledger.appear(container.id, &container.host, since, work);
         if let Some((job, Some(kind))) = work {
@@ -126,7 +126,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    pub(super) fn ended(&mut self, container: &Container) {
+    pub(super) fn container_ended(&mut self, container: &Container) {
         // Its report lies there since before it ended.
         let job = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(job) = job {
@@ -134,12 +134,12 @@ impl FlowEngine<'_> {
                 return self.program_container_ended(job, container);
             }
             // Those that there is no time for are read later, and heard of then.
-            if self.looked.elapsed() < self.timeouts.asks {
+            if self.polled_at.elapsed() < self.timeouts.asks {
                 self.read_reports_of(job, self.timeouts.asks);
             }
         }
         let is_well = job.is_some_and(|job| self.jobs[job].is_well(container.id));
-        let verdict = if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed };
+        let verdict = if is_well { ContainerOutcome::Finished } else { ContainerOutcome::Failed };
         self.ledger.disappear(container.id, verdict);
         // It may have made again what was done: then nothing is left to be done in its place.
         let kind = phase_of(container.purpose);
@@ -151,7 +151,7 @@ impl FlowEngine<'_> {
     }
 
     /// An application has ended: its job is done, or has failed.
-    pub(super) fn is_over(&mut self, app: AppId) {
+    pub(super) fn app_ended(&mut self, app: AppId) {
         self.live.remove(&app);
         self.orphans.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
@@ -166,7 +166,7 @@ impl FlowEngine<'_> {
         }
         let own = &mut self.jobs[job];
         // All it has made is there, and is published when a file system answers.
-        if matches!(own.stage, JobStage::Done | JobStage::Failed) || own.retry.is_some() {
+        if matches!(own.stage, JobStage::Finished | JobStage::Failed) || own.retry.is_some() {
             return;
         }
         let Some(known) = self.cluster.snapshot().app(app).filter(|known| is_well(known)) else {
@@ -179,7 +179,7 @@ impl FlowEngine<'_> {
     }
 
     /// The ResourceManager has forgotten an application: the job is submitted once more.
-    pub(super) fn is_gone(&mut self, app: AppId) {
+    pub(super) fn app_gone(&mut self, app: AppId) {
         self.live.remove(&app);
         self.orphans.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
@@ -199,12 +199,12 @@ impl FlowEngine<'_> {
 
     /// Reads what attempts have written, of as many jobs as there is time for: the others have their turn at the next look.
     pub(super) fn read_reports(&mut self) {
-        let is_turn_of_all = self.looks.is_multiple_of(THERE_EVERY);
-        let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Runs(_)) && own.program.is_none();
+        let is_turn_of_all = self.polls.is_multiple_of(THERE_EVERY);
+        let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Running(_)) && own.program.is_none();
         let open = self.jobs.iter().filter(|(_, own)| is_open(own));
         let is_due = |&(job, own): &(u32, &FlowJob)| {
             let destination = || self.submit_of(job).destination(self.runs.plan(job), own);
-            is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Here(_))
+            is_turn_of_all || !own.reports.is_whole() || matches!(destination(), Destination::Local(_))
         };
         let due: Vec<u32> = open.clone().filter(is_due).map(|(job, _)| job).collect();
         let open: Vec<u32> = open.map(|(job, _)| job).collect();
@@ -227,7 +227,7 @@ impl FlowEngine<'_> {
     fn give_up_if_late(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
-        if let JobStage::Runs(app) = own.stage
+        if let JobStage::Running(app) = own.stage
             && is_late
             && own.reports.is_whole()
         {
@@ -254,10 +254,10 @@ impl FlowEngine<'_> {
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
         let destination = self.submit_of(job).destination(self.runs.plan(job), &self.jobs[job]);
         let (plan, own) = (self.runs.plan(job), &mut self.jobs[job]);
-        if matches!(own.stage, JobStage::Done | JobStage::Failed) || own.read_at == self.looks {
+        if matches!(own.stage, JobStage::Finished | JobStage::Failed) || own.read_at == self.polls {
             return;
         }
-        own.read_at = self.looks;
+        own.read_at = self.polls;
         let mut news = NewReports::default();
         let read = own.reports.read(&destination, makes_part(plan), lasts, &mut news);
         // What cannot be read now may be later.
@@ -353,7 +353,7 @@ impl FlowEngine<'_> {
             return self.ledger.fail_flow(&self.jobs_of_flow_of(failed));
         }
         for &job in jobs {
-            if self.jobs[job].stage == JobStage::Done {
+            if self.jobs[job].stage == JobStage::Finished {
                 self.ledger.finish_job(job);
                 continue;
             }

@@ -15,7 +15,7 @@ use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::resource_manager::AppState;
 
 /// At least so many looks between two notes, and this many times as long as one takes.
-const LOOKS: u64 = 4;
+const POLLS_BETWEEN: u64 = 4;
 const SHARE: u64 = 50;
 
 impl FlowEngine<'_> {
@@ -85,7 +85,7 @@ impl FlowEngine<'_> {
         }
         let mut there: Vec<(u32, JobThere, Vec<MadeTask>)> = Vec::new();
         for (job, own) in self.jobs.iter() {
-            if !matches!(own.stage, JobStage::Submitted | JobStage::Runs(_) | JobStage::Failed) {
+            if !matches!(own.stage, JobStage::Submitted | JobStage::Running(_) | JobStage::Failed) {
                 continue;
             }
             let made = by_end(&own.made);
@@ -99,7 +99,7 @@ impl FlowEngine<'_> {
         }
         self.runs.note(there);
         let micros = |span: Duration| span.as_micros() as u64;
-        let pause = (micros(self.timeouts.cycle) * LOOKS).max(micros(watch.elapsed()) * SHARE);
+        let pause = (micros(self.timeouts.cycle) * POLLS_BETWEEN).max(micros(watch.elapsed()) * SHARE);
         self.note_at = Time(self.now.0 + pause);
     }
 

@@ -18,7 +18,7 @@ impl FlowEngine<'_> {
         let submit = self.submits[&run].clone();
         for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
             if self.runs.is_done(job) {
-                own.stage = JobStage::Done;
+                own.stage = JobStage::Finished;
                 continue;
             }
             let names = fs::read_dir(&own.directory).into_iter().flatten().flatten();
@@ -141,7 +141,7 @@ impl FlowEngine<'_> {
             Ok(SubmitterEvent::Began(process)) => self.program_started(ticket, process),
             Ok(SubmitterEvent::Ended(state)) => self.program_exited(ticket, state),
             Ok(SubmitterEvent::Submitted(app)) if waits => {
-                own.stage = JobStage::Runs(app);
+                own.stage = JobStage::Running(app);
                 self.by_app.insert(app, ticket.job);
                 self.live.insert(app);
             }

@@ -93,7 +93,7 @@ pub(super) struct Cluster {
     /// Containers of others: host and end.
     foreign: Vec<(usize, u64)>,
     pub(super) table: Rows,
-    pub(super) said: Vec<TaskEnd>,
+    pub(super) task_ends: Vec<TaskEnd>,
     pub(super) weather: Weather,
     slowstart: f64,
     /// The job of which a task fails whenever it is tried.
@@ -116,7 +116,7 @@ impl Cluster {
             apps: BTreeMap::new(),
             foreign: Vec::new(),
             table: Rows::new(),
-            said: Vec::new(),
+            task_ends: Vec::new(),
             weather,
             slowstart,
             cursed: None,
@@ -209,7 +209,7 @@ impl Cluster {
             let is_cursed = self.cursed == Some(app.job) && task == 0;
             let fails = is_cursed || *failures < 3 && chance(&mut self.rng, self.weather.task_fails);
             *failures += u32::from(fails);
-            self.said.push(TaskEnd { app: id, kind, task, container: name, is_well: !fails });
+            self.task_ends.push(TaskEnd { app: id, kind, task, container: name, is_well: !fails });
             app.tasks[index(kind)][task as usize] = if fails { Task::Pending } else { Task::Done };
         }
         let gone: Vec<ContainerId> = app

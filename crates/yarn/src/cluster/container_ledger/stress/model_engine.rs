@@ -99,7 +99,7 @@ pub(super) struct ModelEngine<'y> {
     published: &'y mut BTreeSet<u32>,
     am_share: f64,
     /// Looks until the session ends.
-    looks_left: u32,
+    polls_left: u32,
 }
 
 impl<'y> ModelEngine<'y> {
@@ -107,7 +107,7 @@ impl<'y> ModelEngine<'y> {
         (cluster, instance): (&'y mut Cluster, &'y Instance),
         published: &'y mut BTreeSet<u32>,
         am_share: f64,
-        looks_left: u32,
+        polls_left: u32,
     ) -> Self {
         let groups = instance.cluster().groups().iter();
         let ledger = ContainerLedger::new(groups.map(|group| (group.name.clone(), group.count)));
@@ -126,7 +126,7 @@ impl<'y> ModelEngine<'y> {
             wakes: BTreeSet::new(),
             published,
             am_share,
-            looks_left,
+            polls_left,
             cluster,
             instance,
         }
@@ -140,7 +140,7 @@ impl<'y> ModelEngine<'y> {
         Time(self.cluster.now)
     }
 
-    fn look(&mut self, reports: &mut Vec<Report>) {
+    fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.ledger.advance(self.now());
         let is_silent = self.cluster.weather.silent;
         self.troubled = self.cluster.chance(is_silent);
@@ -199,7 +199,8 @@ impl<'y> ModelEngine<'y> {
         let own = &self.jobs[&job];
         let is_well =
             own.stage == Stage::Finished || own.finished.values().any(|container| *container == name);
-        self.ledger.disappear(name, if is_well { ContainerOutcome::Done } else { ContainerOutcome::Failed });
+        self.ledger
+            .disappear(name, if is_well { ContainerOutcome::Finished } else { ContainerOutcome::Failed });
         if let Some(kind) = kind_of(role)
             && let Some(phase) = self.ledger.phase_of(job, kind)
         {
@@ -217,14 +218,20 @@ impl<'y> ModelEngine<'y> {
     fn read_reports(&mut self) {
         for (app, job) in self.by_app.clone() {
             let read = self.read.entry(app).or_default();
-            let new: Vec<TaskEnd> =
-                self.cluster.said.iter().filter(|said| said.app == app).skip(*read).copied().collect();
+            let new: Vec<TaskEnd> = self
+                .cluster
+                .task_ends
+                .iter()
+                .filter(|task_ends| task_ends.app == app)
+                .skip(*read)
+                .copied()
+                .collect();
             *read += new.len();
-            for said in new {
+            for task_ends in new {
                 let own = &self.jobs[&job];
-                let is_known = own.finished.contains_key(&(said.kind, said.task));
+                let is_known = own.finished.contains_key(&(task_ends.kind, task_ends.task));
                 if !own.is_closed() && !is_known {
-                    self.attempt_ended(job, said);
+                    self.attempt_ended(job, task_ends);
                 }
             }
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
@@ -235,8 +242,8 @@ impl<'y> ModelEngine<'y> {
         }
     }
 
-    fn attempt_ended(&mut self, job: u32, said: TaskEnd) {
-        let TaskEnd { kind, task, container, is_well, .. } = said;
+    fn attempt_ended(&mut self, job: u32, task_ends: TaskEnd) {
+        let TaskEnd { kind, task, container, is_well, .. } = task_ends;
         let own = self.job(job);
         if !is_well {
             let failures = own.failures.entry((kind, task)).or_default();
@@ -431,7 +438,7 @@ impl ContainerLedger {
 impl ModelEngine<'_> {
     /// Whether it took all the looks that it had.
     pub(super) fn is_tired(&self) -> bool {
-        self.looks_left == 0
+        self.polls_left == 0
     }
 
     /// The state of everything, for a test that failed.
@@ -472,11 +479,11 @@ impl Engine for ModelEngine<'_> {
     }
 
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
-        self.looks_left = self.looks_left.checked_sub(1)?;
+        self.polls_left = self.polls_left.checked_sub(1)?;
         let pause = self.cluster.draw(10_000, 1_000_000);
         let until = self.cluster.now + pause;
         self.cluster.advance(until);
-        self.look(reports);
+        self.poll_cluster(reports);
         let later = self.wakes.split_off(&Time(self.cluster.now + 1));
         if !std::mem::replace(&mut self.wakes, later).is_empty() {
             reports.push(Report::Woken);

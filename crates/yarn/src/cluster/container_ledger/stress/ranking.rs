@@ -12,7 +12,7 @@ use slackline_policy::{Driver, Engine};
 
 use crate::cluster::container_ledger::stress::cluster::Weather;
 use crate::cluster::container_ledger::stress::model_engine::{Left, ModelEngine};
-use crate::cluster::container_ledger::stress::{Case, LOOKS_MAX, STORM, cluster, session, watched};
+use crate::cluster::container_ledger::stress::{Case, POLLS_MAX, STORM, cluster, session, watched};
 
 /// An engine on which nothing happens but that one slot joins.
 #[derive(Default)]
@@ -73,7 +73,7 @@ fn the_first_of_the_order_gets_the_next_slot() {
         // A slot more may also let reduces begin early.
         let case = Case { slowstart: 1.0, ..Case::draw(seed) };
         let mut cluster = cluster(seed, &case, STORM);
-        watched((&case, entry), &mut cluster, (&mut BTreeSet::new(), LOOKS_MAX), |driver| {
+        watched((&case, entry), &mut cluster, (&mut BTreeSet::new(), POLLS_MAX), |driver| {
             let ranking = driver.ranking(SlotKind::Any, 16);
             let distinct: BTreeSet<PhaseId> = ranking.iter().copied().collect();
             assert_eq!(distinct.len(), ranking.len(), "{}, seed {seed}", entry.name);
@@ -98,16 +98,16 @@ fn to_ask_for_the_order_changes_nothing() {
         let case = Case::draw(seed);
         let run = |asks: usize| {
             let mut cluster = cluster(seed, &case, Weather::default());
-            let mut heard = Vec::new();
-            let left = watched((&case, entry), &mut cluster, (&mut BTreeSet::new(), LOOKS_MAX), |driver| {
+            let mut progress = Vec::new();
+            let left = watched((&case, entry), &mut cluster, (&mut BTreeSet::new(), POLLS_MAX), |driver| {
                 (0..asks).for_each(|_| drop(driver.ranking(SlotKind::Any, 16)));
-                heard.push(format!("{:?}", driver.view().state.tasks_done()));
+                progress.push(format!("{:?}", driver.view().state.tasks_done()));
             });
-            (left, heard, format!("{:?}", cluster.said))
+            (left, progress, format!("{:?}", cluster.task_ends))
         };
         assert_eq!(run(0), run(3), "{}, seed {seed}", entry.name);
         let mut cluster = cluster(seed, &case, Weather::default());
-        let left = session((&case, entry), &mut cluster, &mut BTreeSet::new(), LOOKS_MAX);
+        let left = session((&case, entry), &mut cluster, &mut BTreeSet::new(), POLLS_MAX);
         assert_eq!(left, run(0).0, "{}, seed {seed}", entry.name);
     }
 }

@@ -26,22 +26,22 @@ fn scene() -> Scene {
 
 /// Runs jobs until so many applications were there for some looks, in which none may be left when the run has ended.
 fn run_and_stop(scene: &Scene, jobs: Vec<JobDraft>, count: usize) {
-    let (mut there, mut looks) = (scene.applications(count), 0);
+    let (mut there, mut polls) = (scene.applications(count), 0);
     let until = move || {
-        looks += u32::from(there());
-        looks > 10
+        polls += u32::from(there());
+        polls > 10
     };
-    let (end, said) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Interrupted, "{said:?}");
-    assert_eq!(said, [""; 0]);
+    let (end, messages) = scene.run(&[flow(jobs)], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Interrupted, "{messages:?}");
+    assert_eq!(messages, [""; 0]);
     assert!(scene.states().iter().all(|state| state.is_over()), "{:?}", scene.states());
 }
 
 #[test]
 fn the_output_of_a_program_is_published_and_read_by_the_next_job() {
     let scene = scene();
-    let (end, said) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt"), jar(&scene, "last", "@etl")]);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt"), jar(&scene, "last", "@etl")]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert!(scene.output("etl").ends_with("/in.txt"), "{}", scene.output("etl"));
     assert!(scene.output("last").ends_with("/etl"), "{}", scene.output("last"));
     assert_eq!(scene.player.exits(), [Some(0), Some(0)]);
@@ -67,8 +67,8 @@ fn what_a_program_submits_until_it_is_killed_is_ended_too() {
 fn a_program_that_may_have_been_started_is_started_again_and_the_first_has_no_say() {
     let scene = scene();
     scene.player.play(|number, _| if number == 0 { Plays::Lost(timed_out()) } else { Plays::Works });
-    let (end, said) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt")]);
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt")]);
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.player.jars().len(), 2);
     assert!(scene.output("etl").ends_with("/in.txt"), "{}", scene.output("etl"));
     assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
@@ -78,19 +78,19 @@ fn a_program_that_may_have_been_started_is_started_again_and_the_first_has_no_sa
 fn a_program_is_not_started_for_ever() {
     let scene = scene();
     scene.player.play(|_, _| Plays::Fails(timed_out()));
-    let (end, said) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt")]);
+    let (end, messages) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt")]);
     assert_eq!(end.unwrap(), RunEnd::Failed);
     assert_eq!(scene.player.jars().len(), 3);
-    assert!(said.iter().any(|said| said.contains("it cannot be submitted: ")), "{said:?}");
+    assert!(messages.iter().any(|messages| messages.contains("it cannot be submitted: ")), "{messages:?}");
 }
 
 #[test]
 fn a_program_that_fails_fails_its_job_with_its_last_words() {
     let scene = scene();
     scene.player.play(|_, _| Plays::Exits(3));
-    let (end, said) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt")]);
+    let (end, messages) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt")]);
     assert_eq!(end.unwrap(), RunEnd::Failed);
-    assert!(said.iter().any(|said| said.contains("its last words")), "{said:?}");
+    assert!(messages.iter().any(|messages| messages.contains("its last words")), "{messages:?}");
     assert!(!scene.path("etl").exists());
 }
 
@@ -105,11 +105,11 @@ fn a_program_that_its_submitter_does_not_know_any_more_is_named_by_its_process()
         }
         false
     };
-    let (end, said) =
+    let (end, messages) =
         scene.run(&[flow(vec![jar(&scene, "etl", "in.txt")])], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{messages:?}");
     let expected = "failed for good: its program, process 4001, is lost: no such".to_owned();
-    assert!(said.contains(&expected), "{said:?}");
+    assert!(messages.contains(&expected), "{messages:?}");
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn the_program_of_a_flow_that_fails_is_killed() {
         if jar.main.ends_with("etl") { Plays::Waits } else { Plays::Exits(1) }
     };
     scene.player.play(waits);
-    let (end, said) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt"), jar(&scene, "bad", "in.txt")]);
-    assert_eq!(end.unwrap(), RunEnd::Failed, "{said:?}");
+    let (end, messages) = scene.run_to_end(vec![jar(&scene, "etl", "in.txt"), jar(&scene, "bad", "in.txt")]);
+    assert_eq!(end.unwrap(), RunEnd::Failed, "{messages:?}");
     assert!(scene.player.exits().iter().all(Option::is_some), "{:?}", scene.player.exits());
     assert!(scene.states().iter().all(|state| state.is_over()), "{:?}", scene.states());
 }
@@ -132,8 +132,8 @@ fn an_application_of_a_program_whose_session_was_killed_is_ended_and_the_program
     let job = || vec![jar(&scene, "etl", "in.txt")];
     scene.run_and_die(job(), scene.applications(1));
     assert_eq!(scene.states(), [AppState::Running]);
-    let (end, said) = scene.run_to_end(job());
-    assert_eq!(end.unwrap(), RunEnd::Done, "{said:?}");
+    let (end, messages) = scene.run_to_end(job());
+    assert_eq!(end.unwrap(), RunEnd::Done, "{messages:?}");
     assert_eq!(scene.states(), [AppState::Killed, AppState::Finished]);
     assert!(scene.output("etl").ends_with("/in.txt"), "{}", scene.output("etl"));
 }
@@ -152,10 +152,12 @@ fn masters_of_programs_for_which_a_look_has_no_time_are_asked_at_the_next() {
         (1..=3).all(asked)
     };
     let jobs = ["a", "b", "c"].map(|id| jar(&scene, id, "in.txt"));
-    let (end, said) = scene.run(&[flow(jobs.into())], Choices::default(), Box::new(until));
-    assert_eq!(end.unwrap(), RunEnd::Interrupted, "{said:?}");
+    let (end, messages) = scene.run(&[flow(jobs.into())], Choices::default(), Box::new(until));
+    assert_eq!(end.unwrap(), RunEnd::Interrupted, "{messages:?}");
     let requests = scene.mock.with(|state| state.requests.clone());
-    let looks = requests.split(|request| request.contains("cluster/apps?"));
-    let most = looks.map(|look| look.iter().filter(|request| request.contains("/proxy/")).count()).max();
+    let polls = requests.split(|request| request.contains("cluster/apps?"));
+    let most = polls
+        .map(|poll_cluster| poll_cluster.iter().filter(|request| request.contains("/proxy/")).count())
+        .max();
     assert_eq!(most, Some(1));
 }
