@@ -1,14 +1,14 @@
-//! Drives the MapReduce jobs that others submit to a cluster, with nothing changed in these jobs.
+//! Drives MapReduce jobs that other users submit to a cluster. The jobs themselves need no change.
 //!
-//! Every application of some queues is a flow of one job. It is held until it may have its ApplicationMaster, and
-//! scheduled by a policy like any other flow from the moment at which that says how many tasks there are. Everything else on
-//! the cluster counts as slots that are taken, and is not touched.
+//! Every application of the chosen queues is a flow of one job. The engine holds it until a slot is free for
+//! its ApplicationMaster (AM). It arrives at the policy when the AM reports the number of its tasks. All
+//! other containers count as taken slots.
 //!
 //! In reading order:
-//! - [`Cluster`]: what is asked of the cluster before; [`Cluster::drive`]: the loop; [`AttachSummary`]: what is left after it;
-//! - [`Watcher`], [`Status`], [`AttachEvent`]: what is told meanwhile;
-//! - `engine`: the engine of a policy; `application`: one application; `job_name`: its name and its tags; `past_jobs`: durations
-//!   of earlier jobs of that name.
+//! - [`Cluster`]: the checks before the start; [`Cluster::drive`]: the loop; [`AttachSummary`]: the result;
+//! - [`Watcher`], [`Status`], [`AttachEvent`]: the reports meanwhile;
+//! - `engine`: the engine of a policy; `application`: one application; `job_name`: its name and its tags;
+//!   `past_jobs`: durations of earlier jobs of that name.
 
 mod application;
 mod engine;
@@ -49,10 +49,10 @@ use crate::rest::http;
 use crate::rest::http::Address;
 use crate::rest::resource_manager::{ResourceManager, Scheduler};
 
-/// What can be set of it.
+/// The options of `attach`.
 pub const PARAMS: &[Param] = &[MEMORY, AM_SHARE, TABLE, JOB_HISTORY];
 
-/// Jobs of others say themselves how large their containers are.
+/// The jobs choose the size of their containers themselves.
 const MEMORY: Param =
     Param::new("memory", "cluster", Values::Bytes, "memory of a slot; cluster: of the containers that run")
         .or_word("cluster");
@@ -64,29 +64,30 @@ const JOB_HISTORY: Param = Param::new(
     "JobHistory server, which knows what jobs took; cluster: its own, none: not asked",
 );
 
-/// What is asked for.
+/// The options of `attach` that are no engine parameters.
 #[derive(Clone, Debug)]
 pub struct AttachOptions {
-    /// Queues, by their full paths or, where no other has it, their own names; all below one that has others below it.
+    /// Queues, by their full paths, or by their own names where these are unique. A parent queue stands for
+    /// all queues below it.
     pub queues: Vec<String>,
-    /// Whether the cluster is only looked at.
+    /// Only observe the cluster.
     pub dry_run: bool,
-    /// Time between two looks; [`AttachOptions::new`] says 250 ms.
+    /// Time between two polls; [`AttachOptions::new`] sets 250 ms.
     pub cycle: Duration,
-    /// Time between two reports of how things are.
+    /// Time between two calls of [`Watcher::status`].
     pub every: Duration,
-    /// How long it goes on; until it is stopped if that is not said.
+    /// Time after which to end; `None`: run until stopped.
     pub lasts: Option<Duration>,
 }
 
 impl AttachOptions {
-    /// Driving these queues until somebody stops it, with a report every ten seconds.
+    /// Drives these queues until stopped, with a status every ten seconds.
     pub fn new(queues: Vec<String>) -> Self {
         Self { queues, dry_run: false, cycle: CYCLE, every: Duration::from_secs(10), lasts: None }
     }
 }
 
-/// A cluster that was asked what it has.
+/// A cluster whose configuration was checked.
 #[derive(Debug)]
 pub struct Cluster {
     address: Address,
@@ -99,10 +100,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Asks the cluster at `yarn://HOST:PORT` for its queues, its machines and the plug-in.
+    /// Reads queues, machines and the plug-in's configuration of the cluster at `yarn://HOST:PORT`.
     ///
     /// # Errors
-    /// Nobody answers there, or asks for Kerberos or TLS; no such queue; no plug-in.
+    /// No ResourceManager answers, or it requires Kerberos or TLS; an unknown queue; no plug-in.
     pub fn ask(address: &str, settings: &Settings, wish: AttachOptions) -> Result<Self, EngineError> {
         let address = Address::parse(address).map_err(EngineError::other)?;
         let manager = ResourceManager::new(&address, http::Settings::default());
@@ -152,46 +153,45 @@ impl Cluster {
         Ok(Self { address, config, table, slot, remarks, past: past.unwrap_or_default(), empty })
     }
 
-    /// What is to be known before, in words for a person.
+    /// Warnings for the user before the start.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
-    /// What jobs of the queues took that ended well before, by the JobHistory server.
+    /// Durations of earlier jobs of these queues that succeeded, from the JobHistory server.
     pub fn past(&self) -> &JobHistory {
         &self.past
     }
 
-    /// The full paths of the queues.
     pub fn queues(&self) -> &[String] {
         &self.config.queues
     }
 
-    /// The memory that a slot has, and why, in words for a person.
+    /// The memory of a slot and the reason for it, for the user.
     pub fn slot(&self) -> &str {
         &self.slot
     }
 
-    /// The table that is written.
+    /// The path of the plug-in's table.
     pub fn table(&self) -> Option<&PathBuf> {
         self.table.as_ref()
     }
 
-    /// Its machines, each slot one of its own.
+    /// The machines; each slot is a machine.
     pub fn machines(&self) -> &[MachineDraft] {
         &self.config.machines
     }
 
-    /// Its machines, and nothing to do: what a policy is made for.
+    /// The machines without flows: the instance for which a policy is built.
     pub fn empty(&self) -> &Instance {
         &self.empty
     }
 
-    /// Drives the applications until `stop` is set or the time is over; then the table is removed, and applications get back
-    /// the priorities that they had.
+    /// Drives the applications until `stop` is set or the time is over. Then it removes the table and
+    /// restores the priorities of the applications.
     ///
     /// # Errors
-    /// The table cannot be had; the policy fails.
+    /// The table cannot be opened; the policy fails.
     pub fn drive(
         self,
         policy: &mut dyn Policy,
@@ -201,7 +201,7 @@ impl Cluster {
     ) -> Result<AttachSummary, EngineError> {
         let path = self.table.as_deref().filter(|_| !self.config.dry_run);
         let table = path.map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)?;
-        // What fails is looked at again with the next look.
+        // The next poll retries a failed request.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
         let control = Control::new(manager, Observer::new(PollIntervals::default()), table, VALID);
@@ -230,7 +230,7 @@ impl Cluster {
     }
 }
 
-/// The full paths of the queues that are meant.
+/// The full paths of the named queues.
 fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, EngineError> {
     let mut queues = BTreeSet::new();
     for name in named {
@@ -239,7 +239,7 @@ fn queues(scheduler: &Scheduler, named: &[String]) -> Result<Vec<String>, Engine
     Ok(queues.into_iter().collect())
 }
 
-/// Keeps which flows the driver has done with.
+/// Collects the flows that have ended in the driver.
 struct Ends(Rc<RefCell<Vec<FlowId>>>);
 
 impl Sink for Ends {

@@ -1,4 +1,5 @@
-//! Hadoop's web interfaces: requests, identifiers, and the documents of the ResourceManager and of MapReduce jobs.
+//! Hadoop's web interfaces as types: requests, identifiers, and the documents of the ResourceManager and of
+//! MapReduce jobs.
 
 pub mod http;
 pub mod id;

@@ -1,4 +1,4 @@
-//! What is known of an application that is driven.
+//! One application that the engine drives.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ use crate::rest::id::AppId;
 use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::App;
 
-/// How long a task takes of which nothing at all is known, seconds. It is the same for all, so that what policies compare
-/// are numbers of tasks; tasks that end correct it.
+/// Estimated seconds of a task without history. It is the same for all, so that policies compare numbers of
+/// tasks. Finished tasks correct it.
 const GUESS: f64 = 30.0;
 
-/// An ApplicationMaster that has not said after so many looks what it has to do is left alone: 30 s.
+/// Polls after which the engine ignores an application whose AM has not reported its tasks: 30 s.
 pub(super) const SILENT: u32 = 120;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DrivenPhase {
     pub(super) total: u32,
     pub(super) done: u32,
-    /// Tasks that were done before it was scheduled.
+    /// Tasks that finished before the application arrived.
     before: u32,
     count: TaskCounter,
 }
 
 impl DrivenPhase {
-    /// Tasks that are scheduled.
+    /// Tasks for the policy to schedule.
     pub(super) fn scheduled(&self) -> u32 {
         self.total - self.before
     }
@@ -42,40 +42,35 @@ impl DrivenPhase {
 pub(super) struct DrivenApp {
     pub(super) app: AppId,
     pub(super) tags: AppTags,
-    /// How it is found again; known before it arrives.
+    /// The name under which history is kept; set before the application arrives.
     pub(super) name: Option<JobName>,
-    /// When it was submitted, and when it should be done: since the start.
+    /// Submission and deadline, since the start.
     pub(super) submitted: Time,
     pub(super) deadline: Option<f64>,
     pub(super) stage: Stage,
-    /// The priority it had at first, and has now.
+    /// The priority at submission, and now.
     pub(super) first_priority: u64,
     pub(super) priority: u64,
     pub(super) maps: DrivenPhase,
     pub(super) reduces: DrivenPhase,
     pub(super) in_driver: DriverState,
-    /// Whether it is over, and how.
     pub(super) ended: Option<AppOutcome>,
-    /// Whether it holds nothing any more.
+    /// Whether the application holds no container any more.
     pub(super) is_gone: bool,
-    /// What its tasks took.
+    /// Durations of its finished tasks.
     pub(super) took: JobCost,
-    /// When its ApplicationMaster is asked.
     pub(super) asking: PollSchedule,
-    /// Looks for which it has had its ApplicationMaster and not said what it has to do.
+    /// Polls since its AM started without a report of its tasks.
     pub(super) silent: u32,
 }
 
-/// Whether the driver has an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DriverState {
     Pending,
     Active,
-    /// It has done with it.
     Finished,
 }
 
-/// How an application ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AppOutcome {
     Succeeded,
@@ -83,7 +78,8 @@ pub(super) enum AppOutcome {
 }
 
 impl DrivenApp {
-    /// One that was seen; `since` turns milliseconds since 1970 into seconds since the start, which may be negative.
+    /// A new application. `since` converts milliseconds since 1970 to seconds since the start, which may be
+    /// negative.
     pub(super) fn of(app: &App, now: Time, since: impl Fn(u64) -> f64) -> Self {
         let tags = AppTags::of(app);
         let submitted = app.started_ms.map_or(now.seconds(), since);
@@ -108,7 +104,6 @@ impl DrivenApp {
         }
     }
 
-    /// Whether it has arrived.
     pub(super) fn has_arrived(&self) -> bool {
         self.in_driver != DriverState::Pending
     }
@@ -120,19 +115,19 @@ impl DrivenApp {
         }
     }
 
-    /// The order in which applications get their ApplicationMasters: by deadline, then by submission.
+    /// Sort key for the start of AMs: by deadline, then by submission.
     pub(super) fn urgency(&self) -> (Time, Time, AppId) {
         let deadline = self.deadline.map_or(Time(u64::MAX), Time::from_seconds_nearest);
         (deadline, self.submitted, self.app)
     }
 
-    /// Whether its ApplicationMaster is to be asked at this look.
+    /// Whether to poll its AM now.
     pub(super) fn is_due(&mut self) -> bool {
         let is_open = self.maps.count.is_open() || self.reduces.count.is_open();
         self.asking.is_due(is_open || !self.has_arrived())
     }
 
-    /// Takes in what its ApplicationMaster says; `known_counts` is what is known of each phase.
+    /// Applies a report of its AM; `known_counts` has the counts of the ledger for each phase.
     pub(super) fn update(&mut self, job: &MapReduceJob, known_counts: [KnownCounts; 2]) -> [Inference; 2] {
         let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let said = [
@@ -154,33 +149,32 @@ impl DrivenApp {
         [decided.next().unwrap_or_default(), decided.next().unwrap_or_default()]
     }
 
-    /// A container of it is over.
     pub(super) fn container_ended(&mut self, kind: PhaseKind, container: EndedContainer) {
         self.asking.changed = true;
         self.phase(kind).count.ended(container);
     }
 
-    /// The containers of which nobody will say any more how they ended.
+    /// Containers whose outcome no later report will tell.
     pub(super) fn close(&mut self) -> Vec<(PhaseKind, EndedContainer)> {
         let closed = PhaseKind::ALL.map(|kind| (kind, self.phase(kind).count.close()));
         closed.into_iter().flat_map(|(kind, all)| all.into_iter().map(move |one| (kind, one))).collect()
     }
 
-    /// A container has done a task.
+    /// Adds the duration of a finished task.
     pub(super) fn took(&mut self, kind: PhaseKind, container: EndedContainer) {
         let micros = container.at.since(container.since.min(container.at)).0;
         self.took.add(MachineCost::of(kind, micros), None);
     }
 
-    /// Whether something of it is left to be scheduled.
+    /// Whether a task is left for the policy to schedule.
     pub(super) fn is_known(&self) -> bool {
         self.maps.scheduled() + self.reduces.scheduled() > 0
     }
 
-    /// What is left of it as a flow of one job, on these machines.
+    /// The remaining tasks as a flow of one job, on these machines.
     ///
     /// # Errors
-    /// It cannot be one: it has too many tasks.
+    /// The instance is invalid: it has too many tasks.
     pub(super) fn arrival(
         &self,
         name: &JobName,
@@ -209,10 +203,10 @@ impl DrivenApp {
     }
 }
 
-/// The name of its flow: that of all its kind, and its number.
+/// The name of its flow: the name of its kind and the number of the application.
 pub(super) fn flow_name(name: &JobName, app: AppId) -> String {
     format!("{}#{}", name.flow, app.number)
 }
 
-/// The applications by the numbers that the books know them by.
+/// By the job numbers of the container ledger.
 pub(super) type Applications = BTreeMap<u32, DrivenApp>;

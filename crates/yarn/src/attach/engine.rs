@@ -1,8 +1,9 @@
-//! The engine: the applications of some queues, each a flow of one job.
+//! The engine of `attach`: the applications of the chosen queues, each a flow of one job.
 //!
-//! An application is held until it may have its ApplicationMaster, and arrives when that says how many tasks there are.
-//! From then on it is driven as a job of one's own is: by caps and by its place in the order. What has become of its tasks
-//! follows from the counts of its ApplicationMaster; when it is over, all of it is.
+//! The engine holds an application until its AM may start. The application arrives at the policy when the AM
+//! reports the number of its tasks. From then on the engine drives it like a job of `flows`: by caps in the
+//! table and by priorities. The outcome of its tasks is inferred from the counts of the AM, and known for all
+//! of them when the application ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,35 +35,36 @@ use crate::rest::id::AppId;
 use crate::rest::mapreduce::MapReduceJob;
 use crate::rest::resource_manager::{App, AppState, Container, FinalStatus};
 
-/// How long applications are given back their priorities at the end, each some 40 ms.
+/// Time limit for restoring priorities at the end; each takes about 40 ms.
 const CLOSING: Duration = Duration::from_secs(30);
 
-/// The longest that an application is believed to have been there before, seconds: ten years.
+/// The longest age of an application at the start, seconds: ten years.
 const OFFSET_MAX: f64 = 3.2e8;
 
-/// What is left when applications are no longer driven.
+/// The result of `attach`.
 #[derive(Clone, Debug, Default)]
 pub struct AttachSummary {
-    /// What the jobs took that ended well.
+    /// Durations of the jobs that succeeded.
     pub learned: JobHistory,
-    /// Applications that have the priorities that they were given, and those that they had. It was said why.
+    /// Applications whose priority could not be restored, with the priority they had. A warning gave the
+    /// reason.
     pub raised: BTreeMap<AppId, u64>,
 }
 
-/// How the engine is to work.
+/// The configuration of the engine.
 #[derive(Clone, Debug)]
 pub(super) struct AttachConfig {
-    /// The queues, by their full paths.
+    /// By full path.
     pub(super) queues: Vec<String>,
     pub(super) rules: Rules,
     pub(super) machines: Vec<MachineDraft>,
-    /// Whether nothing is told to the cluster.
+    /// Never write to the cluster.
     pub(super) dry_run: bool,
-    /// Time between two looks.
+    /// Time between two polls.
     pub(super) cycle: Duration,
-    /// Time between two reports of how things are.
+    /// Time between two status reports.
     pub(super) every: Duration,
-    /// How long it goes on; until it is stopped if that is not said.
+    /// Time after which to end; `None`: run until stopped.
     pub(super) lasts: Option<Duration>,
 }
 
@@ -72,21 +74,21 @@ pub(super) struct AttachEngine<'w> {
     ledger: ContainerLedger,
     apps: Applications,
     by_app: BTreeMap<AppId, u32>,
-    /// Applications of these queues that are left alone.
+    /// Applications of these queues that the engine ignores.
     alone: BTreeSet<AppId>,
-    /// The number of the next application, and the ids that the driver gives next.
+    /// The number of the next application, and the ids that the driver assigns next.
     next: (u32, FlowId, PhaseId),
     by_flow: BTreeMap<FlowId, u32>,
     rows: Rows,
     wakes: BTreeSet<Time>,
-    /// Whose ApplicationMaster is asked first.
+    /// The AM to poll first.
     turn: RoundRobin<u32>,
     began: Stopwatch,
     began_ms: u64,
-    /// How long before that the first application was submitted of those that were there: the driver counts from then,
-    /// so that deadlines that have passed are in order, too.
+    /// Time between the first submission and the start of the engine. The driver counts from that submission,
+    /// so that deadlines in the past keep their order.
     offset: Span,
-    /// Now, as the driver counts.
+    /// In the time of the driver.
     now: Time,
     is_first: bool,
     trouble: Option<String>,
@@ -130,18 +132,18 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// A moment of a wall clock, in milliseconds since 1970, as seconds of the driver.
+    /// Converts milliseconds since 1970 to seconds of the driver.
     fn since_start(&self, millis: u64) -> f64 {
         (millis as f64 - self.began_ms as f64) / 1e3 + self.offset.seconds()
     }
 
-    /// Since when a container is there.
+    /// The start of a container.
     fn began(&self, container: &Container) -> Time {
         let since = container.started_ms.map(|ms| Time::from_seconds_nearest(self.since_start(ms).max(0.0)));
         since.unwrap_or(self.now).min(self.now)
     }
 
-    /// The time since the start, as others are told it.
+    /// The time since the start of the engine, for the watcher.
     fn elapsed(&self) -> Time {
         Time(self.now.0.saturating_sub(self.offset.0))
     }
@@ -151,7 +153,7 @@ impl<'w> AttachEngine<'w> {
         self.watcher.happened(now, what);
     }
 
-    /// After the first look: counts from when the earliest application was submitted.
+    /// After the first poll: makes the earliest submission the zero of the driver's time.
     fn set_offset(&mut self) {
         let watched = self.control.snapshot().watched.values();
         let Some(earliest) = watched.filter_map(|watched| watched.app.started_ms).min() else { return };
@@ -168,7 +170,7 @@ impl<'w> AttachEngine<'w> {
         self.trouble = message;
     }
 
-    /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
+    /// Polls the cluster, applies the changes, and gives reports for the driver.
     fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.ledger.advance(self.now);
         let Self { control, config, alone, .. } = self;
@@ -255,7 +257,7 @@ impl<'w> AttachEngine<'w> {
         {
             match known.ended {
                 None => return known.container_ended(kind, ended),
-                // The last of it, seen together with its end.
+                // The last container of an application is reported together with its end.
                 Some(AppOutcome::Succeeded) => known.took(kind, ended),
                 Some(AppOutcome::Failed) => {}
             }
@@ -264,7 +266,7 @@ impl<'w> AttachEngine<'w> {
     }
 
     fn app_ended(&mut self, app: AppId, state: AppState, status: FinalStatus) {
-        // One that is over is no longer watched.
+        // An ended application leaves the snapshot.
         let said = self.control.snapshot().app(app).map(|app| app.diagnostics.trim().to_owned());
         let Some(&number) = self.by_app.get(&app) else { return };
         let Some(known) = self.apps.get_mut(&number).filter(|known| known.ended.is_none()) else { return };
@@ -290,7 +292,7 @@ impl<'w> AttachEngine<'w> {
         self.notify(&AttachEvent::Done(app));
     }
 
-    /// It holds nothing any more.
+    /// The application holds no container any more.
     fn app_gone(&mut self, app: AppId) {
         self.alone.remove(&app);
         let Some(known) = self.known(app) else { return };
@@ -300,7 +302,7 @@ impl<'w> AttachEngine<'w> {
         self.forget();
     }
 
-    /// What an application took that ended well.
+    /// Adds the durations of an application that succeeded to the history.
     fn learn(&mut self, known: &DrivenApp) {
         let has_ended =
             known.ended == Some(AppOutcome::Succeeded) && known.took.maps + known.took.reduces > 0;
@@ -310,7 +312,7 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Forgets applications of which nothing is left, neither there nor in the driver.
+    /// Forgets applications that have left both the cluster and the driver.
     fn forget(&mut self) {
         let Self { apps, by_app, .. } = self;
         apps.retain(|_, known| {
@@ -322,7 +324,7 @@ impl<'w> AttachEngine<'w> {
         });
     }
 
-    /// The driver has done with flows.
+    /// Flows have ended in the driver.
     pub(super) fn flows_ended(&mut self, flows: impl IntoIterator<Item = FlowId>) {
         for flow in flows {
             let Some(number) = self.by_flow.remove(&flow) else { continue };
@@ -334,7 +336,7 @@ impl<'w> AttachEngine<'w> {
         self.forget();
     }
 
-    /// Flows whose applications have failed, until the driver has heard of it.
+    /// Fails the flows of failed applications until the driver has ended them.
     fn fail_ended_flows(&mut self) {
         let failed = |(_, known): &(&u32, &DrivenApp)| {
             known.ended == Some(AppOutcome::Failed) && known.in_driver == DriverState::Active
@@ -345,8 +347,7 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Asks the ApplicationMasters that may have something new to say, as many as have time to answer: the others have
-    /// their turn at the next look.
+    /// Polls the AMs that may have news, within the time limit. The next poll continues with the others.
     fn poll_ams(&mut self) {
         let due = self.due_ams();
         let mut round = self.turn.round(due, TIME_LIMIT);
@@ -361,7 +362,7 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// The applications whose ApplicationMasters are to be asked at this look.
+    /// The applications whose AMs to poll now.
     fn due_ams(&mut self) -> Vec<u32> {
         let (mut due, mut silent) = (Vec::new(), Vec::new());
         for (&number, known) in self.apps.iter_mut().filter(|(_, known)| known.ended.is_none()) {
@@ -381,13 +382,12 @@ impl<'w> AttachEngine<'w> {
         due
     }
 
-    /// An ApplicationMaster has said how far its job is.
     fn handle_am_report(&mut self, number: u32, job: &MapReduceJob) {
         let Some(known) = self.apps.get_mut(&number) else { return };
         let known_counts = PhaseKind::ALL.map(|kind| {
             let phase = self.ledger.phase_of(number, kind);
             let of = |phase| KnownCounts { done: self.ledger.done(phase), live: self.ledger.live(phase) };
-            // A phase that the driver has done with has no more to be told of.
+            // The driver has ended this phase, so no report may follow.
             phase.map_or(KnownCounts { done: u32::MAX, live: 0 }, of)
         });
         let decided = known.update(job, known_counts);
@@ -413,7 +413,8 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// How an application is found again. What its job says of a workflow is read if its tags say nothing.
+    /// The name of an application in the history. The properties of its job are read if its tags name no
+    /// flow.
     fn name_of(&self, number: u32) -> Option<JobName> {
         let known = self.apps.get(&number)?;
         let watched = self.control.snapshot().watched.get(&known.app)?;
@@ -438,7 +439,7 @@ impl<'w> AttachEngine<'w> {
         self.notify(&AttachEvent::LeftAlone(known.app, why.to_owned()));
     }
 
-    /// Applications whose tasks are known arrive.
+    /// Reports applications whose tasks are known as arrived.
     fn arrive(&mut self, reports: &mut Vec<Report>) {
         let is_new = |known: &DrivenApp| !known.has_arrived() && known.ended.is_none() && !known.is_gone;
         let new = self.apps.iter().filter(|(_, known)| is_new(known) && known.name.is_some());
@@ -469,7 +470,7 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Tells the cluster what follows from the driver's decisions.
+    /// Writes the driver's decisions to the cluster: rows of the table, and priorities.
     pub(super) fn apply_plans(&mut self, plans: &Plans) {
         self.release();
         let snapshot = self.control.snapshot();
@@ -492,7 +493,7 @@ impl<'w> AttachEngine<'w> {
         self.set_order(order);
     }
 
-    /// Gives applications priorities in this order, behind those that wait for their ApplicationMasters.
+    /// Sets priorities in this order, below applications that wait for their AMs.
     fn set_order(&mut self, order: Vec<AppId>) {
         let mut first: Vec<&DrivenApp> =
             self.apps.values().filter(|known| self.waits_for_am(known)).collect();
@@ -515,7 +516,7 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Whether an application may have its ApplicationMaster, and does not have it yet.
+    /// Whether the AM of an application may start and has not.
     fn waits_for_am(&self, known: &DrivenApp) -> bool {
         let has_am = || {
             let watched = self.control.snapshot().watched.get(&known.app);
@@ -524,7 +525,7 @@ impl<'w> AttachEngine<'w> {
         known.ended.is_none() && known.stage == Stage::Starting && !has_am()
     }
 
-    /// Lets the most urgent applications have their ApplicationMasters, as many as may be at a time.
+    /// Lets the AMs of the most urgent applications start, up to the AM limit.
     fn release(&mut self) {
         let most = am_limit(self.ledger.slots(), self.config.rules.am_share);
         let open = || self.apps.iter().filter(|(_, known)| known.ended.is_none());
@@ -543,7 +544,6 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Whether it is time to say how things are.
     pub(super) fn is_status_due(&self) -> bool {
         self.now >= self.status_at
     }
@@ -556,7 +556,7 @@ impl<'w> AttachEngine<'w> {
         self.apps.keys().flat_map(of).collect()
     }
 
-    /// Says how things are, with what tasks of phases are believed to take, in seconds.
+    /// Reports the status, with the estimated seconds of a task of each phase.
     pub(super) fn report_status(&mut self, lengths: &BTreeMap<PhaseId, f64>) {
         self.status_at = self.now + Span::from_seconds_nearest(self.config.every.as_secs_f64());
         let status = Status {
@@ -605,7 +605,7 @@ impl<'w> AttachEngine<'w> {
         }
     }
 
-    /// Ends: the table goes, and applications get back the priorities that they had. Who does not is said.
+    /// Removes the table and restores priorities. A warning names those it could not restore.
     pub(super) fn close(mut self) -> AttachSummary {
         self.control.remove_table();
         let apps: Vec<DrivenApp> = std::mem::take(&mut self.apps).into_values().collect();
@@ -631,8 +631,7 @@ impl<'w> AttachEngine<'w> {
         AttachSummary { learned: self.learned, raised }
     }
 
-    /// Gives applications these priorities, as long as there is time and the ResourceManager answers. Gives those that have
-    /// not got theirs, and why one has not.
+    /// Restores these priorities within the time limit. Gives those that it could not restore, and a reason.
     fn give_back(&self, mut raised: BTreeMap<AppId, u64>) -> (BTreeMap<AppId, u64>, String) {
         let (mut turn, mut why) = (RoundRobin::default(), "there was no time".to_owned());
         let mut round = turn.round(raised.keys().copied().collect::<Vec<_>>(), CLOSING);
@@ -641,7 +640,7 @@ impl<'w> AttachEngine<'w> {
             match given {
                 Some(Err(error)) if !error.is_missing() => {
                     why = error.to_string();
-                    // A cluster that does not answer now is not asked a thousand times.
+                    // A cluster that does not answer is not asked for each application.
                     if matches!(error, HttpError::Unreachable { .. }) {
                         break;
                     }
@@ -652,7 +651,6 @@ impl<'w> AttachEngine<'w> {
         (raised, why)
     }
 
-    /// Time until something is due by itself.
     fn time_to_next_poll(&self) -> Duration {
         poll_delay(self.now, self.wakes.first().copied(), self.config.cycle)
     }
@@ -663,7 +661,7 @@ impl<'w> AttachEngine<'w> {
     }
 }
 
-/// What tasks of phases are believed to take, seconds.
+/// Estimated seconds of a task of each phase.
 pub(super) fn lengths(
     driver: &Driver<'_, '_, AttachEngine<'_>>,
     phases: &[PhaseId],
@@ -681,7 +679,7 @@ impl Engine for AttachEngine<'_> {
             faults: Faults::Tasks,
             offers: Offers::Immediate,
             lengths: Lengths::Guessed,
-            // Those that there are hold slots that are not the driver's.
+            // Running AMs hold slots, which the ledger reports as down.
             masters: None,
         }
     }
@@ -712,7 +710,7 @@ impl Engine for AttachEngine<'_> {
         match order {
             Order::Kill(row) => self.ledger.kill(row),
             Order::Refuse(name) => self.ledger.refuse(name),
-            // Reduces wait for maps in their own application, which makes maps again that are lost.
+            // In a MapReduce job reduces wait for maps by themselves, and the AM reruns lost maps.
             Order::Go { .. } | Order::Hold(_) => {}
         }
     }

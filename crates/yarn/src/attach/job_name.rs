@@ -1,4 +1,4 @@
-//! What an application of somebody else is called, and what its tags want.
+//! The name of an application in the history, and the requests in its tags.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +7,32 @@ use slackline_model::When;
 
 use crate::rest::resource_manager::App;
 
-/// The property of a job that has its tags.
+/// The property of a job with its tags.
 const TAGS: &str = "mapreduce.job.tags";
 
-/// `slackline.flow=NAME`: what application it is one of.
+/// `slackline.flow=NAME`: the flow of the application.
 const FLOW_TAG: &str = "slackline.flow";
-/// `slackline.deadline=+SECONDS`: when it should be done, from its submission.
+/// `slackline.deadline=+SECONDS`: the deadline, from the submission.
 const DEADLINE_TAG: &str = "slackline.deadline";
-/// `slackline.weight=NUMBER`: how much it counts.
+/// `slackline.weight=NUMBER`: the weight.
 const WEIGHT_TAG: &str = "slackline.weight";
 
-/// Properties of a job that say of which workflow it is.
+/// Properties of a job that name its workflow.
 pub(super) const WORKFLOW: &[&str] =
     &["mapreduce.workflow.name", "mapreduce.workflow.id", "mapreduce.workflow.node.name"];
 
-/// The longest name, in characters.
+/// In characters.
 const LONGEST: usize = 200;
 
-/// What the tags of an application want.
+/// The requests in the tags of an application.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AppTags {
-    /// The flow, if they say it.
+    /// The flow, if a tag names it.
     pub(super) flow: Option<String>,
-    /// Seconds from its submission.
+    /// In seconds from the submission.
     pub(super) deadline: Option<f64>,
     pub(super) weight: f64,
-    /// What is wrong with them, in words for a person.
+    /// Invalid tags, for the user.
     pub(super) problems: Vec<String>,
 }
 
@@ -61,8 +61,8 @@ impl AppTags {
     }
 }
 
-/// How an application is found again among others: by its tag, else by what its job says of the workflow it is a part of,
-/// else by its name; without the numbers and dates that tell it from yesterday's.
+/// The name of an application in the history: from its tag, else from the workflow of its job, else from its
+/// own name. Numbers and dates are left out, so that the job of today has the name of yesterday's.
 pub(super) fn name(own: &str, flow: Option<&str>, workflow: &BTreeMap<String, String>) -> JobName {
     let own = recurring(own);
     let said = |key: &str| workflow.get(key).map(|text| recurring(text)).filter(|text| !text.is_empty());
@@ -80,20 +80,20 @@ fn flow(text: &str) -> Option<String> {
     Some(printable(text)).filter(|name| !name.is_empty())
 }
 
-/// Properties of a job that has ended that say how it is found again.
+/// Properties of a finished job that give its name in the history.
 pub(super) fn properties() -> Vec<&'static str> {
     WORKFLOW.iter().copied().chain([TAGS]).collect()
 }
 
-/// How a job that has ended is found again, by these of its properties. YARN makes tags lower case.
+/// The name of a finished job in the history, from its properties. YARN makes tags lower case.
 pub(super) fn name_by(own: &str, properties: &BTreeMap<String, String>) -> JobName {
     let tags = properties.get(TAGS).map(|tags| tags.to_lowercase()).unwrap_or_default();
     let tag = tags.split(',').find_map(|tag| tag.trim().strip_prefix(FLOW_TAG)?.strip_prefix('='));
     name(own, tag.and_then(flow).as_deref(), properties)
 }
 
-/// A name without what differs from one recurrence to the next: every number, with what separates it from the next
-/// number, becomes `*`. `load 2026-03-01 06:00` is `load *`.
+/// A name without the parts that differ between recurrences: every number, with the separators between
+/// numbers, becomes `*`. `load 2026-03-01 06:00` becomes `load *`.
 pub(super) fn recurring(name: &str) -> String {
     let mut out = String::new();
     let mut rest = printable(name);
@@ -115,7 +115,7 @@ pub(super) fn recurring(name: &str) -> String {
     out + &rest
 }
 
-/// A text as a name may be: what does not print is left out, and what is too long.
+/// A text without characters that do not print, cut to the longest name.
 fn printable(text: &str) -> String {
     let plain: String =
         text.chars().filter(|c| c.is_ascii_graphic() || *c == ' ' || c.is_alphanumeric()).collect();

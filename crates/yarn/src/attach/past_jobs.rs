@@ -1,4 +1,4 @@
-//! What jobs took that ended before, as the JobHistory server says it.
+//! Durations of earlier jobs, from the JobHistory server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::rest::http::{Address, HttpError};
 use crate::rest::mapreduce::{MapReduce, MapReduceJob};
 use crate::rest::resource_manager::ResourceManager;
 
-/// The most jobs that are asked about: each takes two questions, and the answer to one is some hundred kilobytes.
+/// The most jobs to ask for. Each takes two requests, with an answer of some hundred kilobytes.
 const JOBS_MAX: usize = 100;
 
-/// The most of them that have the same name.
+/// The most jobs of one name.
 const JOBS_PER_NAME: usize = 3;
 
-/// How long ago they may have begun, ms.
+/// Their greatest age, ms.
 const SINCE_MS: u64 = 7 * 24 * 3_600_000;
 
-/// After so long nothing more is asked.
+/// Time limit for all requests.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// The server that is meant; none if none is to be asked.
+/// The JobHistory server of the option; `None` if the user wants none.
 pub(super) fn server(
     given: &str,
     address: &Address,
@@ -36,7 +36,7 @@ pub(super) fn server(
         "cluster" => {
             let said = manager.property("mapreduce.jobhistory.webapp.address").map_err(EngineError::other)?;
             let said = said.unwrap_or_else(|| "0.0.0.0:19888".to_owned());
-            // It listens on all of its addresses, and is believed to be on the machine of the ResourceManager.
+            // It listens on all addresses, so it is assumed to run on the machine of the ResourceManager.
             said.trim().strip_prefix("0.0.0.0:").map_or(said.clone(), |port| address.with_port(port))
         }
         given => given.to_owned(),
@@ -46,10 +46,10 @@ pub(super) fn server(
     Ok(Some(MapReduce::history(&address, settings)))
 }
 
-/// What the newest jobs of some queues took that succeeded in the last seven days.
+/// Durations of the newest jobs of these queues that succeeded in the last seven days.
 ///
 /// # Errors
-/// The server does not answer. A job that it does not know any more is left out.
+/// The server does not answer. A job that it does not know is left out.
 pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result<JobHistory, HttpError> {
     let mut jobs = server.succeeded(now_ms.saturating_sub(SINCE_MS))?;
     jobs.retain(|job| {
@@ -72,10 +72,10 @@ pub(super) fn past(server: &MapReduce, queues: &[String], now_ms: u64) -> Result
     Ok(past)
 }
 
-/// How a job is found again, and what it took; none if the server does not say it.
+/// The name of a job and its durations; `None` if the server does not know them.
 fn took(server: &MapReduce, job: &MapReduceJob) -> Option<(JobName, JobCost)> {
     let said = server.job(job.id).ok()??;
-    // The tasks of a phase and their time together, unless nothing was measured.
+    // The number of tasks and their total time; zero if the server gives no mean.
     let phase = |tasks: u64, means: &[Option<u64>]| {
         let mean = means.iter().flatten().fold(0, |sum: u64, &ms| sum.saturating_add(ms));
         if mean > 0 { (tasks, tasks.saturating_mul(mean).saturating_mul(1000)) } else { (0, 0) }

@@ -1,52 +1,52 @@
-//! What somebody is told who watches.
+//! Events and status of `attach`, for the live view and the event stream.
 
 use slackline_model::Time;
 
 use crate::rest::id::AppId;
 
 pub trait Watcher {
-    /// Something happened at a time since the start.
+    /// Called at an event; `now` is since the start.
     fn happened(&mut self, now: Time, what: &AttachEvent);
 
-    /// How things are; told again and again.
+    /// Called at the status interval.
     fn status(&mut self, status: &Status);
 }
 
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AttachEvent {
-    /// The ResourceManager does not answer, for this reason; or all is well again.
+    /// The ResourceManager does not answer, for this reason; `None`: it answers again.
     Troubled(Option<String>),
-    /// Something that does no harm to what runs, and that somebody should know.
+    /// A warning for the user.
     Warned(String),
-    /// An application was seen for the first time.
+    /// An application appeared.
     Seen(AppId),
-    /// One of its tags is wrong.
+    /// An invalid tag.
     WrongTag(AppId, String),
-    /// It may have its ApplicationMaster.
+    /// The AM may start.
     Released(AppId),
-    /// Its tasks are known, and it is scheduled from now on.
+    /// Its tasks are known; the policy schedules it.
     Arrived {
         app: AppId,
         flow: String,
         job: String,
-        /// Maps and reduces that are left.
+        /// Remaining maps and reduces.
         tasks: [u32; 2],
     },
-    /// It is left alone from now on, for this reason.
+    /// The engine ignores it from now on, for this reason.
     LeftAlone(AppId, String),
-    /// It has ended well.
+    /// It succeeded.
     Done(AppId),
-    /// It failed or was killed, and said this of it.
+    /// It failed or was killed, with its diagnostics.
     Failed(AppId, String),
 }
 
-/// Where an application is.
+/// The progress of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// It may not have its ApplicationMaster yet.
+    /// The engine holds its AM back.
     Held,
-    /// It waits for its ApplicationMaster, or that does not say yet what it has to do.
+    /// Its AM may start, or has started and has not reported its tasks.
     Starting,
     Runs,
 }
@@ -64,44 +64,39 @@ impl Stage {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Time since the start.
     pub now: Time,
-    /// Slots on machines that are there.
+    /// Slots of machines that are up.
     pub slots: u32,
-    /// Slots that are held by what is not scheduled here, and by ApplicationMasters.
+    /// Slots held by AMs and by containers that the engine does not drive.
     pub taken: u32,
-    /// The applications, in the order in which they were seen.
+    /// In the order in which they appeared.
     pub applications: Vec<Application>,
 }
 
-/// An application that is not over.
+/// An active application.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Application {
     pub id: AppId,
-    /// Its flow; empty before its name is known.
+    /// Empty before its name is known.
     pub flow: String,
     pub job: String,
     pub stage: Stage,
-    /// Its maps, then its reduces, as far as they are known.
+    /// Maps, then reduces, as far as they are known.
     pub phases: [Option<Phase>; 2],
-    /// The priority it has, or would have.
+    /// The priority; in a dry run the one it would get.
     pub priority: u64,
-    /// When it should be done, seconds since the start.
+    /// Seconds since the start.
     pub deadline: Option<f64>,
-    /// How much it counts.
     pub weight: f64,
 }
 
-/// A phase of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Phase {
-    /// Tasks.
     pub total: u32,
-    /// Tasks that are done.
     pub done: u32,
     pub running: u32,
-    /// How many may run; `None` is no limit.
+    /// The most that may run; `None`: no limit.
     pub cap: Option<u32>,
-    /// What a task is believed to take, seconds.
+    /// Estimated seconds of a task.
     pub seconds: f64,
 }

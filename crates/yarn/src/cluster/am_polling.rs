@@ -1,29 +1,28 @@
-//! When an ApplicationMaster is asked how far its job is: each question goes through the ResourceManager's proxy.
+//! When to poll an ApplicationMaster (AM) for its progress: each request goes through the ResourceManager's
+//! proxy.
 
-/// An ApplicationMaster about which nothing seems to change is asked after so many looks.
+/// Polls of the cluster between two requests to an AM without changes.
 const ASKED_EVERY: u32 = 20;
 
-/// The most looks between two tries with an ApplicationMaster that does not answer.
+/// The most polls to wait between two requests to an AM that does not answer.
 const BACK_OFF: u32 = 32;
 
-/// When an ApplicationMaster was asked, and is to be.
 #[derive(Clone, Debug)]
 pub(crate) struct PollSchedule {
-    /// Whether it may say something new.
+    /// Whether the AM may have news.
     pub(crate) changed: bool,
-    /// Looks since it was asked, and until it may be.
+    /// Polls since the last request, and until the next is allowed.
     asked: u32,
     waits: u32,
     failures: u32,
 }
 
 impl PollSchedule {
-    /// One that was never asked.
     pub(crate) fn new() -> Self {
         Self { changed: true, asked: 0, waits: 0, failures: 0 }
     }
 
-    /// Whether it is to be asked at this look; `is_open` says that an answer is waited for.
+    /// Whether to ask now; `is_open`: a decision waits for the answer.
     pub(crate) fn is_due(&mut self, is_open: bool) -> bool {
         self.asked += 1;
         if self.waits > 0 {
@@ -33,7 +32,7 @@ impl PollSchedule {
         self.changed || is_open || self.asked >= ASKED_EVERY
     }
 
-    /// It has answered, or not.
+    /// The AM has answered, or failed to.
     pub(crate) fn answered(&mut self, well: bool) {
         self.asked = 0;
         if well {

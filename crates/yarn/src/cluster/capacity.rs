@@ -1,4 +1,4 @@
-//! The machines of a cluster, and the part of them that ApplicationMasters may hold.
+//! The machines of a cluster, and the part of them that ApplicationMasters (AMs) may hold.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ pub(crate) const AM_SHARE: Param = Param::new(
     "part of the slots that ApplicationMasters may hold; each job has one",
 );
 
-/// What is set of the engine.
+/// Limits of an engine on a cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// The greatest part of the slots that ApplicationMasters may hold.
+    /// The greatest part of the slots that AMs may hold.
     pub(crate) am_share: f64,
     /// Memory of a container, MiB.
     pub(crate) slot_mb: u64,
-    /// Whether the cluster decides by itself: the policy is only told what happens.
+    /// Whether YARN decides by itself and the policy only observes.
     pub(crate) by_cluster: bool,
 }
 
-/// The machines of a cluster, whose slots have so much memory, MiB.
+/// The machines of a cluster with slots of `slot_mb` MiB.
 pub(crate) fn slots(
     address: &Address,
     manager: &ResourceManager,
@@ -46,14 +46,14 @@ pub(crate) fn slots(
     Ok(machines)
 }
 
-/// The hosts whose NodeManagers are there, each with the slots that their memory has.
+/// Hosts with a running NodeManager, each with the slots that fit into its memory.
 pub(crate) fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
     let slots = |node: &Node| u32::try_from((node.used_mb + node.free_mb) / slot_mb).unwrap_or(u32::MAX);
     let machine = |(node, count): (&Node, u32)| MachineDraft {
         name: node.host.clone(),
         count,
         speed: 1.0,
-        // A slot is a machine, as each may be taken away by itself.
+        // Each slot is a machine, since each may be taken separately.
         slots: Slots::Universal(1),
         rack: None,
     };
@@ -66,7 +66,7 @@ pub(crate) fn machines(nodes: &[Node], slot_mb: u64) -> Vec<MachineDraft> {
     machines.into_values().collect()
 }
 
-/// How many ApplicationMasters there may be on so many slots: a slot at least is for tasks.
+/// The most AMs on this number of slots: at least one slot is for tasks.
 pub(crate) fn am_limit(slots: u32, share: f64) -> usize {
     ((f64::from(slots) * share) as usize).min((slots as usize).saturating_sub(1)).max(1)
 }

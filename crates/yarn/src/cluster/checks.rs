@@ -1,5 +1,5 @@
-//! Whether a cluster does what it is told. What is refused here would make the table or the priorities void without a word,
-//! or have every submission fail.
+//! Checks before the start: whether the cluster follows the table and the priorities, and accepts
+//! submissions.
 
 use slackline_local::run::EngineError;
 use slackline_model::names::listed;
@@ -9,17 +9,17 @@ use crate::rest::http::{Address, HttpError};
 use crate::rest::resource_manager::{App, AppFilter, Queue, ResourceManager, Scheduler};
 use crate::submitter::SubmitterInfo;
 
-/// The only scheduler that asks the plug-in, as it names itself.
+/// The only scheduler that calls the plug-in, by the name it reports.
 const CAPACITY: &str = "capacityScheduler";
 
-/// The default of `yarn.scheduler.minimum-allocation-mb`, MiB.
+/// Default of `yarn.scheduler.minimum-allocation-mb`, MiB.
 const MINIMUM: u64 = 1024;
 
-/// The default of `yarn.scheduler.maximum-allocation-mb`, MiB.
+/// Default of `yarn.scheduler.maximum-allocation-mb`, MiB.
 const MAXIMUM: u64 = 8192;
 
-/// Refuses an address where no ResourceManager answers. Other daemons of Hadoop have web interfaces too, which are easily taken
-/// for its own.
+/// Refuses an address without a ResourceManager. Other Hadoop daemons have web interfaces too, which are
+/// easily mistaken for it.
 pub(crate) fn is_manager(address: &Address, manager: &ResourceManager) -> Result<(), EngineError> {
     let Err(error) = manager.info() else { return Ok(()) };
     if !error.is_missing() && !matches!(error, HttpError::Unknown { .. }) {
@@ -30,12 +30,12 @@ pub(crate) fn is_manager(address: &Address, manager: &ResourceManager) -> Result
     )))
 }
 
-/// Refuses a cluster that does not obey a run whose jobs go to the queue of this name, or has no such queue. Where it
-/// decides by itself it may order applications as it likes.
+/// Refuses a cluster that ignores priorities in the queue of a run, or lacks that queue. Where YARN decides
+/// by itself, any order of applications is accepted.
 pub(crate) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) -> Result<(), EngineError> {
     let scheduler = manager.scheduler().map_err(EngineError::other)?;
     match (by_cluster, scheduler.kind == CAPACITY) {
-        // Other schedulers have other rules for the names of queues.
+        // Other schedulers name queues by other rules.
         (true, false) => Ok(()),
         (true, true) => queue_of_run(&scheduler, queue).map(drop),
         (false, _) => {
@@ -45,7 +45,7 @@ pub(crate) fn for_run(manager: &ResourceManager, queue: &str, by_cluster: bool) 
     }
 }
 
-/// Refuses a configuration by which jobs are not submitted to any cluster, as is Hadoop's own where no files say otherwise.
+/// Refuses a configuration that submits jobs to no cluster, such as Hadoop's default.
 pub(crate) fn submits_to_yarn(about: &SubmitterInfo) -> Result<(), EngineError> {
     let Some(framework) = about.framework.as_deref().filter(|name| *name != "yarn") else {
         return Ok(());
@@ -56,13 +56,13 @@ pub(crate) fn submits_to_yarn(about: &SubmitterInfo) -> Result<(), EngineError> 
     )))
 }
 
-/// Refuses queues, given by their full paths, whose order is not that of priorities.
+/// Refuses queues, given by their full paths, that do not order applications by priority.
 pub(crate) fn for_queues(scheduler: &Scheduler, queues: &[String]) -> Result<(), EngineError> {
     let queues: Vec<&Queue> = scheduler.queues.iter().filter(|queue| queues.contains(&queue.path)).collect();
     follows_priorities(&queues)
 }
 
-/// Refuses another scheduler than the one that asks the plug-in.
+/// Refuses schedulers that do not call the plug-in.
 pub(crate) fn asks_the_plug_in(scheduler: &Scheduler) -> Result<(), EngineError> {
     if scheduler.kind == CAPACITY {
         return Ok(());
@@ -85,8 +85,8 @@ fn follows_priorities(queues: &[&Queue]) -> Result<(), EngineError> {
     )))
 }
 
-/// The queue that a run names by its own name or its full path, as YARN takes it; `None` if it is made with the first
-/// application.
+/// The queue of a run, by its own name or its full path, as YARN resolves it; `None` if the first application
+/// creates it.
 fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Queue>, EngineError> {
     let grows = |above: &String| name.strip_prefix(above.as_str()).is_some_and(|rest| rest.starts_with('.'));
     match named(scheduler, name).as_slice() {
@@ -96,8 +96,8 @@ fn queue_of_run<'a>(scheduler: &'a Scheduler, name: &str) -> Result<Option<&'a Q
     }
 }
 
-/// The queues that `attach` names by the full path or the own name of one, or by the path of one that has others below it,
-/// with or without `root.`.
+/// The queues of `attach`: one queue by its full path or its own name, or all below a parent queue; `root.`
+/// is optional.
 pub(crate) fn queues_of_attach<'a>(
     scheduler: &'a Scheduler,
     name: &str,
@@ -113,13 +113,13 @@ pub(crate) fn queues_of_attach<'a>(
     }
 }
 
-/// The queues that take jobs and have this full path, or this own name, which several may have.
+/// The leaf queues of this full path or own name. Several may share a name.
 fn named<'a>(scheduler: &'a Scheduler, name: &str) -> Vec<&'a Queue> {
     let is_meant = |queue: &&Queue| queue.path == name || queue.path.rsplit('.').next() == Some(name);
     scheduler.queues.iter().filter(is_meant).collect()
 }
 
-/// A name means several queues, or none.
+/// The error for a name of several queues or of none.
 fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError {
     let among = if several.is_empty() { scheduler.queues.iter().collect() } else { several.to_vec() };
     let paths: Vec<String> = among.into_iter().map(|queue| queue.path.clone()).collect();
@@ -127,15 +127,15 @@ fn not_one(scheduler: &Scheduler, several: &[&Queue], name: &str) -> EngineError
     ParamError::Value { name: "queue", found: format!("{name:?}"), expected }.into()
 }
 
-/// The memory of a container of jobs that others submit to these queues, MiB, and why it is taken: what those that run have on
-/// average, in whole smallest containers; where none run the smallest.
+/// The container memory of other users' jobs in these queues, MiB, and the reason: the average of running
+/// containers, rounded to smallest containers; without any, the smallest container.
 pub(crate) fn seen_mb(manager: &ResourceManager, queues: &[String]) -> Result<(u64, String), EngineError> {
     let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
     let apps = manager.apps(&AppFilter::default()).map_err(EngineError::other)?;
     let is_its = |app: &&App| app.kind == "MAPREDUCE" && queues.iter().any(|queue| app.is_in(queue));
     let sizes =
         apps.iter().filter(is_its).filter_map(|app| Some((app.allocated_mb?, app.running_containers?)));
-    // The ApplicationMaster, which every application has, may be of another size.
+    // AMs are excluded, since their size may differ.
     let (all_mb, containers) =
         sizes.filter(|(_, count)| *count > 1).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if containers == 0 {
@@ -160,7 +160,7 @@ fn mb(manager: &ResourceManager, name: &str, default: u64) -> Result<u64, Engine
     Ok(value.and_then(|text| text.trim().parse().ok()).unwrap_or(default).max(1))
 }
 
-/// The memory of a container that is asked for with so much, MiB: the scheduler rounds up.
+/// The memory granted to a request of this size, MiB: the scheduler rounds up.
 pub(crate) fn granted_mb(manager: &ResourceManager, asked: u64) -> Result<u64, EngineError> {
     let (minimum, maximum) = (minimum_mb(manager)?, maximum_mb(manager)?);
     if asked > maximum {

@@ -1,10 +1,10 @@
-//! The books of the engine: what every slot of the cluster holds, and what the driver believes.
+//! The ledger of containers: what every slot of the cluster holds, as the driver knows it.
 //!
-//! The driver starts tasks; YARN grants containers. A row of the driver is bound to the next container that appears for its
-//! phase, wherever that is. A container that nobody ordered is reported as one that runs already. What the driver has no
-//! part in (an ApplicationMaster, a container of somebody else, a map that is made again) takes its slot away: the slot's
-//! machine is down as long as it runs. For this every slot is a machine of its own. When there is no free slot for what is
-//! there, a row gives its slot up that has no container yet: it is still to be started.
+//! The driver starts tasks; YARN grants containers. A row of the driver is bound to the next container that
+//! appears for its phase, on any host. A container without a row is reported as a running task. A container
+//! that is not the driver's (an ApplicationMaster, another user's container, a rerun map) takes its slot
+//! away: the machine of the slot is down while it runs. For this every slot is a machine. If no slot is free
+//! for a container, a row without a container gives up its slot, and its task is pending again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,23 +14,22 @@ use slackline_policy::engine::{Report, RowId, Running};
 
 use crate::rest::id::ContainerId;
 
-/// What a slot holds.
+/// The use of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     Free,
-    /// A row, and the container it is bound to, if it is.
+    /// A row, bound to a container or waiting for one.
     Row(RowId),
-    /// A task that is reported as running and has no row yet.
+    /// A task that was reported as running, before the driver answers.
     Offered(u64),
-    /// A container that is none of the driver's.
+    /// A container that is not the driver's.
     Taken(ContainerId),
-    /// Containers of others, of which nobody knows which.
+    /// A container of another application, known only by their total.
     Others,
-    /// Its host is away.
+    /// Its host is down.
     Away,
 }
 
-/// A host and its slots.
 #[derive(Clone, Debug)]
 struct Host {
     name: String,
@@ -38,7 +37,7 @@ struct Host {
     count: u32,
 }
 
-/// A row that is open.
+/// An open row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LedgerRow {
     phase: PhaseId,
@@ -47,7 +46,7 @@ struct LedgerRow {
     container: Option<ContainerId>,
 }
 
-/// What the driver knows of a phase.
+/// A phase as the driver knows it.
 #[derive(Clone, Debug)]
 struct LedgerPhase {
     job: u32,
@@ -55,17 +54,17 @@ struct LedgerPhase {
     tasks: u32,
     /// Tasks that the driver has not started.
     pending: BTreeSet<u32>,
-    /// How many tasks it believes to be done.
+    /// Finished tasks, for the driver.
     done: u32,
     /// Rows that wait for a container.
     unbound: BTreeSet<RowId>,
-    /// How many rows are open.
+    /// Open rows.
     open: u32,
-    /// How many containers work for it.
+    /// Live containers.
     live: u32,
-    /// How many tasks are done that the driver does not know of yet.
+    /// Finished tasks that the driver does not know yet.
     unreported: u32,
-    /// How many of these it is being told of.
+    /// Finished tasks that were offered and that the driver has not answered.
     announced: u32,
 }
 
@@ -73,28 +72,27 @@ struct LedgerPhase {
 struct LiveContainer {
     host: String,
     since: Time,
-    /// The phase it works for; none of the driver's otherwise.
+    /// The phase that it works for, if that is the driver's.
     phase: Option<PhaseId>,
-    /// The job whose application has it, of ours.
+    /// The job whose application holds it, if it is one of the engine.
     job: Option<u32>,
-    /// What it runs of that; none for an ApplicationMaster.
+    /// `None` for an ApplicationMaster.
     kind: Option<PhaseKind>,
-    /// The slot that it is counted on; none if all were taken.
+    /// The slot on which it is counted; `None` if all were taken.
     slot: Option<u32>,
 }
 
-/// How a container ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContainerOutcome {
-    /// Its task is done.
+    /// Its task finished.
     Finished,
     /// Its task has to run again.
     Failed,
-    /// Its task, and with it its flow, has failed for good.
+    /// Its task failed for good, and with it its flow.
     FailedForGood,
 }
 
-/// A task that is reported as running and has no row yet.
+/// A task that was reported as running, before the driver answers.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
     phase: PhaseId,
@@ -108,17 +106,17 @@ struct Offer {
 enum OfferReason {
     /// It has a container.
     Running(ContainerId),
-    /// It was done before the driver knew of it.
+    /// It finished before the driver knew it.
     FinishedEarlier,
-    /// It never will be: its flow has failed.
+    /// Its flow has failed: it will never finish.
     Failed,
 }
 
-/// A flow that has failed, of which the driver does not know.
+/// A failed flow that the driver does not know of.
 #[derive(Clone, Debug)]
 struct FailedFlow {
     jobs: Vec<u32>,
-    /// Phases of which the driver was not told yet that a task runs.
+    /// Phases without a task that was reported as running.
     phases: BTreeSet<PhaseId>,
 }
 
@@ -134,9 +132,9 @@ pub(crate) struct ContainerLedger {
     next_offer: u64,
     /// Containers that are counted on no slot.
     uncounted: BTreeSet<ContainerId>,
-    /// Phases with tasks that are done and that the driver does not know of yet.
+    /// Phases with finished tasks that the driver does not know yet.
     unreported: BTreeSet<PhaseId>,
-    /// Flows that have failed, of which the driver does not know.
+    /// Failed flows that the driver does not know of.
     failed: Vec<FailedFlow>,
     free: BTreeSet<u32>,
     ends: Vec<Report>,
@@ -146,7 +144,7 @@ pub(crate) struct ContainerLedger {
 }
 
 impl ContainerLedger {
-    /// The books of a cluster of these hosts, all slots of which are free: machines in their order.
+    /// A ledger of free slots on these hosts, in the order of the machines.
     pub(crate) fn new(hosts: impl IntoIterator<Item = (String, u32)>) -> Self {
         let mut ledger = Self::default();
         for (name, count) in hosts {
@@ -155,7 +153,7 @@ impl ContainerLedger {
         ledger
     }
 
-    /// A host with slots that are not known yet.
+    /// Adds a host with free slots.
     pub(crate) fn add_host(&mut self, name: String, count: u32) {
         let first = self.slots.len() as u32;
         self.slots.extend((0..count).map(|_| Slot::Free));
@@ -163,7 +161,7 @@ impl ContainerLedger {
         self.hosts.push(Host { name, first, count });
     }
 
-    /// It is `now`. Containers that were counted nowhere get slots if there are any.
+    /// Sets the time. Containers without a slot get one if one is free.
     pub(crate) fn advance(&mut self, now: Time) {
         self.now = now;
         for container in std::mem::take(&mut self.uncounted) {
@@ -171,7 +169,7 @@ impl ContainerLedger {
         }
     }
 
-    /// Gives the reports that wait, in the order in which the driver wants them.
+    /// Gives the waiting reports, in the order in which the driver expects them.
     pub(crate) fn report(&mut self, to: &mut Vec<Report>) {
         self.report_finished_earlier();
         self.report_failed_flows();
@@ -180,7 +178,7 @@ impl ContainerLedger {
         to.append(&mut self.running);
     }
 
-    /// A phase of a flow that arrived, by its id in the driver.
+    /// Adds a phase of an arrived flow, by its id in the driver.
     pub(crate) fn add_phase(&mut self, id: PhaseId, job: u32, kind: PhaseKind, tasks: u32) {
         self.by_job.insert((job, kind), id);
         let phase = LedgerPhase {
@@ -204,7 +202,7 @@ impl ContainerLedger {
         }
     }
 
-    /// A container that was there before the flow that it works for.
+    /// Assigns a container to a phase that arrived after it.
     fn adopt(&mut self, container: ContainerId, phase: PhaseId) {
         let Some(live) = self.live.get_mut(&container) else { return };
         live.phase = Some(phase);
@@ -218,7 +216,7 @@ impl ContainerLedger {
         self.uncounted.insert(container);
     }
 
-    /// A job is over, whatever became of it: its phases are none of the driver's any more.
+    /// Removes the phases of an ended job.
     pub(crate) fn forget_job(&mut self, job: u32) {
         for kind in [PhaseKind::Map, PhaseKind::Reduce] {
             let Some(phase) = self.by_job.remove(&(job, kind)) else { continue };
@@ -227,7 +225,7 @@ impl ContainerLedger {
         }
     }
 
-    /// The driver is to give up a flow of these jobs: their rows are closed, and what works for them is counted anew.
+    /// Closes the rows of a flow that the driver withdraws, and counts its containers as taken.
     pub(crate) fn withdraw(&mut self, jobs: &[u32]) {
         self.failed.retain(|failed| !failed.jobs.iter().any(|job| jobs.contains(job)));
         let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
@@ -246,12 +244,11 @@ impl ContainerLedger {
         }
     }
 
-    /// The jobs of the rows that are open, one by one.
+    /// The job of each open row.
     pub(crate) fn held(&self) -> impl Iterator<Item = u32> + '_ {
         self.rows.values().filter_map(|row| self.job_of(row.phase))
     }
 
-    /// Whether a host is there.
     pub(crate) fn is_up(&self, host: &str) -> bool {
         let is_it = |known: &&Host| known.name == host;
         self.hosts.iter().find(is_it).is_some_and(|host| {
@@ -259,37 +256,36 @@ impl ContainerLedger {
         })
     }
 
-    /// The phase of a job, if its flow has arrived and it is not over.
+    /// The phase of a job, if its flow has arrived and the job is active.
     pub(crate) fn phase_of(&self, job: u32, kind: PhaseKind) -> Option<PhaseId> {
         self.by_job.get(&(job, kind)).copied()
     }
 
-    /// The phases of jobs that are not over.
+    /// The phases of active jobs.
     pub(crate) fn phases(&self) -> impl Iterator<Item = PhaseId> + '_ {
         self.phases.keys().copied()
     }
 
-    /// The job of a phase.
     pub(crate) fn job_of(&self, phase: PhaseId) -> Option<u32> {
         self.phases.get(&phase).map(|phase| phase.job)
     }
 
-    /// How many tasks of a phase the driver believes to be done, or is being told of.
+    /// Finished tasks of a phase that the driver knows or is about to know.
     pub(crate) fn done(&self, phase: PhaseId) -> u32 {
         self.phases.get(&phase).map_or(0, |phase| phase.done + phase.unreported + phase.announced)
     }
 
-    /// Whether the driver believes a phase to be done.
+    /// Whether all tasks of a phase are finished for the driver.
     pub(crate) fn is_done(&self, phase: PhaseId) -> bool {
         self.phases.get(&phase).is_none_or(|phase| phase.done == phase.tasks)
     }
 
-    /// How many rows of a phase wait for a container.
+    /// Rows of a phase that wait for a container.
     pub(crate) fn unbound(&self, phase: PhaseId) -> u32 {
         self.phases.get(&phase).map_or(0, |phase| phase.unbound.len() as u32)
     }
 
-    /// Jobs with rows that wait for containers, in the order in which the first of these was started.
+    /// Jobs with rows that wait for a container, in the order of their first such row.
     pub(crate) fn waiting_jobs(&self) -> Vec<u32> {
         let first = |phase: &LedgerPhase| Some((*phase.unbound.first()?, phase.job));
         let mut first: Vec<(RowId, u32)> = self.phases.values().filter_map(first).collect();
@@ -303,17 +299,15 @@ impl ContainerLedger {
         jobs
     }
 
-    /// Whether a container is there.
     pub(crate) fn is_live(&self, container: ContainerId) -> bool {
         self.live.contains_key(&container)
     }
 
-    /// Whether a phase is one of maps or of reduces, if it is known.
     pub(crate) fn kind_of(&self, phase: PhaseId) -> Option<PhaseKind> {
         self.phases.get(&phase).map(|phase| phase.kind)
     }
 
-    /// How many tasks of a phase the driver has not started.
+    /// Tasks of a phase that the driver has not started.
     pub(crate) fn pending(&self, phase: PhaseId) -> u32 {
         self.phases.get(&phase).map_or(0, |phase| phase.pending.len() as u32)
     }
@@ -323,8 +317,8 @@ impl ContainerLedger {
         self.phases.get(&phase)?.unbound.first().copied()
     }
 
-    /// The hosts of the slots of rows of a phase that wait for a container, as far as these hosts have room: a container is
-    /// counted on another host's slot if those of its own were taken.
+    /// The hosts on which rows of a phase wait for a container, if they have room: a container counts on a
+    /// slot of another host if its own are taken.
     pub(crate) fn preferred_hosts(&self, phase: PhaseId) -> BTreeSet<String> {
         let rows = self.phases.get(&phase).into_iter().flat_map(|phase| &phase.unbound);
         let slots = rows.filter_map(|row| Some(self.rows.get(row)?.slot));
@@ -332,29 +326,29 @@ impl ContainerLedger {
         hosts.map(|host| host.name.clone()).collect()
     }
 
-    /// Whether a host has room for a container, as far as it is known which ones run there.
+    /// Whether a host has room for another container, as far as its containers are known.
     fn has_room(&self, host: &Host) -> bool {
         let live = self.live.values().filter(|live| live.host == host.name).count();
         live < host.count as usize && !self.slots.contains(&Slot::Others)
     }
 
-    /// How many containers work for a phase.
+    /// Live containers of a phase.
     pub(crate) fn live(&self, phase: PhaseId) -> u32 {
         self.phases.get(&phase).map_or(0, |phase| phase.live)
     }
 
-    /// How many slots there are on hosts that are there.
+    /// Slots of hosts that are up.
     pub(crate) fn slots(&self) -> u32 {
         self.slots.iter().filter(|&&slot| slot != Slot::Away).count() as u32
     }
 
-    /// How many slots are held by what is none of the driver's.
+    /// Slots that hold containers other than the driver's.
     pub(crate) fn taken(&self) -> u32 {
         let is_taken = |slot: &&Slot| matches!(slot, Slot::Taken(_) | Slot::Others);
         self.slots.iter().filter(is_taken).count() as u32
     }
 
-    /// Whether others leave the driver nothing: some slots are theirs, and it can use none of the rest.
+    /// Whether other applications leave the driver no slot.
     pub(crate) fn is_full_of_others(&self) -> bool {
         self.slots.contains(&Slot::Others) && self.taken() == self.slots()
     }
@@ -373,7 +367,7 @@ impl ContainerLedger {
         }
     }
 
-    /// The driver starts a task, or takes over one that was reported.
+    /// The driver starts a task, or accepts a task that was reported as running.
     pub(crate) fn start(&mut self, id: RowId, phase: PhaseId, task: u32, slot: u32, offer: Option<u64>) {
         let offer = offer.and_then(|name| self.offers.remove(&name));
         let container = match offer.map(|offer| offer.why) {
@@ -381,7 +375,7 @@ impl ContainerLedger {
             _ => None,
         };
         if offer.is_none() && self.slots[slot as usize] != Slot::Free {
-            // Its machine is reported as down next.
+            // The next report has its machine down.
             return;
         }
         if let Some(known) = self.phases.get_mut(&phase) {
@@ -410,7 +404,7 @@ impl ContainerLedger {
         }
     }
 
-    /// The driver does not want what was reported as running.
+    /// The driver refuses a task that was reported as running.
     pub(crate) fn refuse(&mut self, name: u64) {
         let Some(Offer { phase, task, slot, why }) = self.offers.remove(&name) else { return };
         self.set(slot, Slot::Free);
@@ -426,8 +420,8 @@ impl ContainerLedger {
         }
     }
 
-    /// The driver gives up a row: its flow has failed, or a reduce that waits for maps makes room for them. Its container is
-    /// none of the driver's any more.
+    /// The driver gives up a row: its flow has failed, or a waiting reduce makes room for maps. The container
+    /// is not the driver's any more.
     pub(crate) fn kill(&mut self, id: RowId) {
         let Some(row) = self.close(id) else { return };
         if let Some(known) = self.phases.get_mut(&row.phase) {
@@ -438,7 +432,7 @@ impl ContainerLedger {
         }
     }
 
-    /// Takes a row out, and frees its slot.
+    /// Removes a row, and frees its slot.
     fn close(&mut self, id: RowId) -> Option<LedgerRow> {
         let row = self.rows.remove(&id)?;
         self.set(row.slot, Slot::Free);
@@ -449,7 +443,7 @@ impl ContainerLedger {
         Some(row)
     }
 
-    /// A container works for nothing that the driver knows of.
+    /// A container works for no row any more.
     fn disown(&mut self, container: ContainerId) {
         let Some(live) = self.live.get_mut(&container) else { return };
         live.slot = None;
@@ -460,8 +454,8 @@ impl ContainerLedger {
         self.uncounted.insert(container);
     }
 
-    /// A container of ours or of somebody else appeared on a host. `work` says which job it is of, and which phase it works
-    /// for: none for an ApplicationMaster.
+    /// A container appeared on a host. `work` has its job and the phase it works for (`None`: an
+    /// ApplicationMaster).
     pub(crate) fn appear(
         &mut self,
         container: ContainerId,
@@ -482,7 +476,7 @@ impl ContainerLedger {
         self.place(container);
     }
 
-    /// Gives a container that is counted on no slot one.
+    /// Finds a slot for a container that has none.
     fn place(&mut self, container: ContainerId) {
         let Some(live) = self.live.get(&container).cloned() else { return };
         if let Some(phase) = live.phase {
@@ -511,7 +505,7 @@ impl ContainerLedger {
         }
     }
 
-    /// Binds a container to a row of its phase that waits for one, on the same host if there is such a row.
+    /// Binds a container to a waiting row of its phase, on the same host if possible.
     fn bind(&mut self, container: ContainerId, phase: PhaseId, host: &str) -> bool {
         let Some(known) = self.phases.get(&phase) else { return false };
         let is_there = |id: &&RowId| {
@@ -530,8 +524,7 @@ impl ContainerLedger {
         true
     }
 
-    /// Whether containers of a phase can work, so that the driver may be told of those that it did not ask for: reduces
-    /// cannot before all maps are done.
+    /// Whether containers of a phase can run tasks: reduces cannot before all maps have finished.
     pub(crate) fn may_work(&self, phase: PhaseId) -> bool {
         let known = self.phases.get(&phase);
         let reduce = known.filter(|known| known.kind == PhaseKind::Reduce);
@@ -539,7 +532,7 @@ impl ContainerLedger {
         maps.is_none_or(|maps| self.is_done(maps))
     }
 
-    /// A task of a phase that the driver could be told runs.
+    /// A pending task of a phase that may be reported as running.
     fn offerable_task(&self, phase: PhaseId) -> Option<u32> {
         self.phases.get(&phase)?.pending.first().copied().filter(|_| self.may_work(phase))
     }
@@ -561,8 +554,8 @@ impl ContainerLedger {
         self.running.push(Report::Running(Running { name, phase, task, slot, since }));
     }
 
-    /// A free slot, on this host if there is one; or that of a row which waits for a container: one of the same job, or the
-    /// one that was started last.
+    /// A free slot, on this host if possible; else the slot of a row without a container: one of the same
+    /// job, or the newest.
     fn free_slot(&mut self, host: &str, job: Option<u32>) -> Option<u32> {
         let there = self.hosts.iter().find(|known| known.name == host);
         let there = there.and_then(|host| self.free.range(host.first..host.first + host.count).next());
@@ -583,7 +576,8 @@ impl ContainerLedger {
         Some(row.slot)
     }
 
-    /// The same to tell the driver something with. Where others hold all, one is taken for theirs again with the next look.
+    /// A slot for a report to the driver. If other applications hold all, it uses one of theirs until the
+    /// next poll.
     fn free_slot_to_report(&mut self) -> Option<u32> {
         self.free_slot("", None).or_else(|| {
             let slot = self.slots.iter().rposition(|&slot| slot == Slot::Others)? as u32;
@@ -592,7 +586,7 @@ impl ContainerLedger {
         })
     }
 
-    /// A container is gone.
+    /// A container has ended.
     pub(crate) fn disappear(&mut self, container: ContainerId, verdict: ContainerOutcome) {
         self.uncounted.remove(&container);
         let Some(live) = self.live.remove(&container) else { return };
@@ -603,12 +597,12 @@ impl ContainerLedger {
         match self.slots[slot as usize] {
             Slot::Row(id) => self.end(id, verdict),
             Slot::Taken(_) => self.give_back(slot),
-            // The driver has not answered yet: it is told when it has.
+            // The driver has not answered the offer; its answer settles it.
             _ => {}
         }
     }
 
-    /// A slot that was taken is the driver's again.
+    /// Frees a slot that was taken.
     fn give_back(&mut self, slot: u32) {
         self.set(slot, Slot::Free);
         self.machines.push(Report::Up(MachineId(slot)));
@@ -631,7 +625,7 @@ impl ContainerLedger {
         });
     }
 
-    /// More tasks of a phase are done than the driver knows of: it is told of them as slots allow.
+    /// More tasks of a phase have finished than the driver knows; it learns of them as slots become free.
     pub(crate) fn add_finished(&mut self, phase: PhaseId, more: u32) {
         if self.failed_with(phase).is_some() {
             return;
@@ -642,7 +636,7 @@ impl ContainerLedger {
         }
     }
 
-    /// Tells the driver of tasks that were done before it knew of them.
+    /// Reports tasks that finished before the driver knew them.
     fn report_finished_earlier(&mut self) {
         for phase in std::mem::take(&mut self.unreported) {
             while self.phases.get(&phase).is_some_and(|known| known.unreported > 0) {
@@ -668,8 +662,8 @@ impl ContainerLedger {
         true
     }
 
-    /// All tasks of a job are done, and its output is complete: the driver hears of all that it does not know yet. What still
-    /// runs of it is none of the driver's.
+    /// A job and its output are complete: the driver learns of all its tasks. Its remaining containers are
+    /// not the driver's.
     pub(crate) fn finish_job(&mut self, job: u32) {
         for kind in [PhaseKind::Map, PhaseKind::Reduce] {
             let Some(phase) = self.phase_of(job, kind) else { continue };
@@ -683,18 +677,18 @@ impl ContainerLedger {
                 }
             }
             let Some(known) = self.phases.get_mut(&phase) else { continue };
-            // Those that are offered are reported by themselves.
+            // Offered tasks are reported when the driver answers.
             known.unreported = known.pending.len() as u32;
             self.unreported.insert(phase);
         }
     }
 
-    /// A flow of these jobs has failed for good: the driver hears it of one of their rows, and all else that it could hear of
-    /// them is of no interest any more.
+    /// A flow of these jobs has failed for good. The failure of one row tells the driver; all other reports
+    /// of the flow are dropped.
     pub(crate) fn fail_flow(&mut self, jobs: &[u32]) {
         let phases: BTreeSet<PhaseId> = jobs.iter().flat_map(|&job| self.phases_of(job)).collect();
         if phases.is_empty() || self.failed.iter().any(|failed| failed.jobs == jobs) {
-            // It has not arrived, or the driver knows or is being told.
+            // It has not arrived, or the driver knows, or is about to.
             return;
         }
         for phase in &phases {
@@ -707,18 +701,18 @@ impl ContainerLedger {
         }
     }
 
-    /// The phases of a job, if its flow has arrived and it is not over.
+    /// The phases of a job, if its flow has arrived and the job is active.
     fn phases_of(&self, job: u32) -> impl Iterator<Item = PhaseId> + use<> {
         [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.phase_of(job, kind)).into_iter().flatten()
     }
 
-    /// Which of the flows that have failed a phase is of.
+    /// The index of the failed flow of a phase.
     fn failed_with(&self, phase: PhaseId) -> Option<usize> {
         let job = self.job_of(phase)?;
         self.failed.iter().position(|failed| failed.jobs.contains(&job))
     }
 
-    /// A flow that has failed has a row: with it the driver hears of that, and gives up the others.
+    /// Fails a row of a failed flow: the driver gives up the whole flow.
     fn end_flow(&mut self, failed: usize, id: RowId) {
         let container = self.rows.get(&id).and_then(|row| row.container);
         self.end(id, ContainerOutcome::FailedForGood);
@@ -730,8 +724,8 @@ impl ContainerLedger {
         }
     }
 
-    /// Tells the driver of flows that have failed and have no row: of a task which will never be done, of one phase after the
-    /// other, as it wants none of those that wait for others.
+    /// Reports failed flows without a row through a task that never finishes. It takes one phase after the
+    /// other, since the driver refuses tasks of waiting phases.
     fn report_failed_flows(&mut self) {
         for n in 0..self.failed.len() {
             let task = |&phase: &PhaseId| Some((phase, self.offerable_task(phase)?));
@@ -742,7 +736,7 @@ impl ContainerLedger {
         }
     }
 
-    /// Containers of others, of which nobody knows where they are: `count` slots are taken away, free ones first.
+    /// Takes `count` slots away for containers of unknown hosts, free slots first.
     pub(crate) fn set_others(&mut self, count: u32) {
         let held = self.slots.iter().filter(|&&slot| slot == Slot::Others).count() as u32;
         let back = held.saturating_sub(count) as usize;
@@ -758,7 +752,7 @@ impl ContainerLedger {
         }
     }
 
-    /// Hosts are away, or there again; what ran there is reported by itself. O(slots).
+    /// Marks hosts as up or down. Their containers are reported separately. O(slots).
     pub(crate) fn set_hosts(&mut self, is_up: impl Fn(&str) -> bool) {
         for host in 0..self.hosts.len() {
             let Host { first, count, .. } = self.hosts[host];
@@ -771,7 +765,7 @@ impl ContainerLedger {
         for slot in slots {
             match (self.slots[slot as usize], is_up) {
                 (Slot::Away, true) => self.give_back(slot),
-                // An offer is taken away when the driver has answered.
+                // The answer of the driver settles the offer.
                 (Slot::Away | Slot::Offered(_), _) | (_, true) => {}
                 (holds, false) => self.lose(slot, holds),
             }
@@ -804,7 +798,6 @@ impl ContainerLedger {
         }
     }
 
-    /// The hosts and their slots.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = (&str, u32)> {
         self.hosts.iter().map(|host| (host.name.as_str(), host.count))
     }

@@ -1,4 +1,4 @@
-//! What every engine on a cluster does with it: looking at it, the table, priorities, and the slots of others.
+//! The control of one cluster: polls, the plug-in's table, priorities, and the slots of other applications.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,45 +14,42 @@ use crate::rest::http::HttpError;
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::{App, AppState, Node, ResourceManager};
 
-/// How long the engine waits between two looks.
+/// Time between two polls.
 pub(crate) const CYCLE: Duration = Duration::from_millis(250);
 
-/// The shortest time between two looks.
+/// The shortest time between two polls.
 const SHORTEST: Duration = Duration::from_millis(200);
 
-/// The most priorities that are changed after a look: each is written to the ResourceManager's state store.
+/// The most priorities to change after a poll: each is written to the ResourceManager's state store.
 const CHANGES_MAX: usize = 5;
 
-/// How often NodeManagers are looked at, in looks.
+/// Polls between two requests for the NodeManagers.
 const NODES_EVERY: u32 = 8;
 
-/// After so many looks an application is asked again that did not take its priority: 30 s.
+/// Polls until an application that refused its priority is tried again: 30 s.
 const AGAIN: u32 = 120;
 
-/// The property of the ResourceManager that says which priority is the highest.
+/// The property of the ResourceManager with the highest priority.
 pub(crate) const HIGHEST_PROPERTY: &str = "yarn.cluster.max-application-priority";
 
-/// A cluster that is looked at and told.
 pub(crate) struct Control {
     pub(crate) manager: ResourceManager,
     pub(crate) observer: Observer,
     table: Option<Table>,
     written: Option<(Rows, Duration)>,
-    /// How long a table holds.
+    /// The lifetime of a table.
     valid: Duration,
     began: Stopwatch,
     polls: u32,
-    /// Hosts that take containers.
+    /// Hosts with a running NodeManager.
     up: BTreeSet<String>,
-    /// Whether it was said that the table cannot be written.
     warned_of_table: bool,
-    /// Whether applications are given no more priorities: the cluster has too few.
+    /// Whether priorities are no longer set, since the cluster has too few.
     priorities_disabled: bool,
-    /// The highest priority that the cluster has, once it was asked.
+    /// The highest priority of the cluster, once read.
     highest: Option<u64>,
-    /// Applications that did not take their priorities, and the look until which they are left as they are.
+    /// Applications that refused their priority, and the poll until which they are left alone.
     refused_priorities: BTreeMap<AppId, u32>,
-    /// Whether it was said that the cluster refuses a priority.
     warned_of_refusal: bool,
 }
 
@@ -80,16 +77,16 @@ impl Control {
         }
     }
 
-    /// Looks at the cluster, and gives what changed.
+    /// Polls the cluster, and gives the changes.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The cluster does not answer.
     pub(crate) fn poll_cluster(
         &mut self,
         of_interest: impl FnMut(&App) -> bool,
     ) -> Result<Vec<Change>, HttpError> {
         if self.polls.is_multiple_of(NODES_EVERY) {
-            // A host is listed again, as it was before, if its NodeManager came back with another port.
+            // A host appears a second time if its NodeManager came back with another port.
             let nodes = self.manager.nodes()?;
             self.up = nodes.into_iter().filter(Node::is_up).map(|node| node.host).collect();
         }
@@ -97,13 +94,13 @@ impl Control {
         self.observer.cycle(&self.manager, self.began.elapsed(), of_interest)
     }
 
-    /// The cluster as the last look saw it.
+    /// The cluster at the last poll.
     pub(crate) fn snapshot(&self) -> &Snapshot {
         self.observer.snapshot()
     }
 
-    /// Counts the slots of `slot_mb` MiB that applications hold which are not of interest, and `more`; and hosts that are
-    /// away. O(slots log hosts).
+    /// Counts the slots of `slot_mb` MiB that other applications hold, and `more` slots; and marks hosts that
+    /// are down. O(slots log hosts).
     pub(crate) fn count_others(&self, ledger: &mut ContainerLedger, slot_mb: u64, more: u32) {
         let slots = self.snapshot().others.memory_mb.div_ceil(slot_mb.max(1));
         let slots = u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(more);
@@ -111,8 +108,8 @@ impl Control {
         ledger.set_hosts(|host| self.up.contains(host));
     }
 
-    /// Writes the table if its rows are others than before, or it would expire. Where it cannot be written it is tried again
-    /// with the next call; the first time somebody should be told what this gives: it costs time, and nothing else.
+    /// Writes the table if its rows changed or it would expire. A failed write is retried at the next call.
+    /// The first failure gives a warning; until the write succeeds, only time is lost.
     pub(crate) fn publish(&mut self, rows: &Rows) -> Option<String> {
         let now = self.began.elapsed();
         let is_fresh = |(before, at): &(Rows, Duration)| before == rows && now < *at + self.valid / 3;
@@ -120,8 +117,8 @@ impl Control {
             return None;
         }
         if let Some(Err(error)) = self.table.as_mut().map(|table| table.write(rows)) {
-            let is_said = std::mem::replace(&mut self.warned_of_table, true);
-            return (!is_said).then(|| {
+            let has_warned = std::mem::replace(&mut self.warned_of_table, true);
+            return (!has_warned).then(|| {
                 format!("{error}; it is tried again, and until then the cluster decides by itself")
             });
         }
@@ -130,13 +127,13 @@ impl Control {
         None
     }
 
-    /// Removes the table: from then on the cluster decides by itself.
+    /// Removes the table: from then on YARN decides by itself.
     pub(crate) fn remove_table(&mut self) {
         self.table = None;
     }
 
-    /// Has applications stand in this order, the first one with the highest priority; each comes with the priority it has. A
-    /// few are changed at a time, of those that take one. Gives those that were changed, and what somebody should be told.
+    /// Sets priorities so that applications have this order, the highest first; each comes with its current
+    /// priority. Only a few change at a time. Gives the changed priorities, and a warning.
     pub(crate) fn set_order(&mut self, order: &[(AppId, u64)]) -> (Vec<(AppId, u64)>, Option<String>) {
         let (mut changed, mut warning) = (Vec::new(), None);
         if self.priorities_disabled {
@@ -162,7 +159,7 @@ impl Control {
                         );
                         return (changed, Some(warning));
                     }
-                    // It has just ended, and is answered with the priority that it had.
+                    // It has just ended, and the answer has its old priority.
                     self.refused_priorities.insert(app, polls + AGAIN);
                 }
                 Err(error) if error.may_pass() => break,
@@ -178,14 +175,15 @@ impl Control {
         (changed, warning)
     }
 
-    /// Whether an application may be given a priority now: before and after that the cluster refuses, or does nothing.
+    /// Whether YARN accepts a priority for an application now: it refuses or ignores one for an application
+    /// that is not accepted yet, or has ended.
     fn takes_priorities(&self, app: AppId) -> bool {
         let state = self.snapshot().app(app).map(|app| app.state);
         matches!(state, Some(AppState::Accepted | AppState::Running))
             && !self.refused_priorities.contains_key(&app)
     }
 
-    /// The highest priority that the cluster has: 0 where nobody has set it.
+    /// The highest priority of the cluster; 0 where it is not configured.
     fn highest(&mut self) -> Result<u64, HttpError> {
         if let Some(highest) = self.highest {
             return Ok(highest);
@@ -196,17 +194,16 @@ impl Control {
         Ok(highest)
     }
 
-    /// Gives an application a priority, and gives the one that it has then: the cluster has a highest one.
+    /// Sets the priority of an application, and gives the one that it got: YARN cuts it to its highest.
     ///
     /// # Errors
-    /// The cluster does not answer, or does not want to.
+    /// The cluster does not answer, or refuses.
     pub(crate) fn set_priority(&self, app: AppId, priority: u64) -> Result<u64, HttpError> {
         self.manager.set_priority(app, priority)
     }
 }
 
-/// How long to wait for the next look, if something is due by itself or nothing is: policies that want to be woken again
-/// and again have the ResourceManager asked no more often than others.
+/// The time until the next poll. A policy that wakes often does not make it shorter than `SHORTEST`.
 pub(crate) fn poll_delay(now: Time, due: Option<Time>, cycle: Duration) -> Duration {
     let until = due.map_or(cycle, |at| Duration::from_micros(at.since(now.min(at)).0));
     until.clamp(SHORTEST.min(cycle), cycle)

@@ -1,13 +1,15 @@
-//! What the cluster is told: rows of the plug-in's table, and the order of applications.
+//! The desired state of the cluster: rows of the plug-in's table, and the order of applications.
 //!
-//! An application may have as many containers for a phase as the driver has started tasks of it: those that run, and those
-//! that wait for a container. Where nothing waits, no more may come, but for what the policy would start next anyhow:
-//! phases below their targets, and the first phases in the policy's order. Those fill a slot that becomes free within
-//! milliseconds, before the driver has heard of it. Slots of tasks that have no application yet, or one that does not ask for
-//! their containers yet, are lent to the others in the same way.
+//! An application may have one container of a phase for each task that the driver started: for the running
+//! tasks and for those that wait for a container. Without waiting tasks it gets no more, except for what the
+//! policy would start next: phases below their targets, and the first phases in the policy's order. Those
+//! fill a free slot within milliseconds, before the driver knows of it. The slots of started tasks whose
+//! application is missing, or does not request their containers yet, are lent to other phases in the same
+//! way.
 //!
-//! Where others hold all slots the driver can start nothing, and would never see a slot that becomes free: somebody who waits
-//! has it by then. So the first phases may ask for some containers, whatever the policy.
+//! Where other applications hold all slots, the driver can start nothing and would never see a free slot,
+//! since another waiting application takes it first. So the first phases may request some containers, under
+//! any policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,22 +22,21 @@ use crate::cluster::table::{Hosts, Row, Rows};
 use crate::rest::id::AppId;
 use crate::rest::resource_manager::Pending;
 
-/// What the cluster is told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DesiredState {
     pub(crate) rows: Rows,
-    /// Applications in the order in which they should get containers.
+    /// In the order in which they should get containers.
     pub(crate) order: Vec<AppId>,
 }
 
-/// How many more containers than tasks were started may come.
+/// Containers beyond the started tasks.
 fn extra_slots(slots: u32) -> u32 {
     (slots / 4).max(1)
 }
 
 impl DesiredState {
-    /// What follows from the books and the plans for jobs that are not done. `apps` has the applications of those that have
-    /// one, and `pending` is what these ask for.
+    /// Derives the state from the ledger and the plans for unfinished jobs. `apps` has the applications of
+    /// those that have one; `pending` gives the requests of an application.
     pub(crate) fn of(
         ledger: &ContainerLedger,
         plans: &Plans,
@@ -51,7 +52,7 @@ impl DesiredState {
             let cap = |kind| phase(kind).map_or(0, |phase| cap(phase, ledger, plans, &extra));
             let hosts = |kind| phase(kind).map_or(Hosts::Any, |phase| hosts(phase, ledger, plans));
             let asked = pending(app);
-            // Maps that are made again are no business of the driver's.
+            // The driver does not know of rerun maps.
             let again = |kind, asked: u64| phase(kind).is_none_or(|phase| ledger.is_done(phase)) && asked > 0;
             let (maps, reduces) = (PhaseKind::Map, PhaseKind::Reduce);
             let row = Row {
@@ -76,7 +77,7 @@ impl DesiredState {
     }
 }
 
-/// How many containers beyond what was started each phase may have, by the policy's order.
+/// The containers beyond started tasks for each phase, in the policy's order.
 fn extra(
     ledger: &ContainerLedger,
     plans: &Plans,
@@ -95,7 +96,7 @@ fn extra(
     let is_ranked = plans.style == Some(Style::Priorities) || is_full;
     let ranked = if is_ranked { extra_slots(ledger.slots()) } else { 0 };
     let mut left = ranked + lent;
-    // What is lent has to be used even if the policy has no order: those that wait may wait for its end.
+    // Lent slots have to be used even if the policy has no order, since those that wait may wait for them.
     let others = if lent > 0 || is_full { ledger.phases().collect() } else { Vec::new() };
     for phase in plans.ranking.iter().chain(plans.targets.keys()).copied().chain(others) {
         if left == 0 {
@@ -111,7 +112,7 @@ fn extra(
     extra
 }
 
-/// How many containers for tasks of a phase are asked for.
+/// Requested containers of a phase.
 fn requested(pending: Pending, kind: Option<PhaseKind>) -> u64 {
     match kind {
         Some(PhaseKind::Map) => pending.maps + pending.failed_maps,
@@ -120,7 +121,7 @@ fn requested(pending: Pending, kind: Option<PhaseKind>) -> u64 {
     }
 }
 
-/// The most containers that a phase may have now.
+/// The most containers of a phase now.
 fn cap(phase: PhaseId, ledger: &ContainerLedger, plans: &Plans, extra: &BTreeMap<PhaseId, u32>) -> u32 {
     let (live, unbound) = (ledger.live(phase), ledger.unbound(phase));
     let more = unbound + extra.get(&phase).copied().unwrap_or(0);
@@ -130,21 +131,22 @@ fn cap(phase: PhaseId, ledger: &ContainerLedger, plans: &Plans, extra: &BTreeMap
     started.max(target)
 }
 
-/// Where containers of a phase may be: where the driver started tasks, if there is room, else anywhere.
+/// The hosts for containers of a phase: where the driver started tasks, if there is room, else any host.
 fn hosts(phase: PhaseId, ledger: &ContainerLedger, plans: &Plans) -> Hosts {
     let is_placed = plans.style == Some(Style::Placements);
     let wanted = if is_placed { ledger.preferred_hosts(phase) } else { BTreeSet::new() };
     if wanted.is_empty() { Hosts::Any } else { Hosts::Only(wanted) }
 }
 
-/// The distance of priorities that are given anew.
+/// The distance of renumbered priorities.
 const GAP: u64 = 1000;
 
-/// The highest priority: beyond `yarn.cluster.max-application-priority`, for which 1,000,000 is recommended, all are equal.
+/// The highest priority. Those above `yarn.cluster.max-application-priority`, for which 1,000,000 is
+/// recommended, are equal.
 const HIGHEST: u64 = 1_000_000;
 
-/// The priorities that have to be changed so that applications stand in this order, the first one highest: at most `most`, and
-/// as few as there are. The last ones are changed last.
+/// The fewest changes of priorities, at most `most`, that give applications this order, the highest first.
+/// The last application is changed last.
 pub(crate) fn priorities(order: &[(AppId, u64)], most: usize) -> Vec<(AppId, u64)> {
     let mut changes = Vec::new();
     let mut below: Option<u64> = None;
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn where_others_hold_all_slots_containers_may_come_whatever_the_policy() {
+    fn where_others_hold_all_slots_any_policy_lets_some_containers_come() {
         let style = |style| Plans { style: Some(style), ..Plans::default() };
         for plans in [Style::Priorities, Style::Targets, Style::Placements].map(style) {
             let mut ledger = ContainerLedger::new([("a".to_owned(), 8)]);
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(priorities(&equal, 5), [(app(1), 2010), (app(2), 1010)]);
         assert_eq!(priorities(&equal, 1), [(app(1), 2010)]);
         assert_eq!(priorities(&[], 5), []);
-        // There is no room above the first: all are numbered anew.
+        // There is no room above the first: all are renumbered.
         let full = [(app(3), 1000), (app(2), HIGHEST), (app(1), 1000)];
         assert_eq!(priorities(&full, 5), [(app(3), 3000), (app(2), 2000)]);
     }

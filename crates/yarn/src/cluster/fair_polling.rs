@@ -1,18 +1,20 @@
-//! Asking many, one after the other, in the time that a look at a cluster may take: the others are asked at the next look.
+//! Requests to many targets, one after the other, within the time limit of a poll. The next poll continues
+//! with the rest.
 
 use std::time::Duration;
 
 use crate::clock::Stopwatch;
 
-/// How long a look goes on with questions of a kind: applications, ApplicationMasters, reports. What is asked then is waited
-/// for, five seconds at most of a cluster. The table, which is written after each look, has to be written before it expires.
+/// Time limit of a poll for requests of one kind: for applications, ApplicationMasters, reports. A request
+/// that has begun may take five seconds longer. The table is written after each poll, so a poll has to end
+/// before the table expires.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(1);
 
-/// Who had no time in the last round, and comes first in the next.
+/// The key at which the next round starts: the first one without time in the last round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundRobin<K>(Option<K>);
 
-/// Those that are asked, one after the other, as long as there is time. The first has it in any case.
+/// The keys of one round, within the time limit. The first always has time.
 #[derive(Debug)]
 pub(crate) struct PollRound<K> {
     keys: std::vec::IntoIter<K>,
@@ -28,7 +30,7 @@ impl<K> Default for RoundRobin<K> {
 }
 
 impl<K: Copy + Ord> RoundRobin<K> {
-    /// A round of all of these, which come in their order: so nobody waits for more rounds than there are others.
+    /// Starts a round of these sorted keys: no key waits for more rounds than there are other keys.
     pub(crate) fn round(&mut self, all: impl IntoIterator<Item = K>, lasts: Duration) -> PollRound<K> {
         let first = self.0.take();
         let (mut keys, before): (Vec<K>, Vec<K>) =
@@ -39,14 +41,14 @@ impl<K: Copy + Ord> RoundRobin<K> {
 }
 
 impl<K> RoundRobin<K> {
-    /// Whether all had time in the last round.
+    /// Whether all keys had time in the last round.
     pub(crate) fn is_complete(&self) -> bool {
         self.0.is_none()
     }
 }
 
 impl<K: Copy> PollRound<K> {
-    /// The next one, if there is one, and time.
+    /// The next key, if one is left and the time limit is not reached.
     pub(crate) fn next(&mut self, turn: &mut RoundRobin<K>) -> Option<K> {
         let key = self.keys.next()?;
         if std::mem::take(&mut self.is_first) || self.since.elapsed() < self.lasts {
@@ -56,7 +58,7 @@ impl<K: Copy> PollRound<K> {
         None
     }
 
-    /// Ends the round: those that are left come first in the next.
+    /// Ends the round; the next one starts with the remaining keys.
     pub(crate) fn stop(&mut self, turn: &mut RoundRobin<K>) {
         turn.0 = self.keys.next();
     }

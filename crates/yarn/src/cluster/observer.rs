@@ -1,11 +1,11 @@
-//! What changed on the cluster since the last look.
+//! The observer of a cluster: polls it and gives the changes.
 //!
-//! A cycle costs one request for all applications, one for the containers of each application of interest that looks
-//! different than before, and one for each application of interest that has just ended.
+//! A cycle costs one request for all applications, one for the containers of each application of interest
+//! that has changed, and one for each that has just ended.
 //!
-//! Nothing is reported as gone because somebody did not answer: a cycle that fails changes nothing, an application whose
-//! containers cannot be read keeps those it had, and after a restart of the ResourceManager containers may be missing for as
-//! long as NodeManagers take to come back ([`PollIntervals::settle`]).
+//! A missing answer never removes anything: a failed cycle changes nothing, and an application whose
+//! containers cannot be read keeps its containers. After a restart of the ResourceManager containers may be
+//! missing until the NodeManagers have returned ([`PollIntervals::settle`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,18 +19,18 @@ use crate::rest::resource_manager::{
     App, AppFilter, AppState, Container, FinalStatus, Pending, Purpose, ResourceManager,
 };
 
-/// How an [`Observer`] looks.
+/// The intervals and limits of an [`Observer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PollIntervals {
-    /// Which applications it asks for. Those that are over are asked for one by one.
+    /// The applications to list. Ended applications are requested one by one.
     pub which: AppFilter,
-    /// After so many cycles the containers of an application are read again although it looks as before: 10.
+    /// Cycles after which to read the containers of an unchanged application again: 10.
     pub reread: u32,
-    /// After so many cycles in which the ResourceManager said that it does not know an application, it is gone: 3.
+    /// Cycles with an answer "unknown application" after which it is gone: 3.
     pub believe: u32,
     /// How long containers may be missing after a restart of the ResourceManager: 60 s.
     pub settle: Duration,
-    /// How long a cycle asks for applications one by one; at least one is asked for: 1 s.
+    /// Time limit of a cycle for requests of single applications; at least one is made: 1 s.
     pub lasts: Duration,
 }
 
@@ -41,100 +41,92 @@ impl Default for PollIntervals {
     }
 }
 
-/// Something that is different than at the last look. Within a cycle, changes come in the order of applications.
+/// A change since the last poll. Within a cycle, changes are in the order of applications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Another ResourceManager answers than before, or the same was started again.
+    /// The ResourceManager was restarted, or another one answers.
     Restarted,
     /// An application of interest appeared.
     Appeared(AppId),
-    /// An application is in another state.
-    State {
-        app: AppId,
-        /// The state it was in.
-        from: AppState,
-        /// The state it is in.
-        to: AppState,
-    },
-    /// An application has another ApplicationMaster than before, or its first.
+    /// An application changed its state.
+    State { app: AppId, from: AppState, to: AppState },
+    /// An application has its first or another AM.
     Attempt(AppAttemptId),
-    /// A container was granted.
+    /// YARN granted a container.
     Started(Container),
-    /// A container is over; how, the ApplicationMaster or the history say.
+    /// A container ended; its outcome comes from the AM or the history.
     Ended(Container),
-    /// An application is over. Its ApplicationMaster may hold its container for some seconds more.
+    /// An application ended. Its AM may hold its container for some seconds.
     AppEnded {
         app: AppId,
         /// [`AppState::Finished`], `Failed` or `Killed`.
         state: AppState,
-        /// How it ended, in its own words.
+        /// The outcome that the application reported.
         status: FinalStatus,
-        /// When, in milliseconds since 1970.
+        /// In milliseconds since 1970.
         finished_ms: Option<u64>,
     },
-    /// An application that is over holds nothing any more, and is no longer watched.
+    /// An ended application holds no container any more, and leaves the snapshot.
     Released(AppId),
-    /// The ResourceManager does not know the application (any more); it is no longer in the snapshot.
+    /// The ResourceManager does not know the application any more; it leaves the snapshot.
     Gone(AppId),
 }
 
-/// An application of interest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedApp {
-    /// As the last cycle saw it.
+    /// At the last cycle.
     pub app: App,
-    /// Its live containers, the ApplicationMaster's among them.
+    /// Its live containers, with that of the AM.
     pub containers: BTreeMap<ContainerId, Container>,
-    /// Its ApplicationMaster's life.
+    /// The current attempt of its AM.
     pub attempt: Option<AppAttemptId>,
-    /// What kept the last cycle from reading it; it is then as an earlier cycle saw it.
+    /// Why the last cycle could not read it; it is then as an earlier cycle saw it.
     pub problem: Option<HttpError>,
-    /// How it looked when its containers were read.
+    /// Its fingerprint when its containers were read.
     read: Option<Fingerprint>,
     was_read: bool,
-    /// For how many cycles it has looked like that.
+    /// Cycles with this fingerprint.
     age: u32,
-    /// For how many cycles the ResourceManager has not known it.
+    /// Cycles with an answer "unknown application".
     missing: u32,
 }
 
 impl WatchedApp {
-    /// How many of its live containers are for that.
+    /// Its live containers of a purpose.
     pub fn live(&self, purpose: Purpose) -> usize {
         self.containers.values().filter(|container| container.purpose == purpose).count()
     }
 }
 
-/// What of an application cannot stay the same when its containers change.
+/// Fields of an application of which one changes whenever its containers change.
 type Fingerprint = (AppState, Option<u64>, Pending, u64, Option<ContainerId>);
 
 fn fingerprint(app: &App) -> Fingerprint {
     (app.state, app.running_containers, app.pending, app.progress.to_bits(), app.master)
 }
 
-/// Applications that are not of interest, as one.
+/// Totals of the applications that are not of interest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OtherApps {
     pub apps: u64,
     pub containers: u64,
-    /// Memory of these in MiB.
+    /// MiB.
     pub memory_mb: u64,
-    /// Processors of these.
     pub cores: u64,
 }
 
-/// The cluster as the last cycle that succeeded saw it.
+/// The cluster at the last successful cycle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// How many cycles have succeeded.
+    /// The number of successful cycles.
     pub cycle: u64,
     /// The applications of interest.
     pub watched: BTreeMap<AppId, WatchedApp>,
-    /// Those that were released in this cycle: one that was seen for the first time may be over already.
+    /// Applications released in this cycle: one may have ended before it appeared.
     pub released: BTreeMap<AppId, App>,
-    /// The others that [`PollIntervals::which`] names.
+    /// The others that [`PollIntervals::which`] selects.
     pub others: OtherApps,
-    /// Whether the ResourceManager was started so lately that containers may be missing from what it says.
+    /// Whether containers may be missing after a recent restart of the ResourceManager.
     pub settling: bool,
 }
 
@@ -144,29 +136,28 @@ impl Snapshot {
         self.watched.get(&id).map(|watched| &watched.app).or_else(|| self.released.get(&id))
     }
 
-    /// What an application asks for.
+    /// The requests of an application.
     pub(crate) fn pending(&self, app: AppId) -> Pending {
         self.watched.get(&app).map(|watched| watched.app.pending).unwrap_or_default()
     }
 }
 
-/// Looks at a cluster again and again. Its memory is what live applications of interest take.
+/// Polls a cluster. Its memory grows with the active applications of interest.
 #[derive(Clone, Debug)]
 pub struct Observer {
     rhythm: PollIntervals,
     snapshot: Snapshot,
-    /// Applications of interest that no list has shown yet, and how often they were not known.
+    /// Applications of interest that no list has shown yet, and how often YARN did not know them.
     expected: BTreeMap<AppId, u32>,
-    /// When the ResourceManager that answers was started.
+    /// The start time of the ResourceManager.
     started_on: Option<u64>,
-    /// Whether another one may answer than before.
+    /// Whether a different ResourceManager may answer now.
     unsure: bool,
     settled_at: Duration,
     turn: RoundRobin<AppId>,
 }
 
 impl Observer {
-    /// An observer that has seen nothing.
     pub fn new(rhythm: PollIntervals) -> Self {
         Self {
             rhythm,
@@ -179,24 +170,23 @@ impl Observer {
         }
     }
 
-    /// The cluster as the last cycle that succeeded saw it.
+    /// The cluster at the last successful cycle.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// Declares an application of interest before a list has shown it, such as one that was just submitted: its end is seen
-    /// even if it comes before the next cycle.
+    /// Declares an application of interest before a list shows it, such as a new submission: its end is then
+    /// reported even if it precedes the next cycle.
     pub fn expect(&mut self, app: AppId) {
         if !self.snapshot.watched.contains_key(&app) {
             self.expected.insert(app, 0);
         }
     }
 
-    /// Looks at the cluster. `now` is the time since any fixed moment. An application that was of interest once stays so.
+    /// Polls the cluster. `now` is the time since any fixed moment. An application stays of interest.
     ///
     /// # Errors
-    ///
-    /// The ResourceManager does not answer, or not as it should: the snapshot is the last one still.
+    /// The ResourceManager does not answer, or not as expected: the snapshot stays as it was.
     pub fn cycle(
         &mut self,
         manager: &ResourceManager,
@@ -231,7 +221,7 @@ impl Observer {
         Ok(changes)
     }
 
-    /// Whether another ResourceManager answers than before.
+    /// Whether the ResourceManager was restarted or replaced.
     fn is_another(&mut self, manager: &ResourceManager, now: Duration) -> Result<bool, HttpError> {
         let started_on = manager.info()?.started_on;
         let before = std::mem::replace(&mut self.started_on, started_on);
@@ -242,7 +232,7 @@ impl Observer {
         Ok(another)
     }
 
-    /// Brings applications of interest up to date, as long as there is time and the ResourceManager answers.
+    /// Updates applications of interest, within the time limit and while the ResourceManager answers.
     fn visit(&mut self, manager: &ResourceManager, seen: BTreeMap<AppId, App>, changes: &mut Vec<Change>) {
         let known = self.snapshot.watched.keys().chain(self.expected.keys());
         let mut due: BTreeSet<AppId> = known.filter(|id| !seen.contains_key(id)).copied().collect();
@@ -276,7 +266,7 @@ impl Observer {
         changes.extend(changed.into_values().flatten());
     }
 
-    /// Asks for an application that is in no list: it is over, or not in yet.
+    /// Requests an application that is in no list: it has ended, or is not listed yet.
     fn ask(
         &mut self,
         manager: &ResourceManager,
@@ -291,7 +281,7 @@ impl Observer {
         self.read(manager, id, changes)
     }
 
-    /// An application that the ResourceManager says it does not know.
+    /// The ResourceManager does not know an application.
     fn not_known(&mut self, id: AppId, changes: &mut Vec<Change>) {
         let missing = match self.snapshot.watched.get_mut(&id) {
             Some(watched) => &mut watched.missing,
@@ -308,7 +298,6 @@ impl Observer {
         changes.push(Change::Gone(id));
     }
 
-    /// Reads the containers of an application.
     fn read(
         &mut self,
         manager: &ResourceManager,
@@ -331,14 +320,14 @@ impl Observer {
             changes.push(Change::Attempt(attempt));
         }
         watched.take(live, settling, changes);
-        // Those that were first seen together are not read again all in one cycle.
+        // Spreads later reads of applications that appeared together over several cycles.
         let is_first = !std::mem::replace(&mut watched.was_read, true);
         watched.age = if is_first { id.number % self.rhythm.reread.max(1) } else { 0 };
         watched.read = Some(fingerprint(&watched.app));
         Ok(())
     }
 
-    /// Takes in what a list or the application's own document says.
+    /// Applies a list entry or an application's own document.
     fn update(&mut self, app: App, changes: &mut Vec<Change>) {
         let (id, to) = (app.id, app.state);
         self.expected.remove(&id);
@@ -371,7 +360,7 @@ impl Observer {
         }
     }
 
-    /// An application that is over has no container but its ApplicationMaster's, and that not for long.
+    /// An ended application has no container but that of its AM, for a short time.
     fn wind_up(&mut self, id: AppId, changes: &mut Vec<Change>) {
         let Some(watched) = self.snapshot.watched.get_mut(&id) else { return };
         let lingers = watched.app.holds_containers();
@@ -385,7 +374,7 @@ impl Observer {
 }
 
 impl WatchedApp {
-    /// Whether its containers are to be read, as they may have changed. Until they are they count as changed.
+    /// Whether to read its containers, since they may have changed. They count as changed until then.
     fn is_due(&mut self, reread: u32, settling: bool) -> bool {
         if self.read == Some(fingerprint(&self.app)) && self.age < reread && !settling {
             self.age += 1;
@@ -396,13 +385,13 @@ impl WatchedApp {
         true
     }
 
-    /// Takes in the list of live containers.
+    /// Applies the list of live containers.
     fn take(&mut self, live: Vec<Container>, settling: bool, changes: &mut Vec<Change>) {
         let attempt = self.attempt;
         let live: BTreeMap<ContainerId, Container> =
             live.into_iter().filter(|c| c.state != "COMPLETE").map(|c| (c.id, c)).collect();
         self.end_where(changes, |container| {
-            // After a restart NodeManagers come back one by one, and their containers with them.
+            // After a restart NodeManagers return one by one, with their containers.
             let may_come_back = settling && Some(container.id.attempt) == attempt;
             !live.contains_key(&container.id) && !may_come_back
         });
@@ -428,7 +417,7 @@ fn over(app: &App) -> Change {
     Change::AppEnded { app: app.id, state: app.state, status: app.final_status, finished_ms: app.finished_ms }
 }
 
-/// The last life of an application's ApplicationMaster, if it had one.
+/// The last attempt of an application's AM, if it had one.
 fn attempt_of(manager: &ResourceManager, app: &App) -> Result<Option<AppAttemptId>, HttpError> {
     match app.master {
         Some(container) => Ok(Some(container.attempt)),
@@ -439,7 +428,7 @@ fn attempt_of(manager: &ResourceManager, app: &App) -> Result<Option<AppAttemptI
     }
 }
 
-/// The phase that a container works for.
+/// The phase of the driver for the purpose of a container.
 pub(crate) fn phase_of(purpose: Purpose) -> Option<PhaseKind> {
     match purpose {
         Purpose::Map | Purpose::FailedMap => Some(PhaseKind::Map),

@@ -1,5 +1,5 @@
-//! The table that the plug-in in the ResourceManager reads: how many containers of an application may run, where, and
-//! whether it waits for its ApplicationMaster.
+//! The table for the plug-in in the ResourceManager: how many containers of an application may run, on which
+//! hosts, and whether its ApplicationMaster (AM) has to wait.
 //!
 //! ```text
 //! slackline 1 SEQUENCE EXPIRES_EPOCH_MS
@@ -8,9 +8,9 @@
 //! end ROWS
 //! ```
 //!
-//! The columns are `APP|* am_hold map_max reduce_max map_hosts reduce_hosts`; -1 is no cap and `*` any host. The table is replaced
-//! as a whole by renaming. Whoever can write it decides for the cluster, so its directory has to be the writer's own. When
-//! its writer is gone the table expires, and the plug-in lets everything run.
+//! The columns are `APP|* am_hold map_max reduce_max map_hosts reduce_hosts`; -1 is no cap and `*` any host.
+//! A write replaces the whole table by renaming. A writer of the table decides for the cluster, so only its
+//! owner may write in its directory. Without a writer the table expires, and the plug-in lets everything run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,49 +27,47 @@ use crate::rest::id::AppId;
 pub enum Hosts {
     #[default]
     Any,
-    /// These, as NodeManagers name themselves. None of them means that no container may run.
+    /// By the names that NodeManagers report. None: no container may run.
     Only(BTreeSet<String>),
 }
 
-/// What an application may have.
+/// The limits of an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Whether it has to wait for its ApplicationMaster. One that has it keeps it.
+    /// Whether its AM has to wait. A running AM is not affected.
     pub hold: bool,
-    /// Maps that may run at once; `None` is no cap. More that run already run to their end.
+    /// The most maps at once; `None`: no cap. Running maps beyond it finish.
     pub maps: Option<u32>,
-    /// Reduces that may run at once.
+    /// The most reduces at once.
     pub reduces: Option<u32>,
-    /// Where maps may run.
     pub map_hosts: Hosts,
-    /// Where reduces may run.
     pub reduce_hosts: Hosts,
 }
 
-/// The rows of a table; `None` is the row of all applications that have none of their own.
+/// `None` is the row of all applications without their own row.
 pub type Rows = BTreeMap<Option<AppId>, Row>;
 
-/// What keeps a table from being written.
+/// Why a table cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The table's path names no file in a directory.
+    /// The path names no file in a directory.
     #[error("{}: this is not the path of a file in a directory", path.display())]
     NoFile { path: PathBuf },
-    /// The directory is not there or cannot be read.
+    /// The directory is missing or cannot be read.
     #[error("{}: the directory of the plug-in's table cannot be used: {problem}", directory.display())]
     Directory {
         directory: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         problem: io::Error,
     },
-    /// Others could write the table.
+    /// Other users can write the table.
     #[error(
         "{0}: others can write in the directory of the plug-in's table (its mode is {mode:03o}), and so decide for the whole \
          cluster; run `chmod go-w {0}`",
         directory.display()
     )]
     Writable { directory: PathBuf, mode: u32 },
-    /// Others could put another directory in the place of the table's.
+    /// Other users can replace the directory of the table.
     #[error(
         "{0}: others can write in this directory above the plug-in's table (its mode is {mode:03o}) and so exchange the \
          table, which the plug-in therefore does not follow; run `chmod go-w {0}`, or name another file by \
@@ -89,9 +87,8 @@ pub enum TableError {
     )]
     Foreign {
         directory: PathBuf,
-        /// The number of its owner.
         owner: u32,
-        /// The number of our user.
+        /// The user of this process.
         user: u32,
     },
     /// Another process writes the table.
@@ -101,31 +98,31 @@ pub enum TableError {
     #[error("{}: the plug-in's table cannot be written: {problem}", path.display())]
     Write {
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         problem: io::Error,
     },
-    /// A host has a name that no row can hold.
+    /// A host name that no row can hold.
     #[error("`{host}` cannot be a host in the plug-in's table: a name has no blanks, commas or `*`")]
     Host { host: String },
 }
 
-/// The writer of a table. Dropping it removes the table, and everything on the cluster runs as it would without us.
+/// The writer of a table. Dropping it removes the table, and everything on the cluster runs as without
+/// Slackline.
 #[derive(Debug)]
 pub struct Table {
     path: PathBuf,
-    /// The directory, locked: one process writes in it.
+    /// Locked: only one process writes in it.
     _lock: File,
     sequence: u64,
     valid: Duration,
 }
 
 impl Table {
-    /// Takes over the table at `path`, which need not be there yet. What is written holds for `valid`, so it has to be
-    /// written again before. Sequence numbers go on from those of the table that is there.
+    /// Opens the table at `path`, which may be missing. A written table is valid for `valid`, and has to be
+    /// written again before. Sequence numbers continue those of the existing table.
     ///
     /// # Errors
-    ///
-    /// The directory is not ours alone, or another process writes there.
+    /// Other users can write in the directory, or another process writes there.
     pub fn open(path: &Path, valid: Duration) -> Result<Self, TableError> {
         let (Some(directory), Some(_)) = (path.parent(), path.file_name()) else {
             return Err(TableError::NoFile { path: path.to_owned() });
@@ -151,8 +148,7 @@ impl Table {
     /// Replaces the table, and returns its sequence number.
     ///
     /// # Errors
-    ///
-    /// A host has a name that cannot be written, or the file cannot be; the table that was there stays.
+    /// A host name is invalid, or the file cannot be written; the existing table stays.
     pub fn write(&mut self, rows: &Rows) -> Result<u64, TableError> {
         let sequence = self.sequence + 1;
         let valid = u64::try_from(self.valid.as_millis()).unwrap_or(LARGEST);
@@ -165,14 +161,14 @@ impl Table {
     fn replace(&self, text: &str) -> io::Result<()> {
         let mut name = self.path.as_os_str().to_owned();
         name.push(".new");
-        // One that a process left which was killed; created anew, it is certainly a file of ours.
+        // A killed process may have left a file; a new file certainly belongs to this process.
         if let Err(error) = fs::remove_file(&name)
             && error.kind() != io::ErrorKind::NotFound
         {
             return Err(error);
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&name)?;
-        // The ResourceManager may be another user, whatever our umask is.
+        // The ResourceManager may run as another user, so the umask must not apply.
         file.set_permissions(fs::Permissions::from_mode(0o644))?;
         file.write_all(text.as_bytes())?;
         fs::rename(&name, &self.path)
@@ -186,7 +182,7 @@ impl Drop for Table {
     }
 }
 
-/// Refuses a directory in which somebody else could put a table.
+/// Refuses a directory in which another user could put a table.
 fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError> {
     let user = rustix::process::geteuid().as_raw();
     if owner != user {
@@ -198,8 +194,8 @@ fn ours_alone(directory: &Path, owner: u32, mode: u32) -> Result<(), TableError>
     Ok(())
 }
 
-/// Refuses a directory, given by its real path, that somebody else could exchange: the plug-in does so too. In one with the
-/// sticky bit, as /tmp, nobody can.
+/// Refuses a directory, given by its real path, that another user could replace: the plug-in refuses it too.
+/// In a directory with the sticky bit, such as /tmp, no other user can.
 fn stays_in_place(directory: &Path) -> Result<(), TableError> {
     for above in directory.ancestors().skip(1) {
         let about = above.metadata();
@@ -212,10 +208,10 @@ fn stays_in_place(directory: &Path) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The largest number that a table can hold: numbers have 18 digits at most.
+/// The largest number of a table: 18 digits.
 const LARGEST: u64 = 999_999_999_999_999_999;
 
-/// The sequence number of the table that is there, 0 if there is none that can be read.
+/// The sequence number of the existing table; 0 without a readable one.
 fn sequence_of(path: &Path) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     let mut words = text.lines().next().unwrap_or_default().split(' ');
@@ -227,7 +223,7 @@ fn sequence_of(path: &Path) -> u64 {
     }
 }
 
-/// The text of a table: the rows of applications in the order of their numbers, then that of all others.
+/// The text of a table: rows of applications by their numbers, then the row of all others.
 fn rendered(sequence: u64, expires: u64, rows: &Rows) -> Result<String, TableError> {
     let mut text = format!("slackline 1 {sequence} {expires}\n");
     let (others, apps): (Vec<_>, Vec<_>) = rows.iter().partition(|(app, _)| app.is_none());
@@ -252,7 +248,7 @@ fn phase(max: Option<u32>, hosts: &Hosts) -> Result<(i32, String), TableError> {
     let cap = max.map_or(-1, |max| i32::try_from(max).unwrap_or(i32::MAX));
     match hosts {
         Hosts::Any => Ok((cap, "*".to_owned())),
-        // A list cannot be empty, a cap can say it.
+        // A list of hosts cannot be empty, so a cap of 0 replaces it.
         Hosts::Only(hosts) if hosts.is_empty() => Ok((0, "*".to_owned())),
         Hosts::Only(hosts) => {
             let unfit = |host: &&String| {
@@ -339,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_table_begins_anew() {
+    fn a_broken_table_starts_from_zero() {
         let directory = directory(0o700);
         let path = directory.path().join("table");
         for text in ["", "slackline 2 7 9\n", "slackline 1 x", "\u{0}", "slackline 1 18446744073709551615 9"]
@@ -417,7 +413,7 @@ mod tests {
         let missing = directory.path().join("no/table");
         let error = Table::open(&missing, Duration::from_secs(1)).unwrap_err();
         assert!(matches!(error, TableError::Directory { .. }));
-        // Whoever says an error with its sources says this once.
+        // An error printed with its sources has this text once.
         assert_eq!(error.to_string().matches("No such file").count(), 1);
         assert!(std::error::Error::source(&error).is_none());
     }

@@ -15,14 +15,14 @@ pub(crate) const TABLE: Param = Param::new(
     "the plug-in's table; cluster: that of its yarn-site.xml, none: by priorities alone",
 );
 
-/// How long a table holds whose writer is gone.
+/// The lifetime of a table whose writer has ended.
 pub(crate) const VALID: Duration = Duration::from_secs(30);
 
-/// The property of the ResourceManager that names the table.
+/// The property of the ResourceManager with the path of the table.
 const TABLE_PROPERTY: &str = "slackline.table";
 
-/// The table that the plug-in reads; none if it is to be left alone. Any other than that of the cluster is refused, as nobody
-/// would follow it.
+/// The path of the table; `None` with `--table none`. Any path but that of the ResourceManager is refused,
+/// since no plug-in would read it.
 pub(crate) fn table_path(given: &str, manager: &ResourceManager) -> Result<Option<PathBuf>, EngineError> {
     if given == "none" {
         return Ok(None);
@@ -42,7 +42,7 @@ pub(crate) fn table_path(given: &str, manager: &ResourceManager) -> Result<Optio
     Ok(Some(read.into()))
 }
 
-/// The path of a file without symbolic links, as far as there is anything; the file itself may be missing.
+/// The path of a file without symbolic links, as far as it exists; the file itself may be missing.
 fn real(path: &Path) -> PathBuf {
     let of_directory = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_directory).unwrap_or_else(|| path.to_owned())

@@ -1,10 +1,10 @@
-//! Which containers have done a task, by the counts that an ApplicationMaster gives.
+//! Infers which containers finished a task, from the counts of an ApplicationMaster (AM).
 //!
-//! The ApplicationMaster says how many tasks are done before the ResourceManager says that a container is over, but not
-//! which: so the containers that ended first get the tasks that were counted first. One that ended and is not
-//! counted in the looks that follow has failed. Tasks that are done although no container of them was seen (they were
-//! shorter than a look, or ran in the ApplicationMaster) are counted when no live container can be theirs.
-//! A mistake with that mends itself: what is counted is held against what the driver believes, again and again.
+//! The AM counts a finished task before the ResourceManager reports the end of its container, and does not
+//! name the container. So the containers that ended first get the tasks that were counted first. An ended
+//! container that the next answers do not count has failed. Finished tasks without an observed container
+//! (shorter than a poll, or run inside the AM) count when no live container can be theirs. A wrong inference
+//! corrects itself, since every answer is compared with the counts of the driver.
 
 use std::collections::VecDeque;
 
@@ -12,62 +12,61 @@ use slackline_model::Time;
 
 use crate::rest::id::ContainerId;
 
-/// After so many answers of the ApplicationMaster an ended container that is not counted has failed.
+/// Answers of the AM after which an uncounted container has failed.
 const UNDECIDED: u32 = 8;
 
-/// After so many answers tasks are done of which no container was seen.
+/// Answers of the AM after which tasks without an observed container count as finished.
 const UNSEEN: u32 = 4;
 
-/// A container that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndedContainer {
     pub(crate) id: ContainerId,
-    /// Since when it was there.
+    /// Its start.
     pub(crate) since: Time,
-    /// When it was seen to be over.
+    /// When its end was observed.
     pub(crate) at: Time,
 }
 
-/// What an ApplicationMaster says of a phase.
+/// The counts that an AM reports for a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReportedCounts {
-    /// Tasks that are done.
+    /// Finished tasks.
     pub(crate) done: u32,
-    /// Tasks that have a container.
+    /// Tasks with a container.
     pub(crate) running: u32,
 }
 
-/// What is known of a phase when its ApplicationMaster answers.
+/// The counts that the ledger has for a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KnownCounts {
-    /// Tasks that the driver believes to be done, of those it was given.
+    /// Finished tasks of the driver, among those that it was given.
     pub(crate) done: u32,
     pub(crate) live: u32,
 }
 
-/// What follows from an answer.
+/// The result of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inference {
-    /// Containers that have done a task.
+    /// Containers that finished a task.
     pub(crate) done: Vec<EndedContainer>,
-    /// Containers that have not.
+    /// Containers that failed.
     pub(crate) failed: Vec<EndedContainer>,
-    /// How many tasks are done besides.
+    /// Further finished tasks, without an observed container.
     pub(crate) unseen: u32,
 }
 
-/// The tasks of a phase.
+/// The task counts of a phase.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskCounter {
-    /// Tasks that were done before anybody looked.
+    /// Tasks that finished before the first answer.
     before: u32,
     undecided: VecDeque<(EndedContainer, u32)>,
-    /// For how many answers tasks have been done that no live container can have done.
+    /// Answers with finished tasks that belong to no live container.
     unexplained: u32,
 }
 
 impl TaskCounter {
-    /// So many tasks were done before anybody looked.
+    /// A counter with tasks that finished before the first answer.
     pub(crate) fn new(done: u32) -> Self {
         Self { before: done, ..Self::default() }
     }
@@ -76,7 +75,7 @@ impl TaskCounter {
         self.undecided.push_back((container, 0));
     }
 
-    /// Whether another answer is needed.
+    /// Whether a decision waits for another answer.
     pub(crate) fn is_open(&self) -> bool {
         !self.undecided.is_empty() || self.unexplained > 0
     }
@@ -107,7 +106,7 @@ impl TaskCounter {
         decided
     }
 
-    /// The containers of which it is not known how they ended, which nobody will say any more.
+    /// The undecided containers; no further answer comes.
     pub(crate) fn close(&mut self) -> Vec<EndedContainer> {
         std::mem::take(&mut self.undecided).into_iter().map(|(container, _)| container).collect()
     }
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_nobody_saw_are_counted_when_no_live_container_can_be_theirs() {
+    fn tasks_without_a_container_are_counted_when_no_live_container_can_be_theirs() {
         let mut count = TaskCounter::default();
         // Two containers are there of which one has a task: the other may have done what is counted.
         for _ in 0..2 * UNSEEN {

@@ -1,4 +1,4 @@
-//! What the engine needs of a cluster beside what it is told: its own applications, submitting and killing.
+//! The applications of the engine on a cluster: submitting them in the background, and killing them.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,44 +15,43 @@ use crate::rest::id::AppId;
 use crate::rest::resource_manager::{App, AppFilter, ResourceManager};
 use crate::submitter::{JarRequest, JobRequest, ProcessState, StartedProgram, Submitter, SubmitterError};
 
-/// The tag that says which run an application is of.
+/// The tag with the run of an application.
 pub(super) const RUN_TAG: &str = "slackline.run";
-/// The tag that says which submission of which job it is.
+/// The tag with the submission of a job.
 pub(super) const JOB_TAG: &str = "slackline.job";
 
-/// Which submission of a job.
+/// One submission of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket {
-    /// The job's index in the run.
+    /// The index of the job in the run.
     pub(super) job: u32,
-    /// A name that no other submission has.
+    /// Unique among all submissions.
     pub(super) name: String,
 }
 
-/// How long is waited between two looks at a program.
+/// Time between two checks of a program.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) enum SubmitRequest {
-    /// A job whose tasks run our worker.
+    /// A job whose tasks run Slackline's worker.
     Job(JobRequest),
     /// A program that submits its applications itself.
     Jar(JarRequest),
 }
 
-/// What is said of a submission.
+/// An answer to a submission.
 pub(super) enum SubmitterEvent {
-    /// It is this application.
+    /// The application of a submitted job.
     Submitted(AppId),
-    /// Its program was started.
+    /// The program has started.
     Began(StartedProgram),
-    /// Its program has ended.
+    /// The program has ended.
     Ended(ProcessState),
 }
 
-/// A submission that was answered.
 pub(super) type SubmitterAnswer = (Ticket, Result<SubmitterEvent, SubmitterError>);
 
-/// Who hands jobs to the cluster.
+/// Submits jobs to the cluster.
 pub(super) trait JobSubmitter: Send + Sync {
     /// Submits a job, and gives its application.
     ///
@@ -66,7 +65,7 @@ pub(super) trait JobSubmitter: Send + Sync {
     /// See [`SubmitterError`]: it may have been started all the same.
     fn jar(&self, request: &JarRequest) -> Result<StartedProgram, SubmitterError>;
 
-    /// How a program is.
+    /// The state of a program.
     ///
     /// # Errors
     /// See [`SubmitterError`].
@@ -101,14 +100,13 @@ pub(super) struct FlowCluster {
     pub(super) control: Control,
     submitter: Arc<dyn JobSubmitter>,
     answers: (Sender<SubmitterAnswer>, Receiver<SubmitterAnswer>),
-    /// The names by which the runs are known whose applications are of interest.
+    /// The owners, by which applications of runs are found.
     owners: BTreeSet<String>,
-    /// Whether it was said that the cluster refuses to kill.
     warned_of_refusal: bool,
 }
 
 impl FlowCluster {
-    /// A cluster on which no applications are of interest yet.
+    /// A cluster without applications of interest.
     pub(super) fn new(
         manager: ResourceManager,
         observer: Observer,
@@ -125,8 +123,8 @@ impl FlowCluster {
         }
     }
 
-    /// Applications of a run are of interest from now on, those too that may have ended while nobody drove it. `manager` is
-    /// asked: without its answer there is no run.
+    /// Makes the applications of a run applications of interest, also those that ended earlier. `manager` is
+    /// asked once: without its answer the run cannot start.
     ///
     /// # Errors
     /// The cluster does not answer.
@@ -141,44 +139,44 @@ impl FlowCluster {
         Ok(())
     }
 
-    /// New applications of a run are of no interest any more.
+    /// New applications of a run are no longer of interest.
     pub(super) fn forget(&mut self, owner: &str) {
         self.owners.remove(&owner.to_lowercase());
     }
 
-    /// Looks at the cluster, and gives what changed.
+    /// Polls the cluster, and gives the changes.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The cluster does not answer.
     pub(super) fn poll_cluster(&mut self) -> Result<Vec<Change>, HttpError> {
         let Self { control, owners, .. } = self;
         control.poll_cluster(|app: &App| app.tag(RUN_TAG).is_some_and(|owner| owners.contains(owner)))
     }
 
-    /// The cluster as the last look saw it.
+    /// The cluster at the last poll.
     pub(super) fn snapshot(&self) -> &Snapshot {
         self.control.snapshot()
     }
 
-    /// Has an application killed. The first time that the cluster does not want to, somebody should be told.
+    /// Kills an application. The first refusal gives a warning.
     pub(super) fn kill(&mut self, app: AppId) -> Option<String> {
         let refusal = |error: &HttpError| !error.may_pass() && !error.is_missing();
         let error = self.control.manager.kill(app).err().filter(refusal)?;
-        let is_said = std::mem::replace(&mut self.warned_of_refusal, true);
-        (!is_said).then(|| {
+        let has_warned = std::mem::replace(&mut self.warned_of_refusal, true);
+        (!has_warned).then(|| {
             format!(
                 "{app} is to end, and cannot be killed: {error}; this does it: yarn application -kill {app}"
             )
         })
     }
 
-    /// Submits a job of a run with a priority, which is answered later.
+    /// Submits a job of a run with a priority. The answer comes later.
     pub(super) fn submit(&mut self, owner: &str, ticket: Ticket, request: SubmitRequest, priority: u32) {
         let owner = owner.to_lowercase();
         let its_tags = vec![format!("{RUN_TAG}={owner}"), format!("{JOB_TAG}={}", ticket.name)];
         let (submitter, answers) = (self.submitter.clone(), self.answers.0.clone());
         let refused = ticket.clone();
-        // It ends with its last answer, or with the process; nobody waits for it.
+        // The thread ends with the last answer or with the process; nothing joins it.
         let started = thread::Builder::new().spawn(move || match request {
             SubmitRequest::Job(mut request) => {
                 (request.tags, request.priority) = (its_tags, Some(priority));
@@ -202,15 +200,15 @@ impl FlowCluster {
         }
     }
 
-    /// Has a program killed, later.
+    /// Kills a program in the background.
     pub(super) fn stop(&self, process: u64) {
         let submitter = self.submitter.clone();
-        // One that the submitter does not know ended with the submitter that did. Without a thread the program goes on until
-        // the submitter ends.
+        // A submitter that does not know the program has replaced the one that started it, whose end ended
+        // the program. Without a thread the program runs until the submitter ends.
         let _ = thread::Builder::new().spawn(move || submitter.stop(process));
     }
 
-    /// Submissions that were answered since the last call. Applications are looked at from then on.
+    /// Answers since the last call. Their applications are of interest from then on.
     pub(super) fn answers(&mut self) -> Vec<SubmitterAnswer> {
         let answers: Vec<SubmitterAnswer> = self.answers.1.try_iter().collect();
         for (_, answer) in &answers {
@@ -222,13 +220,13 @@ impl FlowCluster {
     }
 }
 
-/// Waits for the end of a program; none if the submitter is gone before.
+/// Waits for the end of a program; `None` if the submitter ends first.
 fn end_of(submitter: &Weak<dyn JobSubmitter>, process: u64) -> Option<Result<ProcessState, SubmitterError>> {
     loop {
         pause(LOOK);
         match submitter.upgrade()?.process(process) {
             Ok(state) if state.running => {}
-            // It has more to do than to answer.
+            // The submitter is busy.
             Err(SubmitterError::TimedOut { .. }) => {}
             ended => return Some(ended),
         }

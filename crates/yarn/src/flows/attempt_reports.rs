@@ -1,5 +1,5 @@
-//! What attempts of a job write where the driver finds it: a directory for each, with a document when it begins and one
-//! when it ends.
+//! Reads the reports that the attempts of a job write: a directory for each, with a document at the start and
+//! one at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,11 +16,11 @@ use crate::flows::hdfs_placeholders::{Placeholders, escaped};
 use crate::rest::id::{ContainerId, TaskAttemptId, TaskId, TaskKind};
 use crate::submitter::Entry;
 
-/// What an attempt writes when it begins.
+/// The document at the start of an attempt.
 #[derive(Clone, Debug, Deserialize)]
 struct StartDocument {}
 
-/// What an attempt writes when it ends.
+/// The document at the end of an attempt.
 #[derive(Clone, Debug, Deserialize)]
 struct EndDocument {
     container: String,
@@ -30,21 +30,20 @@ struct EndDocument {
     report: Report,
 }
 
-/// Where the attempts of a submission write, each into a directory with its name.
+/// The directory in which each attempt of a submission has its own.
 pub(super) enum Destination {
-    /// A directory that this machine and the nodes see.
+    /// A directory that this machine and the nodes share.
     Local(PathBuf),
     /// A directory of another file system.
     Remote {
-        /// Through which it is seen.
         placeholders: Arc<Placeholders>,
         uri: String,
-        /// Where placeholders of parts are made.
+        /// The directory for placeholders of parts.
         here: PathBuf,
     },
 }
 
-/// An attempt that has ended. Times are milliseconds since 1970.
+/// The report of an attempt that has ended. Times are milliseconds since 1970.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptReport {
     pub(super) attempt: TaskAttemptId,
@@ -53,20 +52,18 @@ pub(super) struct AttemptReport {
     pub(super) started: u64,
     pub(super) ended: u64,
     pub(super) report: Report,
-    /// The part file, if it wrote one, or its placeholder.
+    /// The part file or its placeholder, if the attempt wrote one.
     pub(super) part: Option<PathBuf>,
 }
 
-/// News of a job's attempts.
+/// New reports of the attempts of a job.
 #[derive(Debug, Default)]
 pub(super) struct NewReports {
-    /// Attempts that have begun.
     pub(super) begun: Vec<TaskAttemptId>,
-    /// Attempts that have ended.
     pub(super) ended: Vec<AttemptReport>,
 }
 
-/// The attempts of a submission, as far as they were read.
+/// Which attempts of a submission have been read.
 #[derive(Debug, Default)]
 pub(super) struct ReportReader {
     begun: BTreeSet<TaskAttemptId>,
@@ -76,12 +73,13 @@ pub(super) struct ReportReader {
 }
 
 impl ReportReader {
-    /// Takes what is new in the directory of a submission, as much as is read in a time: at least one attempt, and the next
-    /// call goes on where this one left off. `makes_part` says of a task whether it makes a part, without which it is not
-    /// done, or that there is no such task. O(attempts), of which those that have ended are only named.
+    /// Reads new reports in the directory of a submission within the time limit: at least one attempt; the
+    /// next call continues with the rest. `makes_part` tells whether a task has to write a part to be
+    /// finished; `None` if there is no such task. O(attempts), of which ended ones are only listed.
     ///
     /// # Errors
-    /// Something cannot be read, which does not take back what was; [`io::ErrorKind::InvalidData`] if a document is none.
+    /// A report cannot be read; those read before count. [`io::ErrorKind::InvalidData`] if a document is
+    /// invalid.
     pub(super) fn read(
         &mut self,
         destination: &Destination,
@@ -107,12 +105,12 @@ impl ReportReader {
         Ok(())
     }
 
-    /// Whether the last call has read all that was there.
+    /// Whether the last call read everything.
     pub(super) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Takes what is new of an attempt.
+    /// Reads what is new of an attempt.
     fn take(
         &mut self,
         attempt: TaskAttemptId,
@@ -129,7 +127,7 @@ impl ReportReader {
         {
             let part = written.part()?;
             if let (AttemptFiles::Remote { .. }, Report::Done(outcome)) = (written, &mut report) {
-                // A placeholder has not the content of the part.
+                // A placeholder lacks the content of the part.
                 outcome.output = None;
             }
             if makes_part && part.is_none() && matches!(report, Report::Done(_)) {
@@ -143,16 +141,16 @@ impl ReportReader {
     }
 }
 
-/// What an attempt has written.
+/// The files of an attempt.
 enum AttemptFiles<'a> {
-    /// In its directory here.
+    /// In a local directory.
     Local(PathBuf),
-    /// There, by name; `here` is where its placeholders are made.
+    /// By name; `here` is the directory for placeholders.
     Remote { placeholders: &'a Placeholders, entries: BTreeMap<String, Entry>, here: PathBuf },
 }
 
 impl AttemptFiles<'_> {
-    /// A document that is there as a whole or not at all.
+    /// Reads a document, if it exists; documents are written atomically.
     fn document<T: for<'de> Deserialize<'de>>(&self, name: &str) -> io::Result<Option<T>> {
         let (path, text) = match self {
             Self::Local(directory) => {
@@ -172,7 +170,7 @@ impl AttemptFiles<'_> {
         read.map(Some).map_err(damaged)
     }
 
-    /// The part, or a placeholder of it.
+    /// The part or its placeholder.
     fn part(&self) -> io::Result<Option<PathBuf>> {
         match self {
             Self::Local(directory) => Ok(Some(directory.join("part")).filter(|part| part.exists())),
@@ -188,7 +186,7 @@ impl AttemptFiles<'_> {
 }
 
 impl Destination {
-    /// The attempts that have a directory, and what that is called.
+    /// The attempts with a directory, and its name.
     fn attempts(&self) -> io::Result<BTreeMap<TaskAttemptId, String>> {
         let names: Vec<String> = match self {
             Self::Local(directory) => match fs::read_dir(directory) {
@@ -206,7 +204,7 @@ impl Destination {
         Ok(names.into_iter().filter_map(|name| Some((name.parse().ok()?, name))).collect())
     }
 
-    /// What is in the directory of an attempt that is called so.
+    /// The files in the directory of an attempt.
     fn written(&self, name: &str, attempt: TaskAttemptId) -> io::Result<AttemptFiles<'_>> {
         match self {
             Self::Local(directory) => Ok(AttemptFiles::Local(directory.join(name))),
@@ -220,7 +218,6 @@ impl Destination {
     }
 }
 
-/// The phase of the run that a kind of Hadoop's tasks is.
 pub(super) fn phase_kind(kind: TaskKind) -> slackline_model::PhaseKind {
     match kind {
         TaskKind::Map => slackline_model::PhaseKind::Map,
@@ -400,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_takes_nothing_back_and_keeps_nobody_waiting() {
+    fn an_unreadable_report_neither_removes_nor_delays_others() {
         let text = report("", DONE);
         let names = [1, 3].map(|task| of(task, "report.json"));
         let directory = with(&names.each_ref().map(|name| (name.as_str(), text.as_str())));

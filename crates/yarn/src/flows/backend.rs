@@ -1,4 +1,4 @@
-//! A YARN cluster by its address: what is asked of it before anything runs, and what a run needs.
+//! The entry of YARN in the table of engines: its parameters, and the checks and preparations before a run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,11 +32,11 @@ use crate::rest::http::Address;
 use crate::rest::resource_manager::ResourceManager;
 use crate::submitter::{Submitter, SubmitterError, SubmitterInfo};
 
-/// What the table of engines says of it.
+/// The entry in the table of engines.
 pub const ENTRY: EngineEntry =
     EngineEntry { name: "yarn", summary: "a Hadoop cluster", params: PARAMS, make };
 
-/// Where a value is not given: the environment has it.
+/// The value of a parameter that is taken from the environment.
 const ENVIRONMENT: &str = "environment";
 
 const MEMORY: Param = Param::new("memory", "1GiB", Values::Bytes, "memory of a container: that of a slot");
@@ -81,11 +81,11 @@ const PARAMS: &[Param] = &[
     Param::new("hash", "off", slackline_local::backend::SWITCH, "compare inputs by content"),
 ];
 
-/// A cluster that was asked for its machines.
+/// A cluster whose machines are known.
 struct YarnBackend {
     config: ClusterConfig,
     machines: Vec<MachineDraft>,
-    /// The process that submits, and what it says of itself, once something is prepared.
+    /// The submitter process and its description, started with the first preparation.
     submitter: Mutex<Option<(Arc<Submitter>, SubmitterInfo)>>,
 }
 
@@ -125,7 +125,7 @@ fn java(given: &str) -> PathBuf {
     }
 }
 
-/// The class path of the submitter: the configuration, our jar, Hadoop's.
+/// The class path of the submitter: the configuration, Slackline's jar, Hadoop's jars.
 fn class_path(settings: &Settings) -> Result<Vec<PathBuf>, EngineError> {
     let value = |name: &'static str, variable: &str| -> Result<OsString, EngineError> {
         match settings.text(name) {
@@ -170,7 +170,7 @@ impl Backend for YarnBackend {
     }
 
     fn profile(&self) -> Option<Profile> {
-        // A cluster that decides by itself has ApplicationMasters on as many slots as its own settings say.
+        // Where YARN decides by itself, its own settings limit the AMs.
         let share = if self.config.by_cluster { 1.0 } else { self.config.am_share };
         let share = ("am-share", &*share.to_string());
         Some(Profile::of(HADOOP, [share]).expect("invariant: it is a share of slots"))
@@ -239,7 +239,7 @@ impl Backend for YarnBackend {
 }
 
 impl YarnBackend {
-    /// The process that submits, which is started once.
+    /// The submitter process, started once.
     fn submitter(&self) -> Result<(Arc<Submitter>, SubmitterInfo), EngineError> {
         let mut submitter = self.submitter.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*submitter {
@@ -258,13 +258,13 @@ impl YarnBackend {
     }
 }
 
-/// Whether what submits may answer the next time.
+/// Whether a retry may succeed.
 fn is_unanswered(error: &EngineError) -> bool {
     let EngineError::Other(error) = error else { return matches!(error, EngineError::File { .. }) };
     error.downcast_ref::<SubmitterError>().is_some_and(|error| !error.is_final())
 }
 
-/// What jobs ask for that a cluster does not do.
+/// Properties of jobs that YARN cannot run.
 fn unfit(workload: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (f, flow) in workload.flows.iter().enumerate() {
@@ -282,7 +282,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// What jobs ask of their files, here or elsewhere, that cannot be done.
+/// Input files that the engine cannot read as required.
 fn unfit_files(resolved: &Resolved, placeholders: &Placeholders, hash: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
@@ -313,7 +313,7 @@ fn unfit_files(resolved: &Resolved, placeholders: &Placeholders, hash: bool) -> 
     faults
 }
 
-/// A workload that is ready to be run there.
+/// A workload that is ready to run.
 struct PreparedRun {
     resolved: Resolved,
     config: ClusterConfig,
@@ -343,7 +343,8 @@ impl Prepared for PreparedRun {
     ) -> Result<Box<dyn slackline_local::backend::Session>, EngineError> {
         let Self { resolved, config, files } = *self;
         let state = opening.state.to_owned();
-        // Whoever writes the table holds it, and a run that cannot have it leaves the earlier one as it is.
+        // The writer of the table holds its lock. A run that cannot get it leaves the state directory as it
+        // is.
         let mut table = None;
         let is_alone = !opening.beside_others;
         let mut acquire = |_: Needs<'_>| {
@@ -354,7 +355,7 @@ impl Prepared for PreparedRun {
         };
         let session = run::open_with(opening, &resolved, &mut acquire);
         let session = session.map_err(|error| translate_error(error, &files.placeholders))?;
-        // The submitter and the containers know no directory of ours.
+        // The submitter and the containers run in other directories.
         let state = fs::canonicalize(&state)
             .map_err(|problem| EngineError::File { path: state.display().to_string(), problem })?;
         let words =
@@ -369,20 +370,20 @@ impl Prepared for PreparedRun {
     }
 }
 
-/// Has what becomes of a job say the names of files that the reader knows.
+/// Replaces placeholders in a verdict by the names of their files.
 fn translate_verdict(verdict: &mut Verdict, placeholders: &Placeholders) {
     match verdict {
         Verdict::Prevented(text) | Verdict::Run(Reason::Output(text, _)) => {
-            *text = placeholders.user_text(text)
+            *text = placeholders.user_text(text);
         }
         Verdict::Run(Reason::Input(path, _)) => {
-            *path = placeholders.user_text(&path.display().to_string()).into()
+            *path = placeholders.user_text(&path.display().to_string()).into();
         }
         _ => {}
     }
 }
 
-/// What prevents a run, with the names of files that the reader knows.
+/// Replaces placeholders in an error by the names of their files.
 fn translate_error(error: EngineError, placeholders: &Placeholders) -> EngineError {
     match error {
         EngineError::Unrunnable(mut jobs) => {

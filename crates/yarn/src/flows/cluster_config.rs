@@ -1,4 +1,4 @@
-//! The settings of a run on a cluster, and the file systems that the run sees.
+//! The settings of a run on a cluster, and its file systems.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use crate::rest::http::Address;
 use crate::rest::resource_manager::ResourceManager;
 use crate::submitter::{Launch, Submitter, SubmitterInfo};
 
-/// Options of the submitter's virtual machine: it starts soon and stays small.
+/// Options of the submitter's JVM, for a fast start and little memory.
 const SUBMITTER_OPTIONS: &[&str] = &["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
-/// What a run needs of a cluster.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct ClusterConfig {
     pub(super) address: Address,
@@ -32,7 +32,7 @@ pub(super) struct ClusterConfig {
     pub(super) table: Option<PathBuf>,
     pub(super) java: PathBuf,
     pub(super) class_path: Vec<PathBuf>,
-    /// Memory of a container as the cluster grants it, MiB.
+    /// Memory of a container as YARN grants it, MiB.
     pub(crate) slot_mb: u64,
     pub(super) am_share: f64,
     pub(super) by_cluster: bool,
@@ -44,9 +44,9 @@ pub(super) struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// The cluster, as it is looked at and told.
+    /// The cluster with its submitter.
     pub(super) fn cluster(&self, table: Option<Table>, submitter: Arc<dyn JobSubmitter>) -> FlowCluster {
-        // What fails is looked at again with the next look.
+        // The next poll retries a failed request.
         let settings = http::Settings { retries: 0, ..http::Settings::default() };
         let manager = ResourceManager::new(&self.address, settings);
         let observer = Observer::new(PollIntervals { lasts: self.timeouts.asks, ..PollIntervals::default() });
@@ -57,7 +57,7 @@ impl ClusterConfig {
         Rules { am_share: self.am_share, slot_mb: self.slot_mb, by_cluster: self.by_cluster }
     }
 
-    /// The table of the plug-in, if the cluster has one and is to follow it.
+    /// Opens the table of the plug-in, unless YARN decides by itself or the user wants none.
     pub(super) fn open_table(&self) -> Result<Option<Table>, EngineError> {
         self.table.as_deref().map(|path| Table::open(path, VALID)).transpose().map_err(EngineError::other)
     }
@@ -68,7 +68,7 @@ impl ClusterConfig {
     }
 }
 
-/// The file systems of a cluster, as a run sees them.
+/// The file systems of a cluster for one run.
 pub(super) struct RunFiles {
     pub(super) submitter: Arc<dyn JobSubmitter>,
     pub(super) file_system: Arc<dyn FileSystem>,
@@ -97,7 +97,7 @@ impl Drop for RunFiles {
     fn drop(&mut self) {
         let layout = Layout::new(&self.state);
         if layout.mirror().exists() && !layout.journal().exists() {
-            // Nothing was begun. What cannot be removed does no harm.
+            // The run has not started. What cannot be removed does no harm.
             let _ = slackline_local::elsewhere::clear(&layout.mirror());
             let _ = fs::remove_dir(&self.state);
         }

@@ -1,10 +1,12 @@
-//! The engine: decisions go out as rows of the table and as priorities, containers come back as tasks that run and end.
+//! The engine of a policy on YARN: its decisions become rows of the table and priorities, and containers
+//! become running and finished tasks.
 //!
-//! A job is one application, submitted when its predecessors are done and the driver has started a task of it, or can start
-//! none as others hold all slots. It is done when all its attempts have reported so and its output is published; what its
-//! application does after that is of no interest but for the slots that it holds.
+//! A job is one application. The engine submits it when its predecessors have finished and the driver has
+//! started a task of it, or can start none since other applications hold all slots. The job is finished when
+//! all its attempts have reported and its output is published. Later events of its application only matter
+//! for the slots that it holds.
 //!
-//! A job that is given by jar and main class is a program which submits applications by itself, see `jar_programs`.
+//! A job with a jar and a main class is a program that submits applications itself, see `jar_programs`.
 
 mod finish;
 mod hosted_runs;
@@ -47,43 +49,43 @@ use crate::rest::id::AppId;
 
 pub(super) use hosted_runs::LeavingRun;
 
-/// How often reports on other file systems than that of this machine are looked for, in looks.
+/// Polls between two reads of reports on other file systems.
 const THERE_EVERY: u32 = 4;
 
-/// How often applications are killed again that have to go, in looks.
+/// Polls between two kills of the same application.
 const KILL_EVERY: u32 = 8;
 
-/// After how many looks an application is killed whose job is done and that still runs tasks.
+/// Polls after which an application of a finished job is killed if it still runs tasks.
 const LATE_POLLS: u32 = 40;
 
-/// How often it is tried to submit a job or to publish its output where a file system does not answer.
+/// Tries to submit a job or to publish its output while a file system does not answer.
 const TRIES: u32 = 30;
 
-/// How often a job is submitted whose applications do not do it.
+/// The most submissions of a job whose applications do not finish it.
 const SUBMISSIONS_MAX: u32 = 3;
 
-/// The priority of applications that are submitted.
+/// The priority of new applications.
 const PRIORITY: u64 = 1000;
 
-/// Part files: their names, and where they are.
+/// Part files: names and paths.
 pub(super) type Parts = Vec<(String, PathBuf)>;
 
-/// How jobs are submitted.
+/// Turns jobs into requests to the submitter, and their output files into the outputs of jobs.
 pub(super) trait JobSubmission {
-    /// What the submitter is told of a job, whose files are written to `own.directory/own.ticket`.
+    /// The request for a job. Writes the files of the job to `own.directory/own.ticket`.
     fn request(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
 
-    /// Whether a job would be submitted now as it was, by the files of its submission.
+    /// Whether a new submission of a job would equal the earlier one, by its files.
     fn is_as_submitted(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool;
 
-    /// Where the attempts of its submission write.
+    /// The directory for the attempts of a submission.
     fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination;
 
-    /// The parts that the program of a jar has made, by their numbers: their names, and where they or their placeholders are;
-    /// or what is wrong with them.
+    /// The parts that the program of a jar has written, by number: names, and paths of parts or placeholders.
+    /// The inner error is the reason why they are not the output of the job.
     fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
 
-    /// Puts the output of a job in its place, here by `publish`.
+    /// Publishes the output of a job, locally by `publish`.
     fn publish(
         &self,
         plan: &JobPlan,
@@ -91,31 +93,30 @@ pub(super) trait JobSubmission {
         publish: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()>;
 
-    /// A text in which files have the names that the reader knows.
+    /// A text with the names of files that the user knows.
     fn user_text(&self, text: &str) -> String;
 
-    /// Gives up what is there of a run that does not need it any more, by the name by which its outputs are known. What it
-    /// gives is a warning.
+    /// Removes the files of a run on the cluster that are no longer needed; `owner` is the name by which its
+    /// outputs are locked. Gives a warning.
     fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String>;
 }
 
-/// How long the engine waits for what.
+/// Time limits of the engine.
 #[derive(Clone, Debug)]
 pub(super) struct Timeouts {
-    /// For the next look.
+    /// Until the next poll.
     pub(super) cycle: Duration,
-    /// For answers of a kind at a look: who has no time is first at the next.
+    /// For requests of one kind in a poll; the next poll continues with the rest.
     pub(super) asks: Duration,
-    /// For applications that were killed, and submissions that are under way, at the end of the run.
+    /// At the end of a run: for killed applications and unanswered submissions.
     pub(super) end: Duration,
-    /// For reports of an application that has succeeded: file systems of several machines show a file later than it was
-    /// written.
+    /// For reports of an application that has succeeded: network file systems show a new file late.
     pub(super) late: Duration,
-    /// For an application of which nobody knows whether it was submitted.
+    /// For an application whose submission is unconfirmed.
     pub(super) unseen: Duration,
-    /// For an ApplicationMaster, before a warning gives the reason why there is none.
+    /// For an AM, before a warning gives YARN's reason.
     pub(super) queued: Duration,
-    /// For a file system that does not answer while a job is submitted or its output published.
+    /// For a file system that does not answer when a job is submitted or its output published.
     pub(super) away: Duration,
 }
 
@@ -137,9 +138,9 @@ impl Default for Timeouts {
 pub(super) struct FlowEngine<'o> {
     runs: Elsewhere<'o>,
     cluster: FlowCluster,
-    /// By run: how its jobs are submitted.
+    /// By run.
     submits: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
-    /// The machines that flows are told of.
+    /// The machines of the instances of flows.
     machines: Vec<MachineDraft>,
     rules: Rules,
     timeouts: Timeouts,
@@ -147,42 +148,41 @@ pub(super) struct FlowEngine<'o> {
     jobs: Jobs,
     by_ticket: BTreeMap<String, u32>,
     by_app: BTreeMap<AppId, u32>,
-    /// Applications of the run that nobody has seen to be over.
+    /// Active applications of the runs.
     live: BTreeSet<AppId>,
-    /// Of these: those that have to go, as they do no job's work any more.
+    /// Active applications that work for no job any more and have to be killed.
     orphans: BTreeSet<AppId>,
-    /// For how many looks applications of jobs that are done have run tasks.
+    /// Polls for which applications of finished jobs have run tasks.
     late_tasks: BTreeMap<AppId, u32>,
-    /// Submissions that were not answered yet.
+    /// Submissions without an answer.
     unanswered: BTreeSet<Ticket>,
     places: SlotTimeline,
-    /// The ids that the driver gives to the next flow and the next phase.
+    /// The ids that the driver assigns next.
     next_flow: u32,
     next_phase: u32,
-    /// By run and name: what the driver calls a flow.
+    /// The driver's id of a flow, by run and name.
     flows: BTreeMap<(u32, String), FlowId>,
     wakes: BTreeSet<Time>,
     now: Time,
     polls: u32,
-    /// Since when the cluster has answered at this look.
+    /// The time of the cluster's answer to this poll.
     polled_at: Stopwatch,
-    /// Whose ApplicationMaster is asked first, whose reports are read first, and who is killed first.
+    /// The AM to poll first, the job whose reports to read first, and the application to kill first.
     am_turn: RoundRobin<(u32, AppId)>,
     reports_turn: RoundRobin<u32>,
     kills_turn: RoundRobin<AppId>,
-    /// Whether the cluster did not answer when it was last looked at.
+    /// Whether the cluster did not answer the last poll.
     is_silent: bool,
-    /// Whether it was said last that something does not answer.
+    /// Whether the last message was that something does not answer.
     troubled: bool,
-    /// Whether it was said that others hold all slots.
     warned_of_full_cluster: bool,
-    /// When it is next written down what the cluster does.
+    /// The time of the next note in the journals.
     note_at: Time,
-    /// By run: why it cannot go on.
+    /// By run: the error that ends it.
     fatal: BTreeMap<u32, String>,
-    /// By run: since when its flows are over.
+    /// By run: the time at which its flows had ended.
     over_since: BTreeMap<u32, Time>,
-    /// What somebody should know, where runs come and go.
+    /// Warnings for the service; `None` for a single run.
     notices: Option<Vec<String>>,
     asked_to_stop: Arc<AtomicBool>,
 }
@@ -237,7 +237,7 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// Takes a run that is among those left, by the number of its first job, and finds what earlier sessions have submitted.
+    /// Adds a run, by the number of its first job, and finds submissions of earlier sessions.
     pub(super) fn add_run(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
         for (slot, (start, end)) in self.runs.held_before(run) {
             self.places.hold(slot, start, end);
@@ -249,12 +249,11 @@ impl<'o> FlowEngine<'o> {
         self.find_submissions(run);
     }
 
-    /// How a job is submitted.
     fn submit_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
         self.submits[&self.runs.run_of(job)].clone()
     }
 
-    /// The run of a job cannot go on.
+    /// Ends the run of a job with an error.
     fn abort_run(&mut self, job: u32, why: &dyn Display) {
         self.fatal.entry(self.runs.run_of(job)).or_insert_with(|| why.to_string());
     }
@@ -264,7 +263,7 @@ impl<'o> FlowEngine<'o> {
         self.notices.iter_mut().for_each(|notices| notices.push(warning.to_owned()));
     }
 
-    /// Drives what is left to its end.
+    /// Drives a single run to its end.
     pub(super) fn run(mut self, left: Left<'_>) -> Result<Over, EngineError> {
         let Left { instance, policy, config } = left;
         let mut nowhere = NoSink;
@@ -283,7 +282,8 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// Whether what failed of a job is tried again later: where a file system does not answer, for some time.
+    /// Schedules a retry of a failed step, while a file system does not answer; false when the time for
+    /// retries is over.
     fn schedule_retry(&mut self, job: u32, error: &io::Error) -> bool {
         if !may_pass(error) {
             return false;
@@ -306,7 +306,7 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// Tells the cluster what follows from the driver's decisions.
+    /// Writes the driver's decisions to the cluster: submissions, rows of the table, and priorities.
     pub(super) fn apply_plans(&mut self, plans: &Plans) {
         if self.rules.by_cluster {
             self.submit_ready(plans);
@@ -334,7 +334,6 @@ impl<'o> FlowEngine<'o> {
         self.forget_finished_jobs();
     }
 
-    /// Time until something is due by itself.
     fn time_to_next_poll(&self) -> Duration {
         let due = [self.runs.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
         poll_delay(self.now, due, self.timeouts.cycle)
@@ -345,11 +344,11 @@ impl Engine for FlowEngine<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
-            // What a machine does when it dies is its application's business, which makes maps again.
+            // After a failure of a machine the AM reruns its maps.
             faults: Faults::Tasks,
             offers: Offers::Immediate,
             lengths: Lengths::Guessed,
-            // Those that there are hold slots that are not the driver's.
+            // Running AMs hold slots, which the ledger reports as down.
             masters: None,
         }
     }
@@ -379,7 +378,7 @@ impl Engine for FlowEngine<'_> {
         match order {
             Order::Kill(row) => self.ledger.kill(row),
             Order::Refuse(name) => self.ledger.refuse(name),
-            // Reduces wait for maps in their own application, which makes maps again that are lost.
+            // In a MapReduce job reduces wait for maps by themselves, and the AM reruns lost maps.
             Order::Go { .. } | Order::Hold(_) => {}
         }
     }
@@ -393,7 +392,7 @@ impl Engine for FlowEngine<'_> {
     }
 }
 
-/// Rows and flows are in journals.
+/// The journals record rows and flows.
 struct NoSink;
 
 impl Sink for NoSink {

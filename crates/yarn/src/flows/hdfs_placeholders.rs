@@ -1,9 +1,10 @@
-//! Files of another file system, such as HDFS, as a run sees them: for each there is a placeholder below the state
-//! directory, a file with its length, time and first bytes. Tasks are found, inputs compared, outputs locked and jobs
-//! published by the placeholders, just as local files are; only containers and the submitter know the files themselves.
+//! Placeholders for the files of another file system, such as HDFS. A placeholder is a file below the state
+//! directory with the length, the time and the first bytes of the original. The run finds tasks, compares
+//! inputs, locks outputs and publishes jobs through placeholders, as with local files; only containers and
+//! the submitter use the originals.
 //!
-//! The mirror is made anew when a flow file is read. So what is there remotely is what counts: an output that is gone or
-//! was changed is found as a local one is, and a mirror that is damaged does no harm.
+//! The placeholders are made again whenever a flow file is read, so the originals decide: a missing or
+//! changed output is found as a local one is, and damaged placeholders do no harm.
 
 mod outputs;
 #[cfg(test)]
@@ -25,46 +26,45 @@ use crate::flows::remote_files::{FileSystem, may_pass};
 use crate::submitter::Entry;
 use outputs::{OWNER, TEMPORARY};
 
-/// How many of its first bytes a placeholder has: those by which formats are known.
+/// The length of the first bytes, by which formats are recognised.
 const HEAD: u64 = 512;
 
-/// The placeholders of a run.
 pub(super) struct Placeholders {
-    /// Its directory, absolute.
+    /// Absolute.
     directory: PathBuf,
-    /// Where they are: `root/hdfs/HOST:PORT/PATH`.
+    /// The directory of the placeholders: `root/hdfs/HOST:PORT/PATH`.
     root: PathBuf,
-    /// Locked as long as the mirror is in use.
+    /// Locked while the placeholders are in use.
     lock: Mutex<Option<File>>,
     files: Arc<dyn FileSystem>,
-    /// The file system of paths without a scheme, such as `hdfs://host:9000`; none if it is the local one.
+    /// The file system of paths without a scheme, such as `hdfs://host:9000`; `None` if it is the local one.
     default: Option<String>,
-    /// Where relative paths start from on it.
+    /// The start of relative paths on it.
     home: String,
 }
 
 impl Placeholders {
-    /// A mirror in a directory, absolute.
+    /// Placeholders in an absolute directory.
     pub(super) fn new(directory: PathBuf, files: Arc<dyn FileSystem>, default_fs: &str, user: &str) -> Self {
         let default = (!default_fs.starts_with("file:")).then(|| default_fs.trim_end_matches('/').to_owned());
         let (root, lock) = (directory.join("files"), Mutex::default());
         Self { directory, root, lock, files, default, home: format!("/user/{user}") }
     }
 
-    /// Where the placeholders are.
+    /// The directory of the placeholders.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A directory of this user on the default file system; none if that is the local one.
+    /// A directory of this user on the default file system; `None` if that is the local one.
     pub(super) fn staging(&self, owner: &str) -> Option<String> {
         self.default.as_ref().map(|default| format!("{default}{}/.slackline/{owner}", self.home))
     }
 
-    /// Makes the mirror of all that a workload reads and writes, and has the workload name placeholders.
+    /// Makes placeholders of all files that a workload reads and writes, and lets the workload name them.
     ///
     /// # Errors
-    /// What cannot be looked at, and where the workload names it.
+    /// Files that cannot be read, with their place in the workload.
     pub(super) fn make(&self, workload: &mut Draft) -> Result<(), Vec<Fault>> {
         let runs = workload.flows.iter().flat_map(|flow| &flow.jobs).filter_map(|job| job.run.as_ref());
         let names: Vec<&String> = runs.flat_map(|run| run.inputs.iter().chain([&run.output])).collect();
@@ -100,12 +100,12 @@ impl Placeholders {
                 }
             }
         }
-        // What cannot be removed now is removed by the next.
+        // The next run removes what cannot be removed now.
         let _ = slackline_local::elsewhere::clear(&before);
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    /// Moves what is there of an earlier mirror away, which no other process may be using.
+    /// Moves earlier placeholders away, if no other process uses them.
     fn begin(&self, before: &Path) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,14 +123,15 @@ impl Placeholders {
         }
     }
 
-    /// Mirrors an input, and gives its name here.
+    /// Makes placeholders of an input, and gives its local name.
     fn input(&self, input: &str, before: &Path) -> io::Result<String> {
         let Some(uri) = self.whole(input)? else { return Ok(local(input).into_owned()) };
         let is_pattern = uri.contains(['*', '?', '[']);
         let exact = self.files.stat(&uri)?;
         if let Some(entry) = &exact {
             self.add_tree(entry, before)?;
-            // What has the pattern for its name must be the only match: see `slackline_local::task::Pattern`.
+            // A file whose name looks like a pattern must be its only match: see
+            // `slackline_local::task::Pattern`.
             if !is_pattern {
                 return Ok(self.place(&entry.path).display().to_string());
             }
@@ -150,13 +151,13 @@ impl Placeholders {
                 self.add_tree(&entry, before)?;
             }
         }
-        // Only what the reader wrote is a pattern.
+        // Only the part that the user wrote is a pattern.
         let root = glob_escaped(&self.root.display().to_string());
         let below = here.strip_prefix(&self.root).unwrap_or(&here);
         Ok(format!("{root}/{}", below.display()))
     }
 
-    /// Mirrors an output directory, and gives its name here.
+    /// Makes placeholders of an output directory, and gives its local name.
     fn output(&self, output: &str, before: &Path) -> io::Result<String> {
         let Some(uri) = self.whole(output)? else { return Ok(local(output).into_owned()) };
         let here = self.place(&uri);
@@ -169,7 +170,7 @@ impl Placeholders {
                 for entry in self.files.list(&escaped(&uri))? {
                     match name(&entry.path) {
                         TEMPORARY => self.add_owner(&uri, &here)?,
-                        // What a run that was killed tried beside it.
+                        // A killed run tried it beside the directory.
                         name if name.starts_with(TEMPORARY) => {}
                         _ if entry.directory => fs::create_dir_all(self.place(&entry.path))?,
                         _ => self.add_file(&self.place(&entry.path), &entry, before)?,
@@ -187,7 +188,7 @@ impl Placeholders {
         fs::write(directory.join(OWNER), owner)
     }
 
-    /// Mirrors a file, or a directory with all that is below it and could be an input.
+    /// Makes placeholders of a file, or of all possible inputs below a directory.
     fn add_tree(&self, entry: &Entry, before: &Path) -> io::Result<()> {
         let here = self.place(&entry.path);
         if !entry.directory {
@@ -199,7 +200,7 @@ impl Placeholders {
         entries.iter().filter(is_input).try_for_each(|entry| self.add_tree(entry, before))
     }
 
-    /// Makes the placeholder of a file, out of what an earlier mirror has if that is the same.
+    /// Makes the placeholder of a file, or reuses an earlier one of the same file.
     fn add_file(&self, here: &Path, entry: &Entry, before: &Path) -> io::Result<()> {
         if let Some(parent) = here.parent() {
             fs::create_dir_all(parent)?;
@@ -223,17 +224,17 @@ impl Placeholders {
         file.set_times(FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_millis(entry.modified)))
     }
 
-    /// A whole file, which is small.
+    /// A whole small file.
     pub(super) fn read(&self, entry: &Entry) -> io::Result<Vec<u8>> {
         self.files.read(&entry.path, entry.length)
     }
 
-    /// What matches a pattern.
+    /// The matches of a pattern.
     pub(super) fn list(&self, pattern: &str) -> io::Result<Vec<Entry>> {
         self.files.list(pattern)
     }
 
-    /// The whole URI of what a workload names; none for what is local.
+    /// The whole URI of a name in a workload; `None` for a local file.
     fn whole(&self, named: &str) -> io::Result<Option<String>> {
         let wrong = |expected: &str| io::Error::other(format!("found {named}, expected {expected}"));
         let (system, path) = match (scheme(named), &self.default) {
@@ -263,13 +264,13 @@ impl Placeholders {
         Ok(Some(format!("{system}{}", plain.display())))
     }
 
-    /// Where the placeholder of a file is.
+    /// The path of a placeholder.
     fn place(&self, uri: &str) -> PathBuf {
         let (scheme, rest) = uri.split_once("://").unwrap_or(("", uri));
         self.root.join(scheme).join(rest.trim_start_matches('/'))
     }
 
-    /// The file that a placeholder stands for, or the pattern that one for placeholders does; none of what is neither.
+    /// The URI of a placeholder's original, also of a pattern; `None` for any other path.
     pub(super) fn uri(&self, here: &Path) -> Option<String> {
         let pattern = || here.strip_prefix(glob_escaped(&self.root.display().to_string()));
         let mut parts = here.strip_prefix(&self.root).or_else(|_| pattern()).ok()?.components();
@@ -277,7 +278,7 @@ impl Placeholders {
         Some(format!("{scheme}://{}", parts.as_path().display()))
     }
 
-    /// A job that reads the files themselves, each as its placeholder has it.
+    /// The job with the originals in place of their placeholders.
     pub(super) fn with_uris(&self, plan: &JobPlan) -> JobPlan {
         let mut there = plan.clone();
         for split in there.inputs.maps.iter_mut().flatten() {
@@ -289,7 +290,7 @@ impl Placeholders {
         there
     }
 
-    /// A text in which placeholders have the names of their files.
+    /// A text with the names of the originals in place of placeholders.
     pub(super) fn user_text(&self, text: &str) -> String {
         let directory = std::env::current_dir().unwrap_or_default();
         let relative = self.root.strip_prefix(directory).ok().map(Path::to_owned);
@@ -298,7 +299,7 @@ impl Placeholders {
     }
 }
 
-/// A text in which what follows a directory is the scheme of a URI and its rest.
+/// Replaces a directory and the next name in a text by the scheme of a URI.
 fn without(text: &str, directory: &str) -> String {
     let mut pieces = text.split(directory);
     let mut words = pieces.next().unwrap_or_default().to_owned();
@@ -308,7 +309,7 @@ fn without(text: &str, directory: &str) -> String {
     words
 }
 
-/// Whether a placeholder is that of a file as it is now.
+/// Whether a placeholder fits its original as it is now.
 fn is_of(here: &Path, entry: &Entry) -> bool {
     let time = UNIX_EPOCH + Duration::from_millis(entry.modified);
     fs::metadata(here).is_ok_and(|meta| {
@@ -316,7 +317,7 @@ fn is_of(here: &Path, entry: &Entry) -> bool {
     })
 }
 
-/// The scheme of a URI; `None` of a path.
+/// The scheme of a URI; `None` for a path.
 fn scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -334,7 +335,7 @@ fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A path as a pattern of Hadoop that matches nothing else.
+/// A path as a pattern of Hadoop that matches only itself.
 pub(super) fn escaped(path: &str) -> String {
     let mut pattern = String::with_capacity(path.len());
     for c in path.chars() {
@@ -346,7 +347,7 @@ pub(super) fn escaped(path: &str) -> String {
     pattern
 }
 
-/// A path as a pattern of flow files that matches nothing else.
+/// A path as a pattern of flow files that matches only itself.
 fn glob_escaped(path: &str) -> String {
     let escape = |c: char| if matches!(c, '*' | '?' | '[') { format!("[{c}]") } else { c.to_string() };
     path.chars().map(escape).collect()

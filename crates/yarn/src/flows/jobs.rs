@@ -1,4 +1,4 @@
-//! The jobs of a run as applications: what is submitted when, and what of it is done.
+//! The jobs of a run as applications: when to submit them, and which of their tasks have finished.
 
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -13,14 +13,14 @@ use crate::flows::attempt_reports::{AttemptReport, ReportReader};
 use crate::flows::program::Program;
 use crate::rest::id::{AppId, ContainerId};
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JobStage {
-    /// The driver has started none of its tasks, or it has to wait for others' ApplicationMasters.
+    /// The driver has started none of its tasks, or the AM limit is reached.
     Waiting,
-    /// It was submitted, or is being submitted; no application of it was seen.
+    /// Submitted, without an observed application.
     Submitted,
-    /// This application runs it.
+    /// Its application.
     Running(AppId),
     /// Its output is complete.
     Finished,
@@ -28,61 +28,59 @@ pub(super) enum JobStage {
     Failed,
 }
 
-/// What is tried again, as a file system does not answer.
+/// A retry, while a file system does not answer.
 #[derive(Clone, Debug)]
 pub(super) struct Retry {
-    /// When it is tried next.
+    /// The time of the next try.
     pub(super) next: Time,
-    /// When it has failed for good.
+    /// The time after which it fails for good.
     pub(super) until: Time,
-    /// What was said last.
+    /// The last error.
     pub(super) problem: String,
 }
 
 #[derive(Debug)]
 pub(super) struct FlowJob {
     pub(super) stage: JobStage,
-    /// The name of its submission; empty before there is one.
+    /// The name of its submission; empty before the first.
     pub(super) ticket: String,
-    /// Where its files are, which are kept until it is done.
+    /// The directory of its files, which are kept until it finishes.
     pub(super) directory: PathBuf,
-    /// How often it was submitted.
     pub(super) submissions: u32,
-    /// The priority its application has.
+    /// The priority of its application.
     pub(super) priority: u64,
     pub(super) reports: ReportReader,
-    /// The look at which they were read last.
+    /// The poll at which its reports were read last.
     pub(super) read_at: u32,
-    /// By task: the attempt that did it.
+    /// The attempt that finished each task.
     pub(super) made: BTreeMap<(PhaseKind, u32), AttemptReport>,
-    /// When containers of it were granted.
+    /// When YARN granted its containers.
     pub(super) granted: BTreeMap<ContainerId, Time>,
-    /// Tasks that observers were told of as started, and when.
+    /// When observers saw its tasks start.
     pub(super) started: BTreeMap<(PhaseKind, u32), Time>,
-    /// When it was submitted, and since when its ApplicationMaster has a container, and asks for others.
+    /// When it was submitted; then when its AM got a container, and when it began to request others.
     pub(super) submitted: Option<Time>,
     pub(super) master: [Option<Time>; 2],
-    /// The application that YARN has accepted and that has no ApplicationMaster, and since when.
+    /// An accepted application without an AM, and since when.
     pub(super) accepted: Option<(AppId, Time)>,
-    /// Whether a warning has given the reason.
     pub(super) wait_is_explained: bool,
-    /// How often each task failed.
+    /// Failures of each task.
     pub(super) failures: BTreeMap<(PhaseKind, u32), u32>,
-    /// Its application has succeeded, and until then its reports may be seen.
+    /// The time limit for reports of an application that has succeeded.
     pub(super) late: Option<Time>,
-    /// Since when nobody knows whether it was submitted, and why.
+    /// Since when its submission is unconfirmed, and the error.
     pub(super) unconfirmed: Option<(Time, String)>,
-    /// What is tried again: to submit it, or to publish its output.
+    /// A retry of its submission or of its publication.
     pub(super) retry: Option<Retry>,
     /// Why its reports cannot be read.
     pub(super) read_problem: Option<String>,
-    /// What the last attempt said that failed.
+    /// The error of the last attempt that failed.
     pub(super) last_failure: Option<String>,
-    /// The program that it is, of one that submits its applications itself.
+    /// The program, for a job with a jar.
     pub(super) program: Option<Program>,
 }
 
-/// Jobs by their numbers.
+/// By job number.
 #[derive(Debug, Default)]
 pub(super) struct Jobs(BTreeMap<u32, FlowJob>);
 
@@ -107,7 +105,7 @@ impl Jobs {
         self.0.iter().map(|(&job, own)| (job, own))
     }
 
-    /// Jobs that are not done, with the applications of those that have one.
+    /// Unfinished jobs, with the applications of those that have one.
     pub(super) fn open_apps(&self) -> BTreeMap<u32, Option<AppId>> {
         let open = self.iter().filter(|(_, own)| own.stage != JobStage::Finished);
         open.map(|(job, own)| (job, own.app())).collect()
@@ -167,17 +165,17 @@ impl FlowJob {
         }
     }
 
-    /// Where the attempts of its submission write.
+    /// The directory for the attempts of its submission.
     pub(super) fn destination(&self) -> PathBuf {
         self.directory.join(&self.ticket).join("attempts")
     }
 
-    /// Its output is complete; what is known of its attempts is of no use any more.
+    /// Its output is complete: forgets its attempts.
     pub(super) fn end(&mut self) {
         *self = Self { stage: JobStage::Finished, ..Self::new(std::mem::take(&mut self.directory)) };
     }
 
-    /// What those who look on from outside are told of it, beside its applications and containers.
+    /// Its progress for observers, without applications and containers.
     pub(super) fn progress(&self, index: u32) -> JobThere {
         let is_reported_done =
             |task| self.program.as_ref().is_some_and(|program| program.reported_done.contains(task));
@@ -196,7 +194,6 @@ impl FlowJob {
         }
     }
 
-    /// The application that runs it.
     pub(super) fn app(&self) -> Option<AppId> {
         match self.stage {
             JobStage::Running(app) => Some(app),
@@ -204,45 +201,45 @@ impl FlowJob {
         }
     }
 
-    /// Whether an application that is seen may be its own. A program has one after the other.
+    /// Whether a new application may be its own. A program has several, one after the other.
     pub(super) fn may_get_app(&self) -> bool {
         matches!(self.stage, JobStage::Waiting | JobStage::Submitted) || self.runs_program()
     }
 
-    /// Whether it has to wait until something is tried again.
+    /// Whether a retry is scheduled for later.
     pub(super) fn waits_to_retry(&self, now: Time) -> bool {
         self.retry.as_ref().is_some_and(|retry| now < retry.next)
     }
 
-    /// Whether a program of it goes on, or has ended and nothing is known yet of its output.
+    /// Whether its program runs, or has ended and its output is not checked yet.
     pub(super) fn runs_program(&self) -> bool {
         self.program.is_some() && !matches!(self.stage, JobStage::Finished | JobStage::Failed)
     }
 
-    /// Whether there is a process of its program, or was until the last look.
+    /// Whether its program has a process, or had one until the last poll.
     pub(super) fn has_program(&self) -> bool {
         let has_process = self.program.as_ref().is_some_and(|program| program.process.is_some());
         has_process && self.stage != JobStage::Finished
     }
 
-    /// How many tasks of a phase are done.
+    /// Finished tasks of a phase.
     pub(super) fn done(&self, kind: PhaseKind) -> u32 {
         self.made.keys().filter(|(phase, _)| *phase == kind).count() as u32
     }
 
-    /// Whether all tasks are done.
+    /// Whether all tasks have finished.
     pub(super) fn is_complete(&self, plan: &JobPlan) -> bool {
         self.made.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
     }
 
-    /// Whether a container has done its task.
+    /// Whether a container has finished its task.
     pub(super) fn is_well(&self, container: ContainerId) -> bool {
         self.stage == JobStage::Finished || self.made.values().any(|made| made.container == Some(container))
     }
 }
 
-/// The tasks of a job that are done, in the order of their ends. Clocks of nodes differ: a reduce is at work when all maps
-/// have ended, so no map has ended later. O(tasks log tasks).
+/// The finished tasks of a job, in the order of their ends. The clocks of nodes differ: a reduce starts after
+/// all maps have ended, so no map may end later. O(tasks log tasks).
 pub(super) fn by_end(
     made: &BTreeMap<(PhaseKind, u32), AttemptReport>,
 ) -> Vec<((PhaseKind, u32), AttemptReport)> {
@@ -258,7 +255,7 @@ pub(super) fn by_end(
     tasks
 }
 
-/// A task that was done, as the run records it. `place` finds a slot for it on its host.
+/// The record of a finished task. `place` finds a slot on its host.
 pub(super) fn recorded_task(
     job: &FlowJob,
     id: TaskId,
@@ -282,12 +279,12 @@ pub(super) fn recorded_task(
     })
 }
 
-/// Which slots of which hosts were held until when, as it is recorded.
+/// The recorded intervals of slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotTimeline {
-    /// By host: its first slot, and how many it has.
+    /// By host: the first slot and the number of slots.
     hosts: BTreeMap<String, (u32, u32)>,
-    /// By slot: the intervals, in the order of their starts.
+    /// By slot: intervals in the order of their starts.
     held: BTreeMap<u32, BTreeMap<Time, Time>>,
 }
 
@@ -302,12 +299,13 @@ impl SlotTimeline {
         places
     }
 
-    /// A slot was held.
+    /// Records an interval of a slot.
     pub(super) fn hold(&mut self, slot: u32, start: Time, end: Time) {
         self.held.entry(slot).or_default().insert(start, end.max(start));
     }
 
-    /// A slot of a host for an interval, and from when on it is free: clocks of hosts differ a little.
+    /// Finds a slot of a host for an interval, and its start there: the slot may become free a little later,
+    /// since clocks of hosts differ.
     pub(super) fn take(&mut self, host: &str, start: Time, end: Time) -> (u32, Time) {
         let all = (0, self.hosts.values().map(|(_, count)| count).sum());
         let (first, count) = self.hosts.get(host).copied().unwrap_or(all);
@@ -323,7 +321,6 @@ impl SlotTimeline {
     }
 }
 
-/// The URI of a local file.
 pub(super) fn uri(path: &Path) -> String {
     format!("file://{}", path.display())
 }

@@ -1,7 +1,7 @@
-//! A job that is a program which submits its applications itself: what is known of its tasks.
+//! A job that is a program which submits its applications itself: the state of its applications and tasks.
 //!
-//! A program may submit several applications, one after the other or beside each other. Their containers do the tasks that
-//! were planned, as far as these go; which of them have, the counts of the ApplicationMasters say.
+//! A program may submit several applications, one after the other or in parallel. Their containers run the
+//! planned tasks first; the counts of the AMs tell which containers finished a task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,46 +15,45 @@ use crate::rest::id::{AppId, ContainerId};
 use crate::rest::mapreduce::MapReduceJob;
 use crate::submitter::{ProcessState, StartedProgram};
 
-/// How many of the last lines that a program said are shown.
+/// Lines of a failed program's output in the error message.
 const LINES: usize = 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Program {
-    /// Its process, once it has been started.
+    /// Its process, once started.
     pub(super) process: Option<StartedProgram>,
     pub(super) ended: Option<ProcessState>,
-    /// The names of the parts that it has made, by their numbers, once they are known.
+    /// The names of its parts by number, once known.
     pub(super) parts: Vec<String>,
-    /// Planned tasks of which observers were told that they are done.
+    /// Planned tasks whose end was reported to observers.
     pub(super) reported_done: BTreeSet<(PhaseKind, u32)>,
     apps: BTreeMap<AppId, ProgramApp>,
     works: BTreeMap<ContainerId, ContainerWork>,
-    /// By task that was planned: the container that does it, or has done it.
+    /// The container that runs or finished each planned task.
     by_task: BTreeMap<(PhaseKind, u32), ContainerId>,
-    /// Tasks whose containers have failed, and how many others have had one, of each phase.
+    /// Planned tasks to run again, and the number of planned tasks of each phase that ever had a container.
     again: BTreeSet<(PhaseKind, u32)>,
     begun: [u32; 2],
 }
 
-/// One of its applications.
 #[derive(Debug)]
 struct ProgramApp {
     counts: [TaskCounter; 2],
-    /// How many tasks were counted.
+    /// Finished tasks by the counts.
     done: [u32; 2],
     asking: PollSchedule,
     over: Option<Result<(), String>>,
 }
 
-/// What a container does, or has done.
+/// The work of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ContainerWork {
     pub(super) kind: PhaseKind,
-    /// Which of the tasks that were planned; none of the program's others.
+    /// The planned task; `None` for others of the program.
     pub(super) task: Option<u32>,
     pub(super) host: String,
     pub(super) since: Time,
-    /// When it was done.
+    /// When it finished.
     pub(super) done: Option<Time>,
 }
 
@@ -66,7 +65,7 @@ const fn at(kind: PhaseKind) -> usize {
 }
 
 impl Program {
-    /// An application of it was seen.
+    /// Adds an observed application.
     pub(super) fn add(&mut self, app: AppId) {
         self.apps.entry(app).or_insert_with(|| ProgramApp {
             counts: Default::default(),
@@ -76,12 +75,12 @@ impl Program {
         });
     }
 
-    /// Its applications that are not over.
+    /// Its active applications.
     pub(super) fn live(&self) -> impl Iterator<Item = AppId> + '_ {
         self.apps.iter().filter(|(_, app)| app.over.is_none()).map(|(&id, _)| id)
     }
 
-    /// A container appeared, which does one of `tasks` tasks that were planned, if one is left: that is given.
+    /// A container started. Gives the planned task that it runs, one of `tasks`, if one is left.
     pub(super) fn began(
         &mut self,
         container: ContainerId,
@@ -104,7 +103,7 @@ impl Program {
         task
     }
 
-    /// A container is gone. Gives what has become of it, if that is known already.
+    /// A container ended. Gives whether it finished its task, if that is known already.
     pub(super) fn ended(&mut self, container: ContainerId, now: Time) -> Option<bool> {
         let work = self.works.get(&container)?;
         let app = self.apps.get_mut(&container.attempt.app)?;
@@ -117,21 +116,21 @@ impl Program {
         None
     }
 
-    /// Something of an application has changed.
+    /// An application has changed.
     pub(super) fn changed(&mut self, app: AppId) {
         if let Some(app) = self.apps.get_mut(&app) {
             app.asking.changed = true;
         }
     }
 
-    /// Whether the ApplicationMaster of an application is to be asked at this look.
+    /// Whether to poll the AM of an application now.
     pub(super) fn is_due(&mut self, app: AppId) -> bool {
         let app = self.apps.get_mut(&app).filter(|app| app.over.is_none());
         app.is_some_and(|app| app.asking.is_due(app.counts.iter().any(TaskCounter::is_open)))
     }
 
-    /// An ApplicationMaster has said how far its job is, or nothing; `live` is how many containers it has for maps and for
-    /// reduces. Gives what follows for each.
+    /// Applies a report of an AM, or a missing one; `live` has its containers for maps and for reduces. Gives
+    /// the inference for each phase.
     pub(super) fn update(
         &mut self,
         app: AppId,
@@ -153,26 +152,25 @@ impl Program {
         })
     }
 
-    /// An application is over, with what went wrong. Gives the containers of which nobody has said what they did.
+    /// An application has ended, perhaps with an error. Gives its undecided containers.
     pub(super) fn over(&mut self, app: AppId, over: Result<(), String>) -> Vec<EndedContainer> {
         let Some(app) = self.apps.get_mut(&app) else { return Vec::new() };
         app.over = Some(over);
         app.counts.iter_mut().flat_map(TaskCounter::close).collect()
     }
 
-    /// What a container does.
     pub(super) fn work(&self, container: ContainerId) -> Option<&ContainerWork> {
         self.works.get(&container)
     }
 
-    /// A container has done its task.
+    /// A container has finished its task.
     pub(super) fn done(&mut self, container: &EndedContainer) {
         if let Some(work) = self.works.get_mut(&container.id) {
             work.done = Some(container.at);
         }
     }
 
-    /// A container has not done its task, which is another's now.
+    /// A container has failed; another runs its task.
     pub(super) fn failed(&mut self, container: ContainerId) {
         let work = self.works.remove(&container);
         if let Some((kind, task)) = work.and_then(|work| Some((work.kind, work.task?))) {
@@ -181,15 +179,15 @@ impl Program {
         }
     }
 
-    /// What a container has done of the tasks that were planned.
+    /// The work that finished a planned task.
     pub(super) fn made(&self, kind: PhaseKind, task: u32) -> Option<&ContainerWork> {
         self.by_task.get(&(kind, task)).and_then(|by| self.works.get(by)).filter(|work| work.done.is_some())
     }
 
-    /// Whether it and all its applications are over, and well.
+    /// Whether the program and all its applications have succeeded.
     ///
     /// # Errors
-    /// Something of it went wrong.
+    /// One of them failed.
     pub(super) fn result(&self) -> Result<bool, String> {
         let Some(ended) = &self.ended else { return Ok(false) };
         let failed = self.apps.iter().find_map(|(id, app)| match &app.over {
@@ -211,8 +209,8 @@ impl Program {
     }
 }
 
-/// What a job reads, as its program is told of it: what the flow file names, and the directories of other jobs' outputs.
-/// `uri` gives names.
+/// The inputs of a job for its program: those that the flow file names, and the output directories of other
+/// jobs. `uri` gives their names.
 pub(super) fn inputs(plan: &JobPlan, jobs: &[JobPlan], uri: impl Fn(&Path) -> String) -> Vec<String> {
     let made = |input: &str| {
         let name = input.strip_prefix('@')?;
@@ -222,8 +220,8 @@ pub(super) fn inputs(plan: &JobPlan, jobs: &[JobPlan], uri: impl Fn(&Path) -> St
     plan.named.iter().map(|input| uri(made(input).map_or(Path::new(input), |made| &made.output))).collect()
 }
 
-/// Why an input cannot be named to a program, if it cannot: what means more than itself in Hadoop's lists and patterns.
-/// `is_pattern` is whether it is meant as a pattern.
+/// Why a program cannot be given the name of an input: some characters have a meaning in Hadoop's lists and
+/// patterns. `is_pattern`: the user meant a pattern.
 pub(super) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
     let pattern: &[&str] = if is_pattern { &["**", "[!"] } else { &["*", "?", "["] };
     let found = [",", "{", "}", "\\"].iter().chain(pattern).find(|text| input.contains(**text))?;
@@ -232,14 +230,14 @@ pub(super) fn unnameable(input: &str, is_pattern: bool) -> Option<String> {
     ))
 }
 
-/// An argument in which what the job reads and where it writes have their names.
+/// An argument with the names of inputs and output filled in.
 pub(super) fn filled(argument: &str, inputs: &str, output: &str) -> String {
     let pieces = argument.split("{output}").map(|piece| piece.replace("{inputs}", inputs));
     pieces.collect::<Vec<_>>().join(output)
 }
 
-/// The number of a part file and its ending, such as `.gz`: `part-r-00001` of reduces, `part-m-00001` of maps where there are
-/// no reduces, `part-00001` of either by programs of the old interface.
+/// The number of a part file and its ending, such as `.gz`: `part-r-00001` of reduces, `part-m-00001` of maps
+/// without reduces, `part-00001` of either by programs with the old interface.
 fn part(name: &str, reducers: u32) -> Option<(u32, &str)> {
     let rest = name.strip_prefix("part-")?;
     let rest = rest.strip_prefix(if reducers > 0 { "r-" } else { "m-" }).unwrap_or(rest);
@@ -249,10 +247,10 @@ fn part(name: &str, reducers: u32) -> Option<(u32, &str)> {
     number.parse().ok().filter(|_| digits >= 5 && is_ending).map(|number| (number, ending))
 }
 
-/// The part files of an output by their numbers, of all `names` that are in it. With an `ending` all must have that.
+/// The part files among the `names` in an output, by number. With an `ending` all must have it.
 ///
 /// # Errors
-/// Another number of parts than `expected`, or something else.
+/// The number of parts is not `expected`, or there are other files.
 pub(super) fn parts(
     names: impl IntoIterator<Item = String>,
     expected: u32,
@@ -335,7 +333,7 @@ mod tests {
         program.add(APP);
         assert_eq!(program.result(), Ok(false));
         program.ended = Some(exit(0, ""));
-        assert_eq!(program.result(), Ok(false), "its application goes on");
+        assert_eq!(program.result(), Ok(false), "its application runs");
         program.over(APP, Ok(()));
         assert_eq!(program.result(), Ok(true));
         program.over(APP, Err("failed: a task failed".to_owned()));

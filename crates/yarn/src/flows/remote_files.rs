@@ -1,4 +1,4 @@
-//! Files of any file system that Hadoop has, through the submitter.
+//! Access to any file system of Hadoop, through the submitter.
 
 use std::error::Error;
 use std::io;
@@ -6,30 +6,29 @@ use std::path::Path;
 
 use crate::submitter::{Entry, Submitter, SubmitterError};
 
-/// What is asked of file systems. Paths are URIs.
+/// A file system. Paths are URIs.
 pub(super) trait FileSystem: Send + Sync {
-    /// A file or directory, if it is there.
+    /// A file or directory, if it exists.
     fn stat(&self, path: &str) -> io::Result<Option<Entry>>;
 
-    /// What is in a directory, or matches a pattern.
+    /// The content of a directory, or the matches of a pattern.
     fn list(&self, pattern: &str) -> io::Result<Vec<Entry>>;
 
-    /// The first bytes of a file.
     fn read(&self, path: &str, length: u64) -> io::Result<Vec<u8>>;
 
-    /// Makes a directory and those above it.
+    /// Makes a directory and its parents.
     fn make_directory(&self, path: &str) -> io::Result<()>;
 
-    /// Writes a small file as a whole.
+    /// Writes a small file.
     fn write(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Writes a file of this machine as a whole.
+    /// Writes a copy of a local file.
     fn upload(&self, path: &str, local: &Path) -> io::Result<()>;
 
-    /// Moves a file or directory to where nothing is.
+    /// Moves a file or directory to a free path.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
-    /// Removes what is there, with all that is in it.
+    /// Removes a file or directory with its content.
     fn delete(&self, path: &str) -> io::Result<()>;
 }
 
@@ -76,12 +75,12 @@ fn io_error(path: &str) -> impl FnOnce(SubmitterError) -> io::Error {
     }
 }
 
-/// A file system, or the submitter, does not answer as it should; later it may.
+/// A file system or the submitter does not answer now; a retry may succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Unavailable(pub(super) String);
 
-/// Whether what failed may be done when it is tried again later.
+/// Whether a retry may succeed.
 pub(super) fn may_pass(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<Unavailable>)
 }

@@ -17,15 +17,14 @@ use crate::flows::submission::HadoopSubmission;
 use crate::rest::http;
 use crate::rest::resource_manager::ResourceManager;
 
-/// A run on a cluster.
 pub(super) struct YarnSession {
     pub(super) session: run::Session,
-    /// The table, until it is driven; none beside others.
+    /// The table of a single run, until the run starts; `None` in a shared engine.
     pub(super) table: Option<Table>,
     pub(super) context: RunContext,
 }
 
-/// What is known of a run on a cluster beside its session.
+/// The context of a run beside its session.
 pub(super) struct RunContext {
     pub(super) config: ClusterConfig,
     pub(super) state: PathBuf,
@@ -35,12 +34,12 @@ pub(super) struct RunContext {
 }
 
 impl YarnSession {
-    /// A session, which is driven with others or not at all.
+    /// A session for a shared engine.
     pub(super) fn of(session: run::Session, context: RunContext) -> Self {
         Self { session, table: None, context }
     }
 
-    /// The session, and the rest.
+    /// The session and its context.
     pub(super) fn apart(self) -> (run::Session, RunContext) {
         (self.session, self.context)
     }

@@ -1,7 +1,7 @@
-//! A cluster on which runs come and go, as an engine that stays.
+//! One engine on a cluster for several runs that join and leave.
 //!
-//! What is on the cluster is asked and told once for all runs: one table, one look, one set of books. Each run submits its
-//! jobs as one that is alone, records them in its own journal, and finds its applications again after the service was killed.
+//! The runs share the polls, the table and the container ledger. Each run submits its jobs as a single run
+//! does, records them in its own journal, and finds its applications again after the service was killed.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,26 +23,26 @@ use crate::flows::session::{RunContext, YarnSession};
 use crate::flows::submission::HadoopSubmission;
 use crate::rest::resource_manager::ResourceManager;
 
-/// A cluster for as many runs as come.
+/// An engine for any number of runs.
 pub(super) struct YarnSharedEngine {
     engine: FlowEngine<'static>,
-    /// Is asked once for each run that comes.
+    /// Asked once for each new run.
     manager: ResourceManager,
     machines: Vec<MachineDraft>,
     empty: Instance,
-    /// What is said of sessions beside their runs, until they come back.
+    /// The contexts of hosted runs.
     contexts: BTreeMap<Seat, RunContext>,
-    /// Whose runs are that may hold only so many slots together, and how many.
+    /// Limits on the slots of users.
     quotas: Quotas,
-    /// Reports that are due at the next poll.
+    /// Reports for the next poll.
     due: Vec<Report>,
     ended: Vec<Ended>,
-    /// The last number that was given to a session that has no run.
+    /// The last number of a session without a run.
     without_run: u32,
 }
 
 impl YarnSharedEngine {
-    /// An engine on these machines, of which `empty` has no flows.
+    /// An engine on these machines; `empty` is their instance without flows.
     pub(super) fn new(
         engine: FlowEngine<'static>,
         manager: ResourceManager,
@@ -101,7 +101,7 @@ impl Engine for YarnSharedEngine {
         self.quotas.room(self.engine.run_of(flow).map(Seat), self.engine.held().map(Seat))
     }
 
-    /// More may come as long as somebody drives it.
+    /// The service may add runs at any time.
     fn may_bring_flows(&mut self) -> bool {
         true
     }
@@ -173,7 +173,7 @@ impl Resident for YarnSharedEngine {
         std::mem::take(&mut self.ended)
     }
 
-    /// It waits for no longer than until its next look.
+    /// The engine waits at most until its next poll.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync> {
         Arc::new(|| {})
     }

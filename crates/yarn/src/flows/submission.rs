@@ -1,4 +1,4 @@
-//! How a job becomes a request to the submitter, and how what its attempts wrote becomes its output.
+//! From a job to a request to the submitter, and from the files of its attempts to its output.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,13 @@ use crate::flows::jobs::{FlowJob, uri};
 use crate::flows::program;
 use crate::submitter::{Entry, JarRequest, JobRequest};
 
-/// How jobs are submitted.
+/// Submits jobs to Hadoop.
 pub(super) struct HadoopSubmission {
     pub(super) config: ClusterConfig,
     pub(super) files: Arc<RunFiles>,
     pub(super) state: PathBuf,
     pub(super) slowstart: f64,
-    /// The worker where containers find it, once it is there.
+    /// The URI of the worker for containers, once uploaded.
     pub(super) worker: OnceLock<String>,
 }
 
@@ -36,7 +36,7 @@ impl JobSubmission for HadoopSubmission {
         if let Some(output) = self.files.placeholders.uri(&plan.output) {
             self.files.placeholders.claim(&output, runs.owner(job))?;
         }
-        // Attempts do not make it: one that comes late would leave it in an output that is complete.
+        // Attempts do not make it: a late one would make it again inside a complete output.
         if let Destination::Remote { uri, .. } = self.destination(plan, own) {
             self.files.file_system.make_directory(&uri)?;
         }
@@ -75,7 +75,7 @@ impl JobSubmission for HadoopSubmission {
         let directory = own.directory.join(&own.ticket);
         let was = fs::read(directory.join(SPEC));
         let was = was.and_then(|spec| Ok((spec, fs::read(directory.join(PIECES))?)));
-        // What cannot be described is submitted, and fails with what is wrong.
+        // A job that cannot be described is submitted, and fails with the error.
         was.and_then(|was| Ok(was == self.described(runs, job)?)).unwrap_or(false)
     }
 
@@ -110,7 +110,7 @@ impl JobSubmission for HadoopSubmission {
 
     fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>> {
         let plan = runs.plan(job);
-        // Maps of the worker compare what they read, or copy, before and after; a program's do not.
+        // Maps of the worker compare their input before and after; those of a program do not.
         self.files.placeholders.check_inputs(plan)?;
         for (path, then) in
             plan.inputs.sources.iter().filter(|(path, _)| self.files.placeholders.uri(path).is_none())
@@ -131,7 +131,7 @@ impl JobSubmission for HadoopSubmission {
                     wrong => return Ok(wrong.map(|_| Parts::new())),
                 };
                 let found: Parts = names.into_iter().map(|name| (name.clone(), output.join(name))).collect();
-                // The journal says that it is there, which has to be true after a power cut too.
+                // The journal will record the part, which has to survive a power cut.
                 found.iter().try_for_each(|(_, part)| fs::File::open(part)?.sync_all())?;
                 Ok(Ok(found))
             }
@@ -169,16 +169,16 @@ impl JobSubmission for HadoopSubmission {
     }
 }
 
-/// What the tasks of a job are told.
+/// The file with the definition of the tasks.
 const SPEC: &str = "job.json";
 
-/// What its maps read.
+/// The file with the splits of the maps.
 const PIECES: &str = "pieces";
 
-/// The directory of a submission into which the program of a jar writes.
+/// The directory of a submission for the output of a program.
 const OUTPUT: &str = "output";
 
-/// The names of what is in a directory; none if it is not there.
+/// The names in a directory; none if it is missing.
 fn names(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -191,13 +191,13 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     entries.map(|entry| entry.and_then(name)).collect()
 }
 
-/// A name, which is told from that of a file if it is a directory's.
+/// A name, marked if it is that of a directory.
 fn with_mark(name: &str, is_directory: bool) -> String {
     format!("{name}{}", if is_directory { "/" } else { "" })
 }
 
 impl HadoopSubmission {
-    /// What is written of a job: what its tasks are told, and what its maps read.
+    /// The definition of the tasks, and the splits of the maps.
     fn described(&self, runs: &Elsewhere<'_>, job: u32) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let spec = serde_json::to_vec(&runs.describe(job, self.config.memory_bytes)?)?;
         let (plan, mut pieces) = (self.files.placeholders.with_uris(runs.plan(job)), Vec::new());
@@ -205,7 +205,7 @@ impl HadoopSubmission {
         Ok((spec, pieces))
     }
 
-    /// What the program of a jar is started with.
+    /// The request for the program of a jar.
     fn jar(
         &self,
         runs: &Elsewhere<'_>,
@@ -222,7 +222,7 @@ impl HadoopSubmission {
         let output = format!("{}/{OUTPUT}", self.directory(plan, own));
         let filled = |argument: &String| program::filled(argument, &inputs.join(","), &output);
         let mb = self.config.slot_mb.to_string();
-        // Parts of other jobs are read as wholes, as they were planned.
+        // Parts of other jobs are read whole, as planned.
         let is_uncut = plan.named.iter().any(|input| input.starts_with('@'));
         let least = if is_uncut { i64::MAX as u64 } else { self.config.split_bytes };
         let mut properties = self.properties();
@@ -253,7 +253,7 @@ impl HadoopSubmission {
         }
     }
 
-    /// What is set of every job.
+    /// The properties of every job.
     fn properties(&self) -> BTreeMap<String, String> {
         let property = |name: &str, value: String| (name.to_owned(), value);
         BTreeMap::from([
@@ -262,7 +262,7 @@ impl HadoopSubmission {
         ])
     }
 
-    /// Where a submission writes, as a URI.
+    /// The directory of a submission, as a URI.
     fn directory(&self, plan: &JobPlan, own: &FlowJob) -> String {
         match self.destination(plan, own) {
             Destination::Local(path) => uri(&self.absolute(&path)),
@@ -270,7 +270,7 @@ impl HadoopSubmission {
         }
     }
 
-    /// A path of the state directory, for processes that work elsewhere.
+    /// A path of the state directory, for processes with another working directory.
     fn absolute(&self, path: &Path) -> PathBuf {
         if path.is_absolute() {
             path.to_owned()
@@ -279,7 +279,7 @@ impl HadoopSubmission {
         }
     }
 
-    /// A file of a submission where containers find it.
+    /// A file of a submission, where containers can read it.
     fn staged(&self, runs: &Elsewhere<'_>, job: u32, file: &Path, ticket: &str) -> io::Result<String> {
         let Some(staging) = self.files.placeholders.staging(runs.owner(job)) else { return Ok(uri(file)) };
         let name = file.file_name().unwrap_or_default().display();
@@ -288,7 +288,7 @@ impl HadoopSubmission {
         Ok(there)
     }
 
-    /// The worker where containers find it. Applications of an earlier session may need the same.
+    /// The worker, where containers can read it. Applications of an earlier session may need the same file.
     fn worker(&self, owner: &str) -> io::Result<String> {
         let program = &self.config.worker.program;
         let Some(staging) = self.files.placeholders.staging(owner) else { return Ok(uri(program)) };
@@ -304,8 +304,8 @@ impl HadoopSubmission {
         Ok(self.worker.get_or_init(|| there).clone())
     }
 
-    /// Gives up what is there of a run that does not need it any more: outputs whose placeholders it has given up, and what
-    /// was made for its containers.
+    /// Removes the files of a run that it no longer needs: locks of outputs whose placeholders are unlocked,
+    /// and files for containers.
     fn give_up(&self, jobs: &[JobPlan], owner: &str) -> io::Result<()> {
         for plan in jobs {
             if let Some(output) = self.files.placeholders.uri(&plan.output)

@@ -13,7 +13,6 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-/// What is sent back.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) kind: &'static str,
@@ -210,7 +209,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
     let pending = [(0, waits), (10, app.pending(TaskKind::Reduce)), (20, app.pending(TaskKind::Map))];
     let mut requests: Vec<Value> =
         pending.iter().filter(|(_, n)| *n > 0).map(|(p, n)| request("*", *p, *n)).collect();
-    // Asked for a host, which is a part of what is asked for anywhere.
+    // A request for a host is part of the request for any host.
     if let Some((priority, number)) = pending.iter().find(|(_, number)| *number > 0) {
         requests.push(request("127.0.0.2", *priority, *number));
     }
@@ -283,7 +282,7 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
             let message = format!("Application in {} state cannot update priority.", name_of(app.state));
             Answer { status: 400, ..Answer::missing(&message) }
         }
-        // What is over is answered with the priority that it had.
+        // The answer for an ended application has its old priority.
         ("priority", _) if app.state.is_over() => Answer::json(&json!({ "priority": app.priority })),
         ("priority", body) if body["priority"].is_u64() => {
             app.priority = body["priority"].as_u64().unwrap_or_default().min(priority_max);
@@ -300,7 +299,7 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
     }
 }
 
-/// What an ApplicationMaster or a JobHistory server has below its jobs.
+/// The documents of an AM or a JobHistory server below its jobs.
 fn jobs(apps: &[&MockApp], path: &[&str], shape: Shape) -> Answer {
     let document = match path {
         ["info"] => json!({ "info": { "appId": "", "name": "" } }),
@@ -314,7 +313,7 @@ fn jobs(apps: &[&MockApp], path: &[&str], shape: Shape) -> Answer {
                 [] => json!({ "job": job(app) }),
                 ["tasks"] => {
                     let all = tasks(app).into_iter().map(|(id, state)| task(app, id, state)).collect();
-                    // The history has an array here even of one.
+                    // The history always has an array here.
                     list(Shape::Arrays, "tasks", "task", all)
                 }
                 ["tasks", task, "attempts"] => {
@@ -345,7 +344,7 @@ fn job_state(app: &MockApp) -> &'static str {
     }
 }
 
-/// The mean of what tasks took, ms.
+/// The mean duration of the tasks, ms.
 fn mean(app: &MockApp, kind: TaskKind) -> u64 {
     let well = |attempt: &&MockAttempt| attempt.id.task.kind == kind && attempt.state == "SUCCEEDED";
     let took = |attempt: &MockAttempt| attempt.finished_ms.saturating_sub(attempt.started_ms);

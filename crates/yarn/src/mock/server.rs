@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as the mock cluster needs.
+//! The part of HTTP/1.1 that the mock cluster needs.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
             match mood(&mut state, &request.address) {
                 None => (None, answer(&mut state, &request)),
                 Some(Mood::Slow(time)) => (Some(Mood::Slow(time)), answer(&mut state, &request)),
-                // What is not answered as it should be is not done either.
+                // A request with a mock answer has no effect.
                 mood => (mood, Answer::page(503, "")),
             }
         };

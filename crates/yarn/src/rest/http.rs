@@ -1,8 +1,8 @@
-//! A blocking client for the web interfaces of a Hadoop cluster: time-outs, retries, a limit on answers, and errors that say
-//! what to do.
+//! A blocking HTTP client for the web interfaces of a Hadoop cluster: time limits, retries, a limit on the
+//! size of answers, and errors that name the next step.
 //!
-//! Hadoop answers JSON where it can and HTML where it cannot: while a process starts, after an application's end (a
-//! page that leads to the history), from a proxy. So what came is looked at, whatever its status.
+//! Hadoop answers with HTML in place of JSON while a process starts, after an application's end (a page that
+//! leads to the history), and from a proxy. So the client checks the body, with any status.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -21,96 +21,86 @@ use ureq::{Agent, Body};
 
 use crate::clock::pause;
 
-/// What went wrong with a request.
+/// The error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpError {
-    /// No answer: no such host, nobody listens, the connection broke, a time-out.
+    /// No answer: unknown host, no listener, a broken connection, a time limit.
     #[error("{url}: no answer: {why}")]
     Unreachable {
-        /// What was asked for.
         url: String,
-        /// Of the system or the client.
+        /// From the system or the client.
         why: String,
     },
     /// The server failed (5xx).
     #[error("{url}: the server failed ({status}): {message}")]
     Failed {
-        /// What was asked for.
         url: String,
         /// 500 or more.
         status: u16,
-        /// What it says of it.
+        /// The message of the server.
         message: String,
     },
-    /// The server does not do that (4xx), or does not know what was asked for (404).
+    /// The server refuses (4xx), or does not know the target (404).
     #[error("{url}: refused ({status}): {message}")]
     Refused {
-        /// What was asked for.
         url: String,
         /// From 400, below 500.
         status: u16,
-        /// The message of its `RemoteException`, or how its answer begins.
+        /// The message of its `RemoteException`, or the begin of its answer.
         message: String,
     },
-    /// The answer is not JSON: a page for people, or nothing.
+    /// The answer is not JSON, but an HTML page or empty.
     #[error("{url}: the answer is not JSON but {found}")]
-    NotJson {
-        /// What was asked for.
-        url: String,
-        found: String,
-    },
-    /// The answer is JSON, but not of the shape that Hadoop documents.
+    NotJson { url: String, found: String },
+    /// The answer is JSON, but not in the form that Hadoop documents.
     #[error("{url}: the answer is not understood: {why}")]
     Unknown {
-        /// What was asked for.
         url: String,
-        /// What is wrong with it, and where.
+        /// The error and its place.
         why: String,
     },
     /// The answer is larger than [`Settings::largest`].
     #[error("{url}: the answer is larger than {largest} bytes")]
     TooLarge {
-        /// What was asked for.
         url: String,
         /// The limit, in bytes.
         largest: u64,
     },
-    /// The cluster asks for Kerberos or TLS.
+    /// The cluster requires Kerberos or TLS.
     #[error("{url}: {missing}")]
     Security {
-        /// What was asked for.
         url: String,
-        /// What the cluster asks for, that it is not supported, and what would do.
+        /// The requirement, that it is not supported, and an alternative.
         missing: String,
     },
 }
 
 impl HttpError {
-    /// Whether the same request may succeed in a moment: nobody answered, or the server failed.
+    /// Whether the same request may succeed in a moment: no answer, or the server failed.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Failed { .. })
     }
 
-    /// Whether the server answered and does not know what was asked for.
+    /// Whether the server answered that it does not know the target.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
 }
 
-/// How requests are made.
+/// The settings of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a connection may take: 2 s.
+    /// Time limit for a connection: 2 s.
     pub connect: Duration,
-    /// How long one request may take, answer and all: 5 s.
+    /// Time limit for a request with its answer: 5 s.
     pub total: Duration,
-    /// How often a reading request that failed for the moment is made again: 2 times.
+    /// Retries of a reading request after a temporary failure: 2.
     pub retries: u32,
     /// The pause before the first repetition; it doubles each time: 200 ms.
     pub back_off: Duration,
     /// The largest answer in bytes: 64 MiB, some 30,000 applications.
     pub largest: u64,
-    /// The user whom writes are made as (`user.name`), which clusters with access control ask for.
+    /// The user of writing requests (`user.name`), for clusters with access control.
     pub user: Option<String>,
 }
 
@@ -127,7 +117,7 @@ impl Default for Settings {
     }
 }
 
-/// Where a web interface of the cluster is: a host and a port.
+/// The host and port of a web interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     authority: String,
@@ -136,10 +126,10 @@ pub struct Address {
 /// An address that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It names no host and port, or more than that.
+    /// It is not one host and port.
     #[error("`{found}` is not an address such as `yarn://HOST:8088`")]
     Malformed { found: String },
-    /// It asks for TLS.
+    /// It has a TLS scheme.
     #[error(
         "`{found}`: TLS is not supported; give the plain HTTP address of the ResourceManager \
          (yarn.resourcemanager.webapp.address, with yarn.http.policy HTTP_ONLY or HTTP_AND_HTTPS)"
@@ -148,11 +138,11 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Reads `yarn://HOST:PORT`, `http://HOST:PORT` or `HOST:PORT`. Without a port it is 8088, the ResourceManager's.
+    /// Reads `yarn://HOST:PORT`, `http://HOST:PORT` or `HOST:PORT`. The default port is 8088, that of the
+    /// ResourceManager.
     ///
     /// # Errors
-    ///
-    /// [`AddressError`] says what an address looks like.
+    /// [`AddressError`] describes a valid address.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed { found: text.to_owned() };
         let rest = match text.split_once("://") {
@@ -203,11 +193,11 @@ const REDIRECTS: usize = 3;
 
 enum Answer {
     Document(Vec<u8>),
-    /// The same has to be asked there; whoever says 307 or 308 has done nothing of it.
+    /// A redirection. A server that answers 307 or 308 has not executed the request.
     Elsewhere(StatusCode, String),
 }
 
-/// A client of one web interface. Connections are kept; it can be used from several threads.
+/// A client of one web interface. It keeps connections, and several threads can use it.
 #[derive(Clone, Debug)]
 pub struct Client {
     agent: Agent,
@@ -222,9 +212,9 @@ impl Client {
             .timeout_connect(Some(settings.connect))
             .timeout_global(Some(settings.total))
             .http_status_as_error(false)
-            // A cluster is asked directly, whatever the environment says of proxies for the web.
+            // Clusters are reached directly, without the proxy of the environment.
             .proxy(None)
-            // They are followed here, which can say where they lead.
+            // This client follows redirections itself, so that errors name their target.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .accept("application/json")
@@ -234,31 +224,28 @@ impl Client {
         Self { agent, base: address.base(), settings }
     }
 
-    /// The bytes of a JSON document. A request that fails for the moment is made again.
+    /// The bytes of a JSON document. A temporary failure is retried.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn get(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
         let get = || self.repeat(HttpError::may_pass, || self.get_once(path, query));
         during("ask", self.url(path), get)
     }
 
-    /// The same of a process that is starting: a page in place of JSON is also a failure for the moment.
+    /// The same for a process that is starting: a page in place of JSON is also a temporary failure.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn get_while_starting(&self, path: &str, query: Query) -> Result<Vec<u8>, HttpError> {
         let starts = |error: &HttpError| error.may_pass() || matches!(error, HttpError::NotJson { .. });
         self.repeat(starts, || self.get_once(path, query))
     }
 
-    /// Sends a JSON document; it is sent once, since whether it had an effect is not known after a failure. A ResourceManager
-    /// that stands by does nothing but say which one is active, to which it is sent then.
+    /// Sends a JSON document, without retries, since a failed request may have had an effect. A standby
+    /// ResourceManager only names the active one, to which the document is then sent.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn put(&self, path: &str, document: &Value) -> Result<Vec<u8>, HttpError> {
         let document = document.to_string();
@@ -289,7 +276,7 @@ impl Client {
         }
     }
 
-    /// The whole of an address, for messages.
+    /// The whole URL, for messages.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
@@ -330,7 +317,7 @@ impl Client {
         }
     }
 
-    /// The body of an answer that says that all is well, or where it leads.
+    /// The body of a successful answer, or the target of a redirection.
     fn read(&self, url: &str, answer: Result<Response<Body>, ureq::Error>) -> Result<Answer, HttpError> {
         let mut answer = answer.map_err(|error| self.unanswered(url, error))?;
         let status = answer.status();
@@ -394,7 +381,7 @@ impl Resolver for FallibleResolver {
     }
 }
 
-/// Where a redirection leads: a ResourceManager that stands by names the one that is active.
+/// The target of a redirection: a standby ResourceManager names the active one.
 fn elsewhere(url: &str, status: StatusCode, to: &str) -> Result<Answer, HttpError> {
     if to.starts_with("https:") {
         let missing =
@@ -406,14 +393,14 @@ fn elsewhere(url: &str, status: StatusCode, to: &str) -> Result<Answer, HttpErro
     Ok(Answer::Elsewhere(status, to))
 }
 
-/// What an answer means that does not say that all is well.
+/// The error of an unsuccessful answer.
 fn refusal(url: &str, status: StatusCode, asks: Option<&str>, body: &[u8]) -> HttpError {
     let url = url.to_owned();
     let message = remote_message(body).unwrap_or_else(|| described(body));
     let kerberos = asks.is_some_and(|asks| asks.to_ascii_lowercase().contains("negotiate"));
-    // The user of those who do not say who they are, which web interfaces behind Kerberos give to nobody.
-    let nobody = status == StatusCode::FORBIDDEN && message.contains("static user");
-    if status == StatusCode::UNAUTHORIZED || kerberos || nobody {
+    // The default user of requests without one, to whom web interfaces behind Kerberos refuse everything.
+    let is_default_user = status == StatusCode::FORBIDDEN && message.contains("static user");
+    if status == StatusCode::UNAUTHORIZED || kerberos || is_default_user {
         let missing = if kerberos {
             "the cluster asks for Kerberos (SPNEGO), which is not supported; only clusters with simple authentication are"
         } else {
@@ -437,7 +424,7 @@ fn remote_message(body: &[u8]) -> Option<String> {
     field("message").or_else(|| field("exception")).map(shortened)
 }
 
-/// An answer that is not understood, in a few words.
+/// A short description of an invalid answer.
 fn described(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(2_000)]);
     let text = text.trim();
@@ -454,7 +441,7 @@ fn described(body: &[u8]) -> String {
     }
 }
 
-/// The first line, and no more than 300 characters of it.
+/// The first line, up to 300 characters.
 fn shortened(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(300).collect()
 }

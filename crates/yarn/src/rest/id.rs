@@ -1,11 +1,11 @@
 //! Hadoop's identifiers, as values that can be compared and copied.
 //!
-//! All of them lead back to an [`AppId`]: a job, a task and a container carry the numbers of their application.
+//! All of them contain an [`AppId`]: a job, a task and a container carry the numbers of their application.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that is not the identifier it should be.
+/// A text that is not a valid identifier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not an identifier of {expected}, such as `{example}`")]
 pub struct IdError {
@@ -17,7 +17,7 @@ pub struct IdError {
 /// `application_1700000000000_0001`, also written `job_1700000000000_0001` of its MapReduce job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AppId {
-    /// When the ResourceManager that took it was started, in milliseconds since 1970.
+    /// The start time of its ResourceManager, in milliseconds since 1970.
     pub cluster: u64,
     /// Its number there, from 1.
     pub number: u32,
@@ -30,7 +30,7 @@ impl AppId {
     }
 }
 
-/// `appattempt_1700000000000_0001_000002`: one life of an ApplicationMaster.
+/// `appattempt_1700000000000_0001_000002`: one attempt of an ApplicationMaster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AppAttemptId {
     pub app: AppId,
@@ -43,7 +43,7 @@ pub struct AppAttemptId {
 pub struct ContainerId {
     /// The attempt that asked for it.
     pub attempt: AppAttemptId,
-    /// How often the ResourceManager had been started again when it granted the container.
+    /// The number of restarts of the ResourceManager before it granted the container.
     pub epoch: u32,
     /// From 1, which is usually the ApplicationMaster.
     pub number: u64,

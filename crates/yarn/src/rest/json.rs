@@ -1,8 +1,8 @@
-//! Reading the JSON of Hadoop's web interfaces, which depends on the library that wrote it.
+//! Reads the JSON of Hadoop's web interfaces, whose form depends on the library that wrote it.
 //!
-//! A list may be an array, a single object, an empty object, an empty string or `null`, and the object around it may be
-//! missing; a number may be a string, and -1 stands for unknown. Fields that nobody reads may be anything.
-//! But an answer without the list that was asked for is refused: it must not pass for an empty one.
+//! A list may be an array, a single object, an empty object, an empty string or `null`, and the object around
+//! it may be missing. A number may be a string, and -1 means unknown. Unused fields may be anything. An
+//! answer without the requested list is an error, so that it is not taken for an empty list.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use serde::de::{
 };
 use serde_json::{Map, Value};
 
-/// The elements of the list at `path`, such as `["apps", "app"]`; objects on the way may be missing.
+/// The elements of the list at `path`, such as `["apps", "app"]`; objects along the path may be missing.
 pub(crate) fn list<T: DeserializeOwned>(document: &[u8], path: &[&str]) -> Result<Vec<T>, String> {
     let mut reader = serde_json::Deserializer::from_slice(document);
     let list = At { path, inside: path.is_empty(), element: PhantomData }
@@ -22,7 +22,7 @@ pub(crate) fn list<T: DeserializeOwned>(document: &[u8], path: &[&str]) -> Resul
     Ok(list)
 }
 
-/// What is at `key`.
+/// The object at `key`.
 pub(crate) fn object<T: DeserializeOwned>(document: &[u8], key: &str) -> Result<T, String> {
     let mut document: Value = serde_json::from_slice(document).map_err(|e| e.to_string())?;
     let inner = document.get_mut(key).map(Value::take).ok_or_else(|| format!("no `{key}` in it"))?;
@@ -35,7 +35,7 @@ pub(crate) fn object<T: DeserializeOwned>(document: &[u8], key: &str) -> Result<
 /// A list below some keys.
 struct At<'a, T> {
     path: &'a [&'a str],
-    /// Whether some key was found already: an array is the list then, whatever else should be around it.
+    /// Whether a key was found already: then an array is the list, without the remaining objects.
     inside: bool,
     element: PhantomData<T>,
 }
@@ -101,7 +101,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for At<'_, T> {
     }
 }
 
-/// A list that is one object, which stands for itself, or for nothing if it is empty.
+/// A list that is one object: its only element, or none if it is empty.
 fn single<'de, T: DeserializeOwned, A: MapAccess<'de>>(mut entries: A) -> Result<Vec<T>, A::Error> {
     let mut object = Map::new();
     while let Some((key, value)) = entries.next_entry::<String, Value>()? {
@@ -113,7 +113,7 @@ fn single<'de, T: DeserializeOwned, A: MapAccess<'de>>(mut entries: A) -> Result
     Ok(vec![T::deserialize(Value::Object(object)).map_err(de::Error::custom)?])
 }
 
-/// A field that is a list in any of its shapes.
+/// A field that is a list in any form.
 pub(crate) fn many<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -1,7 +1,8 @@
-//! A MapReduce job, as its ApplicationMaster says it while it runs, and the JobHistory server after that.
+//! A MapReduce job in the documents of its ApplicationMaster (AM) while it runs, and of the JobHistory server
+//! afterwards.
 //!
-//! Both have the same documents; the history server adds times and leaves out what waits. Times are milliseconds since
-//! 1970, spans milliseconds. What a field does not say, or says with -1 or 0, is `None`.
+//! Both have the same documents; the history adds times and omits pending tasks. Times are milliseconds since
+//! 1970, durations milliseconds. A missing field, -1 or 0 is `None`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use crate::rest::id::{AppId, ContainerId, TaskAttemptId, TaskId};
 use crate::rest::json;
 use crate::rest::json::{count, many, millis, number, text, whole};
 
-/// Where jobs are asked for: see [`ResourceManager::master`](crate::ResourceManager::master) and [`MapReduce::history`].
+/// A source of jobs: see [`ResourceManager::master`](crate::ResourceManager::master) and
+/// [`MapReduce::history`].
 #[derive(Clone, Debug)]
 pub struct MapReduce {
     client: Client,
@@ -22,17 +24,16 @@ pub struct MapReduce {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MapReduceJob {
-    /// The application that it is.
     pub id: AppId,
     #[serde(default, deserialize_with = "text")]
     pub name: String,
-    /// Its queue, as it was named when it was submitted; the history says it.
+    /// Its queue, by the name at submission; only in the history.
     #[serde(default, deserialize_with = "text")]
     pub queue: String,
     /// `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED`, … (`JobState`).
     #[serde(default, deserialize_with = "text")]
     pub state: String,
-    /// When it was submitted; the history says it.
+    /// The time of submission; only in the history.
     #[serde(default, rename = "submitTime", deserialize_with = "millis")]
     pub submitted_ms: Option<u64>,
     #[serde(default, rename = "startTime", deserialize_with = "millis")]
@@ -41,33 +42,32 @@ pub struct MapReduceJob {
     pub finished_ms: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     pub maps_total: u64,
-    /// Maps that are done.
+    /// Finished maps.
     #[serde(default, deserialize_with = "count")]
     pub maps_completed: u64,
-    /// Maps that have a container.
+    /// Maps with a container.
     #[serde(default, deserialize_with = "count")]
     pub maps_running: u64,
     #[serde(default, deserialize_with = "count")]
     pub reduces_total: u64,
-    /// Reduces that are done.
+    /// Finished reduces.
     #[serde(default, deserialize_with = "count")]
     pub reduces_completed: u64,
-    /// Reduces that have a container.
+    /// Reduces with a container.
     #[serde(default, deserialize_with = "count")]
     pub reduces_running: u64,
-    /// The mean of its maps; the history says it.
+    /// The mean duration of maps; only in the history.
     #[serde(default, rename = "avgMapTime", deserialize_with = "whole")]
     pub mean_map_ms: Option<u64>,
-    /// The mean of what its reduces take to fetch; the history says it.
+    /// The mean duration of the shuffle of reduces; only in the history.
     #[serde(default, rename = "avgShuffleTime", deserialize_with = "whole")]
     pub mean_shuffle_ms: Option<u64>,
-    /// The mean of what they take to merge then; the history says it.
+    /// The mean duration of the merge after it; only in the history.
     #[serde(default, rename = "avgMergeTime", deserialize_with = "whole")]
     pub mean_merge_ms: Option<u64>,
-    /// The mean of its reduces from the end of their merge; the history says it.
+    /// The mean duration of reduces after the merge; only in the history.
     #[serde(default, rename = "avgReduceTime", deserialize_with = "whole")]
     pub mean_reduce_ms: Option<u64>,
-    /// What is said of its end.
     #[serde(default, deserialize_with = "text")]
     pub diagnostics: String,
 }
@@ -75,7 +75,7 @@ pub struct MapReduceJob {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
-    /// Its identifier, which says its phase and number.
+    /// It contains the phase and the number.
     pub id: TaskId,
     /// `SCHEDULED`, `RUNNING`, `SUCCEEDED`, `FAILED`, `KILLED` (`TaskState`).
     #[serde(default, deserialize_with = "text")]
@@ -87,12 +87,12 @@ pub struct Task {
     pub started_ms: Option<u64>,
     #[serde(default, rename = "finishTime", deserialize_with = "millis")]
     pub finished_ms: Option<u64>,
-    /// The attempt that made its output.
+    /// The attempt with the output.
     #[serde(default, rename = "successfulAttempt", deserialize_with = "json::id")]
     pub successful: Option<TaskAttemptId>,
 }
 
-/// One try of a task.
+/// One attempt of a task.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskAttempt {
@@ -103,23 +103,22 @@ pub struct TaskAttempt {
     /// From 0 to 100.
     #[serde(default, deserialize_with = "number")]
     pub progress: Option<f64>,
-    /// The container that it was given.
     #[serde(default, rename = "assignedContainerId", deserialize_with = "json::id")]
     pub container: Option<ContainerId>,
-    /// The web address of its NodeManager; the port changes with each start of it.
+    /// The web address of its NodeManager; the port changes with each start of that.
     #[serde(default, deserialize_with = "text")]
     pub node_http_address: String,
     #[serde(default, rename = "startTime", deserialize_with = "millis")]
     pub started_ms: Option<u64>,
     #[serde(default, rename = "finishTime", deserialize_with = "millis")]
     pub finished_ms: Option<u64>,
-    /// When a reduce had all its input.
+    /// When a reduce had fetched its input.
     #[serde(default, rename = "shuffleFinishTime", deserialize_with = "millis")]
     pub shuffled_ms: Option<u64>,
     /// When a reduce had merged its input.
     #[serde(default, rename = "mergeFinishTime", deserialize_with = "millis")]
     pub merged_ms: Option<u64>,
-    /// What it says that it does.
+    /// Its current step.
     #[serde(default, deserialize_with = "text")]
     pub status: String,
     #[serde(default, deserialize_with = "text")]
@@ -156,7 +155,8 @@ struct Property {
 }
 
 impl MapReduce {
-    /// The JobHistory server at an address, where a job appears one to three seconds after its end; nothing is sent.
+    /// The JobHistory server at an address; sends nothing. A job appears there one to three seconds after its
+    /// end.
     pub fn history(address: &Address, settings: Settings) -> Self {
         Self::through(Client::new(address, settings), "/ws/v1/history/mapreduce".to_owned())
     }
@@ -165,30 +165,28 @@ impl MapReduce {
         Self { client, root }
     }
 
-    /// Whether somebody answers there: of a history server, that it is up.
+    /// Checks that a server answers, and that it is a history server.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn check(&self) -> Result<(), HttpError> {
-        // The history server has this document above those of jobs, an ApplicationMaster beside them.
+        // The history server has this document above the jobs, an AM beside them.
         let root = self.root.strip_suffix("/mapreduce").filter(|root| root.ends_with("/history"));
         self.client.get(&format!("{}/info", root.unwrap_or(&self.root)), &[]).map(drop)
     }
 
-    /// The jobs: of an ApplicationMaster its one, of the history all that it has.
+    /// The jobs: the one of an AM, or all of the history.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn jobs(&self) -> Result<Vec<MapReduceJob>, HttpError> {
         self.client.get_list(&format!("{}/jobs", self.root), &[], &["jobs", "job"])
     }
 
-    /// The jobs of a history that have succeeded and began at that time or later, in milliseconds since 1970. They lack means.
+    /// Jobs of the history that have succeeded and started at this time or later, in milliseconds since 1970.
+    /// They lack means.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn succeeded(&self, since_ms: u64) -> Result<Vec<MapReduceJob>, HttpError> {
         let since = since_ms.to_string();
@@ -196,10 +194,9 @@ impl MapReduce {
         self.client.get_list(&format!("{}/jobs", self.root), &which, &["jobs", "job"])
     }
 
-    /// One job; `None` if it is not known there.
+    /// One job; `None` if the server does not know it.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn job(&self, id: AppId) -> Result<Option<MapReduceJob>, HttpError> {
         match self.client.get_object(&self.path(id, ""), "job") {
@@ -236,11 +233,10 @@ impl MapReduce {
         self.client.get_list(&self.path(id, "/counters"), &[], &["jobCounters", "counterGroup"])
     }
 
-    /// Properties of a job's configuration by their names, those that it has; the document has all of them, some
-    /// hundred kilobytes.
+    /// Properties of a job's configuration by name, as far as it has them. The document has all, some hundred
+    /// kilobytes.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn properties(&self, id: AppId, names: &[&str]) -> Result<BTreeMap<String, String>, HttpError> {
         let all: Vec<Property> = self.client.get_list(&self.path(id, "/conf"), &[], &["conf", "property"])?;

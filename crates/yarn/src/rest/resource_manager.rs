@@ -1,6 +1,6 @@
-//! The ResourceManager, as its web interface says it (Hadoop 3, `/ws/v1/cluster`).
+//! The documents of the ResourceManager's web interface (Hadoop 3, `/ws/v1/cluster`).
 //!
-//! Times are milliseconds since 1970. What a field does not say, or says with -1, is `None`.
+//! Times are milliseconds since 1970. A missing field or -1 is `None`.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ pub struct ResourceManager {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterInfo {
-    /// When this ResourceManager was started: another value is another process.
+    /// The start time of this ResourceManager: another value is another process.
     #[serde(default, deserialize_with = "millis")]
     pub started_on: Option<u64>,
     /// `STARTED`.
@@ -39,83 +39,83 @@ pub struct ClusterInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metrics {
-    /// NodeManagers that take containers.
+    /// NodeManagers that accept containers.
     #[serde(default, deserialize_with = "count")]
     pub active_nodes: u64,
-    /// Memory of them in MiB.
+    /// Their memory in MiB.
     #[serde(default, rename = "totalMB", deserialize_with = "count")]
     pub total_mb: u64,
-    /// Processors of them.
+    /// Their processors.
     #[serde(default, deserialize_with = "count")]
     pub total_virtual_cores: u64,
-    /// Memory that containers have, in MiB.
+    /// Memory of containers in MiB.
     #[serde(default, rename = "allocatedMB", deserialize_with = "count")]
     pub allocated_mb: u64,
     #[serde(default, deserialize_with = "count")]
     pub containers_allocated: u64,
-    /// Containers that are asked for.
+    /// Requested containers.
     #[serde(default, deserialize_with = "count")]
     pub containers_pending: u64,
 }
 
-/// What an application is doing.
+/// The state of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum AppState {
-    /// It is being taken in.
+    /// Being created.
     New,
-    /// It is being written to the state store.
+    /// Being written to the state store.
     NewSaving,
-    /// It is on its way to the scheduler.
+    /// On its way to the scheduler.
     Submitted,
-    /// It waits for its ApplicationMaster.
+    /// Waiting for its ApplicationMaster (AM).
     Accepted,
     Running,
-    /// It said that it is done.
+    /// Ended by its own report.
     Finished,
     Failed,
     Killed,
-    /// A state that this version of Hadoop has and we do not know; taken as one that goes on.
+    /// An unknown state of a newer Hadoop; treated as active.
     #[default]
     #[serde(other)]
     Other,
 }
 
 impl AppState {
-    /// Whether nothing follows.
+    /// Whether the state is final.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Finished | Self::Failed | Self::Killed)
     }
 }
 
-/// The states of applications that are not over, as a parameter.
+/// The states of active applications, as a parameter.
 const LIVE: &str = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING";
 
-/// How an application ended, in its own words.
+/// The outcome that an application reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalStatus {
     Succeeded,
     Failed,
     Killed,
-    /// It goes on, or says nothing of it.
+    /// Active, or without a report.
     #[default]
     #[serde(other)]
     Undefined,
 }
 
-/// What a container of a MapReduce job is for, which the priority of its request says.
+/// The purpose of a container of a MapReduce job, from the priority of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
-    /// The ApplicationMaster (0).
+    /// The AM (0).
     Master,
     /// A map (20, opportunistic 19).
     Map,
-    /// A map that is tried again (5).
+    /// A rerun map (5).
     FailedMap,
     /// A reduce (10).
     Reduce,
-    /// Another priority; not of MapReduce.
+    /// Another priority, not of MapReduce.
     Other,
 }
 
@@ -132,23 +132,23 @@ impl Purpose {
     }
 }
 
-/// How many containers an application asks for.
+/// The containers that an application requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// ApplicationMasters: 1 while it waits for its own.
+    /// AMs: 1 while it waits for its own.
     pub master: u64,
     pub maps: u64,
-    /// Maps that are tried again.
+    /// Rerun maps.
     pub failed_maps: u64,
     pub reduces: u64,
-    /// What is not of MapReduce.
+    /// Not of MapReduce.
     pub other: u64,
 }
 
 impl Pending {
     fn of(requests: &[wire::Request]) -> Self {
         let mut pending = Self::default();
-        // A request for a host is also one for its rack and for anywhere, which counts all.
+        // A request for a host is also one for its rack and for any host, which counts all.
         for request in requests.iter().filter(|request| request.resource_name == "*") {
             let of = match Purpose::of_priority(request.priority) {
                 Purpose::Master => &mut pending.master,
@@ -173,7 +173,6 @@ pub struct App {
     pub user: String,
     /// `MAPREDUCE`, `SPARK`, …
     pub kind: String,
-    /// What it is doing.
     pub state: AppState,
     pub final_status: FinalStatus,
     /// From 0 to 100.
@@ -184,23 +183,23 @@ pub struct App {
     pub tags: Vec<String>,
     /// When it was submitted.
     pub started_ms: Option<u64>,
-    /// When its ApplicationMaster left, which may hold its container for some seconds more.
+    /// When its AM left, which may hold its container for some seconds.
     pub finished_ms: Option<u64>,
-    /// Its containers, the ApplicationMaster's among them; `None` when all of it is over.
+    /// Its containers, with that of the AM; `None` after its end.
     pub running_containers: Option<u64>,
     /// Their memory in MiB.
     pub allocated_mb: Option<u64>,
     pub allocated_cores: Option<u64>,
-    /// What it asks for and does not have.
+    /// Its open requests.
     pub pending: Pending,
-    /// The container of its ApplicationMaster, if it has one or had.
+    /// The container of its current or last AM.
     pub master: Option<ContainerId>,
-    /// What is said of its end, or of what it waits for.
+    /// The reason of its end, or of its wait.
     pub diagnostics: String,
 }
 
 impl App {
-    /// Whether it is in a queue, given by its full path. Schedulers say that, or its own name.
+    /// Whether it is in a queue, given by its full path. Schedulers report the path or the own name.
     pub fn is_in(&self, queue: &str) -> bool {
         queue == self.queue || queue.strip_suffix(&self.queue).is_some_and(|above| above.ends_with('.'))
     }
@@ -219,7 +218,7 @@ impl App {
     }
 }
 
-/// One life of an ApplicationMaster.
+/// One attempt of an AM.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AppAttempt {
@@ -241,11 +240,10 @@ pub struct AppAttempt {
 #[serde(from = "wire::Container")]
 pub struct Container {
     pub id: ContainerId,
-    /// What it is for.
     pub purpose: Purpose,
     /// The host of its NodeManager, without the port, which changes with each start.
     pub host: String,
-    /// When it was granted.
+    /// When YARN granted it.
     pub started_ms: Option<u64>,
     /// `ACQUIRED`, `RUNNING`, `COMPLETE`, …
     pub state: String,
@@ -254,25 +252,25 @@ pub struct Container {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "wire::Node")]
 pub struct Node {
-    /// Its host, as containers name it.
+    /// By the name that containers use.
     pub host: String,
     /// Its rack, such as `/default-rack`.
     pub rack: String,
     /// `RUNNING`, `LOST`, `DECOMMISSIONED`, …
     pub state: String,
     pub containers: u64,
-    /// Memory that they have, in MiB.
+    /// Memory of containers, in MiB.
     pub used_mb: u64,
-    /// Memory that is free, in MiB.
+    /// Free memory, in MiB.
     pub free_mb: u64,
-    /// Processors that they have.
+    /// Processors of containers.
     pub used_cores: u64,
-    /// Processors that are free.
+    /// Free processors.
     pub free_cores: u64,
 }
 
 impl Node {
-    /// Whether it takes containers.
+    /// Whether it accepts containers.
     pub fn is_up(&self) -> bool {
         self.state == "RUNNING"
     }
@@ -283,22 +281,22 @@ impl Node {
 pub struct Scheduler {
     /// `capacityScheduler`, `fairScheduler` or `fifoScheduler`.
     pub kind: String,
-    /// The queues that take applications.
+    /// The leaf queues.
     pub queues: Vec<Queue>,
-    /// The full paths of those below which a queue is made when an application names one.
+    /// The full paths of queues below which YARN makes a queue when an application names one.
     pub growing: Vec<String>,
 }
 
-/// A queue that takes applications.
+/// A leaf queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// Its full path, such as `root.jobs`.
     pub path: String,
-    /// Its ordering policy, such as `fifo` or `fair`; empty if it does not say.
+    /// Its ordering policy, such as `fifo` or `fair`; empty if not reported.
     pub ordering: String,
 }
 
-/// Takes in the queues at and below one; `above` is where it is.
+/// Adds the leaf queues at and below a queue; `above` is the path of its parent.
 fn take_queues(queue: &Value, above: &str, to: &mut Scheduler) {
     let text = |key: &str| queue[key].as_str();
     let name = text("queueName").unwrap_or_default();
@@ -327,7 +325,7 @@ pub struct AppFilter {
     pub queue: Option<String>,
     /// Only those with one of these tags; all if there is none.
     pub tags: Vec<String>,
-    /// Those that are over too.
+    /// Include ended applications.
     pub ended: bool,
 }
 
@@ -337,11 +335,10 @@ impl ResourceManager {
         Self { client: Client::new(address, settings) }
     }
 
-    /// The cluster. This waits a little for a ResourceManager that starts.
+    /// The cluster. Waits a little for a ResourceManager that is starting.
     ///
     /// # Errors
-    ///
-    /// See [`HttpError`]; so for all that follow.
+    /// See [`HttpError`]; also for the other functions.
     pub fn info(&self) -> Result<ClusterInfo, HttpError> {
         let path = "/ws/v1/cluster/info";
         self.client.read_object(path, &self.client.get_while_starting(path, &[])?, "clusterInfo")
@@ -356,10 +353,9 @@ impl ResourceManager {
         self.client.get_object("/ws/v1/cluster/metrics", "clusterMetrics")
     }
 
-    /// The applications, with all that they ask for, by one request.
+    /// The applications with all their requests, by one request.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn apps(&self, which: &AppFilter) -> Result<Vec<App>, HttpError> {
         let tags = which.tags.join(",");
@@ -389,10 +385,9 @@ impl ResourceManager {
         }
     }
 
-    /// The lives of an application's ApplicationMaster.
+    /// The attempts of an application's AM.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn attempts(&self, app: AppId) -> Result<Vec<AppAttempt>, HttpError> {
         let path = format!("/ws/v1/cluster/apps/{app}/appattempts");
@@ -432,10 +427,10 @@ impl ResourceManager {
         Ok(scheduler)
     }
 
-    /// The value of a property in the ResourceManager's own configuration (Hadoop's `ConfServlet`); `None` if it has none.
+    /// The value of a property in the ResourceManager's configuration (Hadoop's `ConfServlet`); `None` if it
+    /// is not set.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn property(&self, name: &str) -> Result<Option<String>, HttpError> {
         let query = [("format", "json"), ("name", name)];
@@ -447,11 +442,11 @@ impl ResourceManager {
         Ok(properties.into_iter().find(|property| property.key == name).map(|property| property.value))
     }
 
-    /// Gives an application a priority; a higher one goes first. The ResourceManager writes it to its state store, which
-    /// takes some 40 ms, and cuts it to `yarn.cluster.max-application-priority`: the priority it now has is returned.
+    /// Sets the priority of an application; a higher one goes first. The ResourceManager writes it to its
+    /// state store, which takes some 40 ms, and cuts it to `yarn.cluster.max-application-priority`. Returns
+    /// the new priority.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn set_priority(&self, app: AppId, priority: u64) -> Result<u64, HttpError> {
         let path = format!("/ws/v1/cluster/apps/{app}/priority");
@@ -459,17 +454,16 @@ impl ResourceManager {
         self.client.read_object(&path, &answer, "priority")
     }
 
-    /// Has an application killed; it may take a moment.
+    /// Kills an application; this may take a moment.
     ///
     /// # Errors
-    ///
     /// See [`HttpError`].
     pub fn kill(&self, app: AppId) -> Result<(), HttpError> {
         self.client.put(&format!("/ws/v1/cluster/apps/{app}/state"), &json!({ "state": "KILLED" })).map(drop)
     }
 
-    /// The ApplicationMaster of a MapReduce application, through the ResourceManager's proxy. After the application's end the
-    /// proxy answers with pages ([`HttpError::NotJson`]): the history has it then.
+    /// The AM of a MapReduce application, through the ResourceManager's proxy. After the application's end
+    /// the proxy answers with pages ([`HttpError::NotJson`]), and the history has the job.
     pub fn master(&self, app: AppId) -> MapReduce {
         MapReduce::through(self.client.clone(), format!("/proxy/{app}/ws/v1/mapreduce"))
     }
@@ -553,14 +547,14 @@ mod wire {
         pub(super) num_containers: u64,
     }
 
-    /// A priority; what is not a number is no priority of MapReduce.
+    /// A priority; a text that is not a number is none of MapReduce.
     fn whole_or_other<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         Ok(whole(deserializer)?.unwrap_or(u64::MAX))
     }
 
     impl From<App> for super::App {
         fn from(app: App) -> Self {
-            // The address of the logs is the one place of this document that names the container.
+            // Only the address of the logs names the container in this document.
             let master = app.am_container_logs.split('/').find_map(|part| part.parse().ok());
             let tags = app.application_tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
             Self {

@@ -19,14 +19,14 @@ use serde_json::Value;
 use super::{FailureKind, Launch, SubmitterError, locked};
 use crate::clock::{Stopwatch, pause, unix_millis};
 
-/// How long a process may take to end by itself.
+/// Time limit for a process to end by itself.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How many bytes of what a process said last are kept.
+/// Bytes of the last output of a process that are kept.
 const LAST_WORDS: usize = 4_000;
 /// The longest answer in bytes, some million files of a list.
 const LONGEST: u64 = 256 << 20;
 
-/// A process that was ready once.
+/// A process that has become ready.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
@@ -36,7 +36,7 @@ pub(super) struct Process {
     _home: SocketDirectory,
 }
 
-/// The requests that wait for answers.
+/// Requests that wait for answers.
 #[derive(Debug, Default)]
 struct Connection {
     last_id: u64,
@@ -60,7 +60,6 @@ struct FailureResponse {
 }
 
 impl Process {
-    /// Starts it, and waits until it is ready.
     pub(super) fn start(launch: &Launch) -> Result<Self, SubmitterError> {
         let failed = |why: String| SubmitterError::Start { why };
         let home = SocketDirectory::make(&launch.directory).map_err(|error| failed(error.to_string()))?;
@@ -73,7 +72,7 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A ctrl-C is ours to handle: it is still needed to clean up.
+            // This process handles Ctrl-C, since it needs the submitter to clean up.
             .process_group(0)
             .spawn()
             .map_err(|error| failed(format!("{}: {error}", launch.program.display())))?;
@@ -102,12 +101,12 @@ impl Process {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     pub(super) fn ask(
         &self,
         verb: &'static str,
         request: &Value,
-        time_to_next_poll: Duration,
+        time_limit: Duration,
     ) -> Result<Value, SubmitterError> {
         let (sender, answers) = mpsc::channel();
         let id = {
@@ -124,14 +123,14 @@ impl Process {
         document["do"] = verb.into();
         let sent = locked(&self.stream).write_all(format!("{document}\n").as_bytes());
         if sent.is_err() {
-            // Half a request may be on its way: nothing that follows would be understood.
+            // Half a request may have been sent: the process could not understand the next one.
             self.hang_up();
         }
-        let answer = match answers.recv_timeout(time_to_next_poll) {
+        let answer = match answers.recv_timeout(time_limit) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
                 locked(&self.line).waiting.remove(&id);
-                return Err(SubmitterError::TimedOut { verb, after: time_to_next_poll });
+                return Err(SubmitterError::TimedOut { verb, after: time_limit });
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let why = self.death().unwrap_or_else(|| "it closed its socket".to_owned());
@@ -147,7 +146,7 @@ impl Process {
         }
     }
 
-    /// How it ended and its last words, if it no longer answers.
+    /// The cause of its death and its last output, if it no longer answers.
     pub(super) fn death(&self) -> Option<String> {
         if !locked(&self.line).closed {
             return None;
@@ -169,43 +168,37 @@ impl Drop for Process {
     }
 }
 
-/// Has everybody who waits know that nothing will come.
+/// Tells all waiting requests that no answer follows.
 fn close(line: &Mutex<Connection>) {
     let mut line = locked(line);
     line.closed = true;
     line.waiting.clear();
 }
 
-fn wait_until_ready(lines: &Receiver<String>, time_to_next_poll: Duration) -> Result<(), String> {
+fn wait_until_ready(lines: &Receiver<String>, time_limit: Duration) -> Result<(), String> {
     let began = Stopwatch::start();
     loop {
-        match lines.recv_timeout(time_to_next_poll.saturating_sub(began.elapsed())) {
+        match lines.recv_timeout(time_limit.saturating_sub(began.elapsed())) {
             Ok(line) if line == "ready 1" => return Ok(()),
             Ok(line) if line.starts_with("ready ") => {
                 return Err(format!(
                     "it speaks another version of the protocol (`{line}`, expected `ready 1`)"
                 ));
             }
-            // Libraries that print.
+            // Output of libraries.
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => {
-                return Err(format!("it was not ready within {} s", time_to_next_poll.as_secs()));
+                return Err(format!("it was not ready within {} s", time_limit.as_secs()));
             }
             Err(RecvTimeoutError::Disconnected) => return Err("it ended before it was ready".to_owned()),
         }
     }
 }
 
-/// Connects, and hands out answers from then on.
-fn connect(
-    socket: &Path,
-    time_to_next_poll: Duration,
-    line: &Arc<Mutex<Connection>>,
-) -> io::Result<UnixStream> {
+/// Connects, and from then on hands out answers.
+fn connect(socket: &Path, time_limit: Duration, line: &Arc<Mutex<Connection>>) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_write_timeout(
-        Some(time_to_next_poll).filter(|time_to_next_poll| !time_to_next_poll.is_zero()),
-    )?;
+    stream.set_write_timeout(Some(time_limit).filter(|time_limit| !time_limit.is_zero()))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let line = Arc::clone(line);
     thread::Builder::new().spawn(move || {
@@ -217,7 +210,7 @@ fn connect(
                 _ => break,
             }
             let Ok(answer) = serde_json::from_slice::<Response>(&text) else { break };
-            // Nobody waits for an answer that came too late.
+            // No request waits for a late answer.
             let waits = answer.id.and_then(|id| locked(&line).waiting.remove(&id));
             if let Some(waits) = waits {
                 let _ = waits.send(answer);
@@ -229,14 +222,14 @@ fn connect(
     Ok(stream)
 }
 
-/// Closes its standard input, waits for its end, and kills it if that does not come.
-fn farewell(child: &mut Child, time_to_next_poll: Duration) -> String {
+/// Closes its standard input, waits for its end, and kills it after the time limit.
+fn farewell(child: &mut Child, time_limit: Duration) -> String {
     drop(child.stdin.take());
     let began = Stopwatch::start();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.to_string(),
-            Ok(None) if began.elapsed() < time_to_next_poll => pause(Duration::from_millis(10)),
+            Ok(None) if began.elapsed() < time_limit => pause(Duration::from_millis(10)),
             Ok(None) => break,
             Err(error) => return error.to_string(),
         }
@@ -246,14 +239,14 @@ fn farewell(child: &mut Child, time_to_next_poll: Duration) -> String {
     "it was killed, as it did not end by itself".to_owned()
 }
 
-/// What a process said last.
+/// The last output of a process.
 #[derive(Debug, Default)]
 struct RecentOutput {
     lines: Arc<Mutex<String>>,
 }
 
 impl RecentOutput {
-    /// Keeps the last lines of a stream, and passes each on if somebody wants them.
+    /// Keeps the last lines of a stream, and sends each on if a receiver is given.
     fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) -> io::Result<()> {
         let lines = Arc::clone(&self.lines);
         let read = move || {
@@ -280,9 +273,10 @@ impl RecentOutput {
         thread::Builder::new().spawn(read).map(drop)
     }
 
-    /// An end, and what was said before it.
+    /// A cause of death, with the last output.
     fn with(&self, ended: &str) -> String {
-        // Who listens has a share, and gives it up at the end of the stream; what the process started may hold that open.
+        // The listening threads share it until the end of the stream, which children of the process may keep
+        // open.
         let began = Stopwatch::start();
         while Arc::strong_count(&self.lines) > 1 && began.elapsed() < Duration::from_millis(500) {
             pause(Duration::from_millis(5));
@@ -292,7 +286,7 @@ impl RecentOutput {
     }
 }
 
-/// A directory that only our user can enter, removed with what is in it.
+/// A directory that only this user can enter, removed with its content.
 #[derive(Debug)]
 struct SocketDirectory(PathBuf);
 

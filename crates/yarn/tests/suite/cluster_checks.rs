@@ -1,7 +1,7 @@
 //! Clusters that would not do what a run says, and are refused before anything is submitted.
 
 use slackline_model::params::Settings;
-use slackline_yarn::attach::{Cluster, PARAMS, AttachOptions};
+use slackline_yarn::attach::{AttachOptions, Cluster, PARAMS};
 use slackline_yarn::flows::ENTRY;
 use slackline_yarn::mock::{Mock, Mood};
 
@@ -31,7 +31,8 @@ fn run(mock: &Mock, set: &[(&str, &str)]) -> Result<(), String> {
 fn attach(mock: &Mock, set: &[(&str, &str)]) -> Result<(), String> {
     let usual = [("memory", "512MiB"), ("job-history", "none")];
     let settings = Settings::parse(PARAMS, usual.into_iter().chain(set.iter().copied())).unwrap();
-    let asked = Cluster::ask(&mock.address().to_string(), &settings, AttachOptions::new(vec!["jobs".to_owned()]));
+    let asked =
+        Cluster::ask(&mock.address().to_string(), &settings, AttachOptions::new(vec!["jobs".to_owned()]));
     asked.map(drop).map_err(|error| error.to_string())
 }
 

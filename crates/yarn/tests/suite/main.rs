@@ -29,7 +29,7 @@ fn says(mock: &Mock, part: &'static str, document: &str) {
     mock.with(|state| state.moods.insert(0, (part, usize::MAX, mood)));
 }
 
-/// The next so many requests for addresses that contain `part` fare like this.
+/// The next requests for addresses that contain `part` get this answer.
 fn next(mock: &Mock, part: &'static str, times: usize, mood: Mood) {
     mock.with(|state| state.moods.insert(0, (part, times, mood)));
 }

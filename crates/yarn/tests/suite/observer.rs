@@ -133,13 +133,13 @@ fn a_cycle_asks_once_for_all_and_for_containers_only_where_something_may_have_ch
     watch.app(ids[1], |app| app.grant("127.0.0.5", 1));
     assert_eq!(watch.cycle(), ["2 +Map 2 on 127.0.0.5"]);
     assert_eq!(watch.requests().len(), 2);
-    // Looks are not all: every so many cycles containers are read anyway.
+    // Unchanged applications too: after some cycles their containers are read again.
     let reads: usize = (0..22).map(|_| (watch.cycle(), watch.requests().len() - 1).1).sum();
     assert_eq!(reads, 2 * ids.len());
 }
 
 #[test]
-fn a_cycle_without_time_for_all_goes_on_in_the_next() {
+fn a_cycle_without_time_for_all_continues_in_the_next() {
     let mut watch = Watch::new();
     // One application has time, and no other.
     watch.observer = Observer::new(PollIntervals { lasts: Duration::ZERO, ..PollIntervals::default() });

@@ -2,7 +2,7 @@
 
 use slackline_yarn::mock::{Mock, Mood};
 use slackline_yarn::{
-    AppState, FinalStatus, HttpError, MapReduce, Pending, Purpose, ResourceManager, TaskKind, AppFilter,
+    AppFilter, AppState, FinalStatus, HttpError, MapReduce, Pending, Purpose, ResourceManager, TaskKind,
 };
 
 use crate::{manager, next, quick, says};
@@ -59,7 +59,7 @@ fn an_application_that_is_over_has_unknown_numbers() {
 }
 
 #[test]
-fn a_state_that_we_do_not_know_goes_on() {
+fn an_unknown_state_is_active() {
     let mock = Mock::start().unwrap();
     says(
         &mock,

@@ -1,6 +1,6 @@
-//! The books between a real driver with real policies and a cluster in memory on which everything goes wrong.
+//! Stress tests of the ledger, between a driver with real policies and a cluster in memory on which everything fails.
 //!
-//! Whatever happens: the driver's slots and the books agree after every instant, no phase has more containers than its cap
+//! In all cases: the driver's slots and the ledger agree after every instant, no phase has more containers than its cap
 //! when one is granted, and as soon as nothing goes wrong any more all flows end, every task finished once.
 
 mod cluster;
@@ -96,7 +96,7 @@ fn flow(n: u64, rng: &mut ChaCha8Rng) -> FlowDraft {
     }
 }
 
-/// Drives what is left until all is done or so many looks were taken, and says what came of it.
+/// Drives the rest until everything has finished, up to this number of polls. Gives the result.
 fn session(
     (case, entry): (&Case, &PolicyEntry),
     cluster: &mut Cluster,
@@ -106,7 +106,7 @@ fn session(
     watched((case, entry), cluster, (published, polls), |_| {})
 }
 
-/// The same, with somebody who sees the driver after every look.
+/// The same, with a function that sees the driver after every poll.
 fn watched(
     (case, entry): (&Case, &PolicyEntry),
     cluster: &mut Cluster,
@@ -202,7 +202,7 @@ fn a_job_that_fails_for_good_fails_its_flow_and_no_other() {
 }
 
 #[test]
-fn a_job_that_fails_while_nobody_drives_it_fails_its_flow_and_no_other() {
+fn a_job_that_fails_without_an_engine_fails_its_flow_and_no_other() {
     for (entry, seed) in POLICIES.iter().flat_map(|entry| (400..415).map(move |seed| (entry, seed))) {
         let case = Case::draw(seed);
         for polls in [10, 30] {

@@ -1,4 +1,4 @@
-//! Small cases of the books, by hand.
+//! Small cases of the ledger.
 
 use crate::cluster::container_ledger::*;
 use crate::rest::id::{AppAttemptId, AppId};
@@ -53,7 +53,7 @@ fn a_master_takes_the_slot_of_a_row_that_has_no_container() {
 }
 
 #[test]
-fn what_is_done_is_told_on_a_slot_of_others_where_there_is_no_other() {
+fn finished_tasks_are_reported_on_a_slot_of_others_where_there_is_no_other() {
     let mut ledger = ledger();
     ledger.set_others(2);
     assert!(ledger.is_full_of_others());
@@ -82,7 +82,7 @@ fn a_job_that_fails_before_it_is_started_is_reported_so_that_its_flow_can_fail()
 }
 
 #[test]
-fn what_was_done_before_is_heard_as_slots_allow() {
+fn earlier_results_are_reported_as_slots_allow() {
     let mut ledger = ledger();
     ledger.set_hosts(|name| name != "b");
     ledger.add_finished(MAPS, 2);
@@ -96,7 +96,7 @@ fn what_was_done_before_is_heard_as_slots_allow() {
     let [Report::Finished { .. }, Report::Running(Running { name, phase, task, slot, .. })] =
         reports(&mut ledger)[..]
     else {
-        panic!("one has ended, and the other is told of");
+        panic!("one has ended, and the other is reported");
     };
     ledger.start(RowId(1), phase, task, slot, Some(name));
     assert_eq!(reports(&mut ledger), [finished(1)]);

@@ -241,7 +241,7 @@ impl Scene {
         self.mock.with(|state| state.moods.clear());
     }
 
-    /// Until the cluster has so many applications.
+    /// Until the cluster has this number of applications.
     fn applications(&self, count: usize) -> impl FnMut() -> bool + 'static {
         let mock = self.mock.clone();
         move || mock.with(|state| state.apps.len()) == count
@@ -304,7 +304,7 @@ fn runs_share_a_cluster_under_one_driver() {
     resident.stand(seats[1], "f", Standing { held: true, ..Standing::default() });
     resident.cancel(seats[2], "f");
     let empty = resident.empty().clone();
-    let (mut policy, mut nowhere, mut back) = (Fifo::new(By::Job), Nobody, Vec::new());
+    let (mut policy, mut nowhere, mut back) = (Fifo::new(By::Job), Silent, Vec::new());
     let config = Config::plain().audited();
     let mut driver =
         Driver::new(empty, &mut policy, &mut resident as &mut dyn Resident, &mut nowhere, config);
@@ -370,19 +370,19 @@ fn seated(scene: &Scene, names: &[&str]) -> (YarnSharedEngine, Vec<Seat>) {
         let context =
             RunContext { config: config.clone(), files, state, obstacles: Vec::new(), verdicts: Vec::new() };
         let rules = SeatRules { attempts_max: 4, slowstart: 1.0, standings: BTreeMap::new(), quota: None };
-        resident.seat(Box::new(YarnSession::of(session, context)), rules, Box::new(Nobody)).unwrap()
+        resident.seat(Box::new(YarnSession::of(session, context)), rules, Box::new(Silent)).unwrap()
     };
     let seats = names.iter().map(seat).collect();
     (resident, seats)
 }
 
-struct Nobody;
+struct Silent;
 
-impl Observer for Nobody {
+impl Observer for Silent {
     fn happened(&mut self, _: Time, _: Happening<'_>) {}
 }
 
-impl Sink for Nobody {
+impl Sink for Silent {
     fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
 
     fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
@@ -415,7 +415,7 @@ fn an_application_of_another_definition_is_not_taken_over() {
         let scene = Scene::new();
         scene.player.follow(|_, _| Act::Waits);
         scene.run_and_die(vec![scene.job("count", "cat", "in.txt", 1)], scene.applications(1));
-        // It ends while nobody drives it, or goes on.
+        // It ends without an engine, or continues.
         let request = scene.player.last();
         scene.player.work(scene.app(1), &request);
         scene.player.follow(|_, _| Act::Works);
@@ -453,7 +453,7 @@ fn an_application_of_the_same_definition_is_taken_over() {
 }
 
 #[test]
-fn a_submission_that_was_told_something_else_is_not_taken_over() {
+fn a_submission_with_another_definition_is_not_taken_over() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
@@ -516,7 +516,7 @@ fn a_job_that_was_killed_while_its_output_was_published_is_recorded_once() {
     let jobs = || vec![scene.job("count", "cat", "in.txt", 2), scene.job("last", "rev", "@count", 0)];
     scene.run_and_die(jobs(), scene.applications(1));
     scene.player.work(scene.app(1), &scene.player.last());
-    // What there is until the publication is done, and what a mirror has of the output when it is made anew: its lock.
+    // What exists before the publication, and the lock that new placeholders have of the output.
     copy(&scene.path("state/elsewhere"), &scene.path("elsewhere"));
     copy(&scene.path("count/_temporary"), &scene.path("lock"));
     scene.run_and_die(jobs(), scene.applications(2));
@@ -661,7 +661,7 @@ fn applications_that_cannot_be_killed_are_named() {
 }
 
 #[test]
-fn a_kill_that_is_refused_is_said_once() {
+fn a_refused_kill_gives_one_warning() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::Waits);
     let refusal = r#"{ "RemoteException": { "exception": "X", "message": "not yours" } }"#;
@@ -791,7 +791,7 @@ fn ends(scene: &Scene) -> Vec<Ended> {
 }
 
 #[test]
-fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start() {
+fn observers_see_the_application_of_a_job_and_its_start() {
     let scene = Scene::new();
     scene.player.follow(|_, _| Act::FailsOnce);
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1)];
@@ -804,7 +804,7 @@ fn who_looks_from_outside_is_told_of_the_application_of_a_job_and_of_its_start()
     let [there] = &seen()[..] else { panic!("found {:?}, expected one job", seen()) };
     assert_eq!((there.flow.as_str(), there.job.as_str(), there.applications.len()), ("f", "count", 1));
     assert!(there.submitted.is_some() && there.master[1].is_some(), "{there:?}");
-    // Nobody drives it.
+    // No engine drives it.
     assert!(there.at_work.is_empty() && !there.failed && there.containers == 0, "{there:?}");
 }
 
@@ -821,7 +821,7 @@ fn an_attempt_on_a_node_whose_clock_is_ahead_has_ended_by_now() {
 }
 
 #[test]
-fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
+fn a_failed_write_of_the_table_gives_one_warning_and_is_retried() {
     let mut scene = Scene::new();
     // A directory in its place.
     fs::create_dir_all(scene.path("tables/table/x")).unwrap();
@@ -960,7 +960,7 @@ fn reports_that_cannot_be_read_now_are_read_later() {
 }
 
 #[test]
-fn a_job_is_not_done_again_while_nobody_can_read_what_it_did() {
+fn a_job_is_not_rerun_while_its_reports_cannot_be_read() {
     let mut scene = Scene::new();
     // Reports that are not there when the application has ended are missing.
     scene.timeouts.late = Duration::ZERO;
@@ -1015,7 +1015,7 @@ fn a_damaged_report_fails_its_job() {
 }
 
 #[test]
-fn a_cluster_without_priorities_is_said_once() {
+fn a_cluster_without_priorities_gives_one_warning() {
     let scene = Scene::new();
     scene.mock.with(|state| state.priority_max = 0);
     scene.player.follow(|_, _| Act::Waits);
@@ -1064,7 +1064,7 @@ fn fill(scene: &Scene) {
 }
 
 #[test]
-fn where_others_hold_all_slots_the_first_job_is_submitted_and_that_is_said_once() {
+fn where_others_hold_all_slots_the_first_job_is_submitted_with_one_warning() {
     let mut scene = Scene::new();
     fs::create_dir(scene.path("tables")).unwrap();
     fs::set_permissions(scene.path("tables"), PermissionsExt::from_mode(0o700)).unwrap();
@@ -1150,7 +1150,7 @@ fn a_host_that_came_back_with_another_port_is_there() {
 }
 
 #[test]
-fn a_run_goes_on_where_its_cluster_is_another() {
+fn a_run_resumes_on_a_changed_cluster() {
     let scene = Scene::new();
     let jobs = || vec![scene.job("count", "cat", "in.txt", 1), scene.job("last", "cat", "@count", 1)];
     scene.player.follow(|number, _| if number == 0 { Act::Works } else { Act::Waits });

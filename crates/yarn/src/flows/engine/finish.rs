@@ -1,4 +1,4 @@
-//! Ending: tasks that fail, jobs that are done or fail for good, and applications that have to go.
+//! Ends: failed tasks, finished and failed jobs, and applications to kill.
 
 use slackline_local::elsewhere::{CannotFinish, FailedTask, MadeTask};
 use slackline_local::{Happening, TaskId};
@@ -46,7 +46,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// A job of which every task is done is published, and its rows end.
+    /// Publishes a job whose tasks have all finished, and ends its rows.
     pub(super) fn finish_if_complete(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_due = !own.waits_to_retry(self.now);
@@ -89,7 +89,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// The application of a job has ended, and the job is not done.
+    /// The application of an unfinished job has ended.
     pub(super) fn fail_from_app(&mut self, app: AppId, job: u32) {
         let own = &self.jobs[job];
         let (state, diagnostics) = self.end_of(app);
@@ -109,13 +109,13 @@ impl FlowEngine<'_> {
         self.fail(job, &message);
     }
 
-    /// How an application has ended, and what it says of that.
+    /// The final state of an application, and its diagnostics.
     pub(super) fn end_of(&self, app: AppId) -> (AppState, &str) {
         let known = self.cluster.snapshot().app(app);
         known.map_or((AppState::Failed, ""), |app| (app.state, app.diagnostics.trim()))
     }
 
-    /// A job fails for good, and says why.
+    /// Fails a job for good, with a message.
     pub(super) fn fail(&mut self, job: u32, message: &str) {
         let kind = if self.runs.plan(job).maps() > 0 { PhaseKind::Map } else { PhaseKind::Reduce };
         let id = TaskId { job, phase: kind, task: 0 };
@@ -128,7 +128,7 @@ impl FlowEngine<'_> {
         self.give_up(job);
     }
 
-    /// A job has failed for good: what runs of its flow is stopped.
+    /// Stops the flow of a job that has failed for good.
     pub(super) fn give_up(&mut self, job: u32) {
         self.runs.fail(job);
         let jobs = self.jobs_of_flow_of(job);
@@ -153,13 +153,12 @@ impl FlowEngine<'_> {
         self.jobs_of(run, flow)
     }
 
-    /// The jobs of a flow of a run.
     pub(super) fn jobs_of(&self, run: u32, flow: &str) -> Vec<u32> {
         let of_flow = self.runs.jobs_of(run).filter(|(_, plan)| plan.flow == flow);
         of_flow.map(|(job, _)| job).collect()
     }
 
-    /// An application has to go, if it is there. One that cannot be reached is tried again until it is over.
+    /// Kills an active application. A failed kill is retried until the application has ended.
     pub(super) fn kill(&mut self, app: AppId) {
         if self.live.contains(&app) {
             self.orphans.insert(app);
@@ -167,8 +166,8 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Has applications go whose jobs are done and that run tasks all the same for some time, such as maps that are made
-    /// again: nobody reads what these make, and they hold slots.
+    /// Kills applications of finished jobs that keep running tasks, such as rerun maps: nothing reads the
+    /// output, and they hold slots.
     pub(super) fn kill_late_apps(&mut self) {
         if self.is_silent {
             return;
@@ -189,8 +188,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Kills applications that have to go and are not over, as many as there is time for: the others come first at the next
-    /// call.
+    /// Kills orphans within the time limit; the next call continues with the rest.
     pub(super) fn kill_orphans(&mut self) {
         let mut round = self.kills_turn.round(self.orphans.iter().copied(), self.timeouts.asks);
         while let Some(app) = round.next(&mut self.kills_turn) {
@@ -204,7 +202,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Phases that the driver knows to be done are not looked at any more.
+    /// Forgets jobs whose end the driver knows.
     pub(super) fn forget_finished_jobs(&mut self) {
         for (job, own) in self.jobs.iter() {
             let phases = [PhaseKind::Map, PhaseKind::Reduce].map(|kind| self.ledger.phase_of(job, kind));
@@ -215,10 +213,11 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Ends what is left on the cluster, all of it unless everything is done, and says what could not be ended.
+    /// Ends the applications on the cluster, all of them unless everything has finished, and warns of those
+    /// that it could not end.
     pub(super) fn end_applications(&mut self, all_done: bool) {
         if !all_done {
-            // First of all what would submit more.
+            // Programs first, since they would submit more.
             self.stop_programs();
             self.orphans.clone_from(&self.live);
         }
@@ -231,13 +230,13 @@ impl FlowEngine<'_> {
         self.warn_of_leftovers();
     }
 
-    /// Looks for ends of applications, and for applications that are still to end.
+    /// Polls for ended applications, and for new ones to end.
     fn observe_ends(&mut self, all_done: bool) {
         self.now = self.runs.now();
         let polled_at = self.cluster.poll_cluster();
         self.is_silent = polled_at.is_err();
         if !self.is_silent {
-            // What they have submitted was seen.
+            // Their applications have been observed.
             self.forget_programs();
         }
         for change in polled_at.unwrap_or_default() {
@@ -280,7 +279,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Submissions of which nobody knows what became of them, and that looks have not shown for some time, were none.
+    /// Unconfirmed submissions that no poll has shown for some time never happened.
     fn drop_unconfirmed(&mut self) {
         let (now, unseen) = (self.now, self.timeouts.unseen.as_micros() as u64);
         for own in self.jobs.values_mut().filter(|_| !self.is_silent) {
@@ -294,7 +293,7 @@ impl FlowEngine<'_> {
         !self.orphans.is_empty() || !self.unanswered.is_empty() || is_unconfirmed || has_programs
     }
 
-    /// Says which applications are left, and how a person ends them.
+    /// Warns of remaining applications, with the command that ends each.
     fn warn_of_leftovers(&mut self) {
         let name = |job: u32| {
             let plan = self.runs.plan(job);
@@ -338,7 +337,7 @@ impl FlowEngine<'_> {
     }
 }
 
-/// Which attempt it was, and what shows a person all that its container said.
+/// The attempt, and the command that shows its whole log.
 fn log_of(ended: &AttemptReport) -> String {
     let AttemptReport { attempt, container, host, .. } = ended;
     let container = container.map_or_else(String::new, |container| format!(" -containerId {container}"));

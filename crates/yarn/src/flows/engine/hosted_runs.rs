@@ -1,4 +1,4 @@
-//! Runs that come and go, under one driver.
+//! Runs that join and leave one engine.
 
 use std::rc::Rc;
 
@@ -23,15 +23,15 @@ pub(in crate::flows) struct LeavingRun {
 }
 
 impl<'o> FlowEngine<'o> {
-    /// The same, where runs come and go.
+    /// The same engine for runs that join and leave.
     pub(in crate::flows) fn staying(self) -> Self {
         Self { notices: Some(Vec::new()), ..self }
     }
 
-    /// A run joins. `submit` says how its jobs are submitted, and `manager` is asked for what earlier sessions have left of it.
+    /// Adds a run. `manager` is asked for applications of its earlier sessions.
     ///
     /// # Errors
-    /// Other machines than those that it knows; a workload that is none; a cluster that does not answer.
+    /// The machines changed; the workload is invalid; the cluster does not answer.
     pub(in crate::flows) fn join(
         &mut self,
         session: Session,
@@ -50,7 +50,7 @@ impl<'o> FlowEngine<'o> {
         joined
     }
 
-    /// A flow stands in another way: the driver gives it up, and it comes again as it stands now, unless it is held.
+    /// Changes the overrides of a flow: the driver withdraws it, and it arrives again unless it is held.
     pub(in crate::flows) fn stand(
         &mut self,
         run: u32,
@@ -64,7 +64,7 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// A flow is not to go on: what runs of it is stopped, and it has failed.
+    /// Cancels a flow: stops its jobs, and fails it.
     pub(in crate::flows) fn cancel(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         if !self.runs.cancel(run, flow) {
             return;
@@ -75,7 +75,7 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// The driver gives up a flow, if it has it.
+    /// The driver withdraws a flow.
     fn withdraw(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
         if let Some(number) = self.flows.remove(&(run, flow.to_owned())) {
             self.ledger.withdraw(&self.jobs_of(run, flow));
@@ -83,7 +83,7 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// Applications of flows that are held get no more containers.
+    /// Applications of held flows get no more containers.
     pub(super) fn hold_rows(&self, rows: &mut Rows) {
         if self.notices.is_none() {
             return;
@@ -97,27 +97,26 @@ impl<'o> FlowEngine<'o> {
         }
     }
 
-    /// The run that a flow of the driver's is of.
+    /// The run of a flow, by the driver's id.
     pub(in crate::flows) fn run_of(&self, flow: FlowId) -> Option<u32> {
         self.flows.iter().find(|(_, number)| **number == flow).map(|((run, _), _)| *run)
     }
 
-    /// The runs whose rows are open, one by one.
+    /// The run of each open row.
     pub(in crate::flows) fn held(&self) -> impl Iterator<Item = u32> + '_ {
         self.ledger.held().map(|job| self.runs.run_of(job))
     }
 
-    /// Whether a host is there.
     pub(in crate::flows) fn is_up(&self, host: &str) -> bool {
         self.ledger.is_up(host)
     }
 
-    /// What somebody should know, since this was asked last.
+    /// Warnings since the last call.
     pub(in crate::flows) fn take_notices(&mut self) -> Vec<String> {
         self.notices.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Runs whose flows are over and of which nothing is to be ended on the cluster any more, and those that cannot go on.
+    /// Runs to end: those whose flows have ended and whose applications are gone, and those with an error.
     pub(in crate::flows) fn leaving(&mut self, reports: &mut Vec<Report>) -> Vec<LeavingRun> {
         let runs: Vec<u32> = self.runs.runs().collect();
         let mut left = Vec::new();
@@ -136,7 +135,7 @@ impl<'o> FlowEngine<'o> {
         left
     }
 
-    /// What runs of a run is stopped.
+    /// Stops all jobs of a run.
     fn stop_run(&mut self, run: u32, reports: &mut Vec<Report>) {
         let flows = self.flows.keys().filter(|(of, _)| *of == run).map(|(_, flow)| flow.clone());
         for flow in flows.collect::<Vec<String>>() {
@@ -159,7 +158,7 @@ impl<'o> FlowEngine<'o> {
         self.runs.jobs_of(run).map(|(job, _)| job).collect()
     }
 
-    /// Whether something of a run is still to end on the cluster, or may still come there.
+    /// Whether applications of a run are active, or may still appear.
     fn has_something_left(&self, run: u32) -> bool {
         let jobs = self.jobs_of_run(run);
         let is_its = |job: &u32| jobs.contains(job);
@@ -193,7 +192,7 @@ impl<'o> FlowEngine<'o> {
         Some(LeavingRun { run, end, session })
     }
 
-    /// Ends what is left on the cluster, and gives all runs, to be resumed some day.
+    /// Ends all applications, and gives all runs, to be resumed later.
     pub(in crate::flows) fn stop(&mut self) -> Vec<LeavingRun> {
         self.end_applications(false);
         pause(self.timeouts.cycle);

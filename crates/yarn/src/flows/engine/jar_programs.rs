@@ -1,9 +1,9 @@
-//! Jobs that are given by jar and main class.
+//! Jobs with a jar and a main class.
 //!
-//! Such a job is a program in a process of its own, whose applications are known by the job's ticket. Which of the planned
-//! tasks are done follows from the counts of their ApplicationMasters, and of the last one the driver hears when
-//! the program has ended well, all its applications have, and its output is published. It may have more tasks than were
-//! planned, which run beside the driver's, or fewer.
+//! Such a job is a program in its own process; its applications carry the ticket of the job. Which of the
+//! planned tasks have finished is inferred from the counts of their AMs. The last task finishes when the
+//! program and all its applications have succeeded and the output is published. A job may have more tasks
+//! than were planned, which run beside the driver's, or fewer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,6 @@ use crate::rest::resource_manager::{AppState, Container, FinalStatus, Purpose};
 use crate::submitter::{ProcessState, StartedProgram, SubmitterError};
 
 impl FlowEngine<'_> {
-    /// The program of a job has been started.
     pub(super) fn program_started(&mut self, ticket: &Ticket, process: StartedProgram) {
         let own = &mut self.jobs[ticket.job];
         let is_last = own.ticket == ticket.name;
@@ -40,7 +39,6 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// The program of a job has ended.
     pub(super) fn program_exited(&mut self, ticket: &Ticket, state: ProcessState) {
         let own = &mut self.jobs[ticket.job];
         if let Some(program) = own.program.as_mut().filter(|_| own.ticket == ticket.name) {
@@ -48,7 +46,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Nobody knows how the program of a job is, or whether it was started.
+    /// The submitter cannot tell the state of a program, or whether it was started.
     pub(super) fn program_lost(&mut self, job: u32, error: &SubmitterError) {
         let own = &self.jobs[job];
         if !own.runs_program() {
@@ -58,7 +56,7 @@ impl FlowEngine<'_> {
             let problem = format!("its program, process {}, is lost: {error}", process.pid);
             return self.fail(job, &problem);
         }
-        // What it may submit is not the job's.
+        // The job does not take over what this program may submit.
         self.by_ticket.remove(&own.ticket);
         let app = own.app();
         self.resubmit(job, &format!("it cannot be submitted: {error}"));
@@ -67,14 +65,14 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Programs that have ended, and whose applications were looked at since, are of no interest any more.
+    /// Forgets programs that ended before the last poll.
     pub(super) fn forget_programs(&mut self) {
         for own in self.jobs.values_mut() {
             own.program.take_if(|program| program.ended.is_some());
         }
     }
 
-    /// A container works for a job, which may be a program.
+    /// A container started for a job, which may be a program.
     pub(super) fn program_container_started(
         &mut self,
         job: u32,
@@ -89,20 +87,19 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// A container of a program is gone.
     pub(super) fn program_container_ended(&mut self, job: u32, container: &Container) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let work = program.work(container.id).filter(|_| phase_of(container.purpose).is_some());
         let Some(since) = work.map(|work| work.since) else {
             return self.ledger.disappear(container.id, ContainerOutcome::Failed);
         };
-        // What is not known yet follows from what its ApplicationMaster says.
+        // Undecided containers wait for the next report of their AM.
         if let Some(is_done) = program.ended(container.id, self.now) {
             self.decided(job, EndedContainer { id: container.id, since, at: self.now }, is_done);
         }
     }
 
-    /// A container has done its task, or has not.
+    /// Records whether a container finished its task.
     fn decided(&mut self, job: u32, container: EndedContainer, is_done: bool) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let Some(work) = program.work(container.id) else { return };
@@ -126,7 +123,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Observers hear of each task once.
+    /// Observers see each task finish once.
     fn report_done(&mut self, id: TaskId, seconds: f64) {
         let program = &mut self.jobs[id.job].program;
         if program.as_mut().is_some_and(|program| program.reported_done.insert((id.phase, id.task))) {
@@ -134,14 +131,14 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Of how many more tasks of a phase the driver may hear that they are done: of all but the last of the job.
+    /// How many more tasks of a phase may finish for the driver: all but the last of the job.
     fn room(&self, job: u32, kind: PhaseKind) -> u32 {
         let plan = self.runs.plan(job);
         let most = plan.tasks(kind).saturating_sub(u32::from(is_last(plan, kind)));
         self.ledger.phase_of(job, kind).map_or(0, |phase| most.saturating_sub(self.ledger.done(phase)))
     }
 
-    /// Asks the ApplicationMasters of programs that may have something new to say, as many as have time to answer.
+    /// Polls the AMs of programs that may have news, within the time limit.
     pub(super) fn poll_ams(&mut self) {
         let due = self.due_ams();
         let mut round = self.am_turn.round(due, self.timeouts.asks);
@@ -154,7 +151,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Programs' applications whose ApplicationMasters are to be asked at this look.
+    /// Applications of programs whose AMs to poll now.
     fn due_ams(&mut self) -> Vec<(u32, AppId)> {
         let watched = &self.cluster.snapshot().watched;
         let runs =
@@ -168,7 +165,7 @@ impl FlowEngine<'_> {
         due
     }
 
-    /// An ApplicationMaster has said how far its job is, or nothing.
+    /// Applies a report of an AM, or a missing one.
     fn am_reported(&mut self, job: u32, app: AppId, report: Option<&MapReduceJob>, live: [u32; 2]) {
         let Some(program) = &mut self.jobs[job].program else { return };
         let decided = program.update(app, report, live);
@@ -181,13 +178,13 @@ impl FlowEngine<'_> {
             }
             self.done_unseen(job, kind, decided.unseen);
         }
-        // There may be fewer than were planned: reduces would wait for ever.
+        // There may be fewer maps than planned: reduces would wait forever.
         if report.is_some_and(|job| job.state == "RUNNING" && job.maps_completed == job.maps_total) {
             self.done_unseen(job, PhaseKind::Map, u32::MAX);
         }
     }
 
-    /// More tasks are done, of which no container was seen.
+    /// More tasks have finished, without an observed container.
     fn done_unseen(&mut self, job: u32, kind: PhaseKind, more: u32) {
         let more = more.min(self.room(job, kind));
         if let Some(phase) = self.ledger.phase_of(job, kind).filter(|_| more > 0) {
@@ -195,7 +192,6 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// An application of a program is over.
     pub(super) fn program_app_ended(&mut self, app: AppId, job: u32) {
         let known = self.cluster.snapshot().app(app);
         let is_well = known.is_some_and(|app| app.final_status == FinalStatus::Succeeded);
@@ -205,7 +201,7 @@ impl FlowEngine<'_> {
         self.end_app(job, app, if is_well { Ok(()) } else { Err(message) });
     }
 
-    /// An application of a program is over, or gone.
+    /// An application of a program has ended, or YARN has forgotten it.
     pub(super) fn end_app(&mut self, job: u32, app: AppId, over: Result<(), String>) {
         let is_well = over.is_ok();
         let program = self.jobs[job].program.as_mut();
@@ -214,8 +210,9 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Jobs whose programs and applications have all ended are done, or have failed. What a program that has ended
-    /// submitted before that was seen by now: its end is heard after the look, and this comes with the next.
+    /// Finishes or fails jobs whose program and applications have all ended. Answers of the submitter are
+    /// applied after the poll and this runs at the next one, so all applications of an ended program have
+    /// been observed.
     pub(super) fn end_programs(&mut self) {
         for job in self.jobs.numbers() {
             let own = &self.jobs[job];
@@ -228,7 +225,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// The program of a job has made its output, which is published.
+    /// Publishes the output of a program.
     fn finish_program(&mut self, job: u32) {
         if self.jobs[job].waits_to_retry(self.now) {
             return;
@@ -274,7 +271,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// The output of a program cannot be read now. What is elsewhere may be read later, as the cluster may answer then.
+    /// The output of a program cannot be read now. Output on another file system is retried.
     fn not_readable(&mut self, job: u32, error: &io::Error) {
         let plan = self.runs.plan(job);
         let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
@@ -287,13 +284,14 @@ impl FlowEngine<'_> {
         own.read_problem = Some(error.to_string());
     }
 
-    /// The planned tasks of a job as its program did them: those of which no container was seen took no time. That a container
-    /// has ended is seen later than that another has begun, so maps end here when reduces begin.
+    /// Records of the planned tasks of a program; those without an observed container took no time. The end
+    /// of a container is observed after the start of the next, so maps end here at the latest when reduces
+    /// start.
     fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<MadeTask>> {
         let plan = self.runs.plan(job);
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
-        // A placeholder has not the content of the part.
+        // A placeholder lacks the content of the part.
         let is_here = matches!(self.submit_of(job).destination(plan, &self.jobs[job]), Destination::Local(_));
         let since = (0..plan.reducers).filter_map(|task| program.made(PhaseKind::Reduce, task));
         let mut until = since.map(|work| work.since).min().unwrap_or(now);
@@ -302,7 +300,7 @@ impl FlowEngine<'_> {
             let mut tasks: Vec<(Time, u32, Option<&ContainerWork>)> = tasks
                 .map(|(task, work)| (work.and_then(|work| work.done).unwrap_or(until).min(until), task, work))
                 .collect();
-            // Slots are given in the order of the ends.
+            // Slots are assigned in the order of the ends.
             tasks.sort_by_key(|&(end, task, _)| (end, task));
             for (end, task, work) in tasks {
                 let (host, start) = work.map_or(("", end), |work| (work.host.as_str(), work.since));
@@ -332,7 +330,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Kills all programs that are at work, and those that will be.
+    /// Kills all programs, also those that are about to start.
     pub(super) fn stop_programs(&mut self) {
         for job in self.jobs.numbers() {
             let own = &mut self.jobs[job];
@@ -349,7 +347,7 @@ fn is_last(plan: &JobPlan, kind: PhaseKind) -> bool {
     kind == PhaseKind::Reduce || plan.reducers == 0
 }
 
-/// What is known of what a task has read and written.
+/// The bytes that a task has read and written.
 fn outcome(plan: &JobPlan, id: TaskId, part: Option<&Path>, base: &Path) -> io::Result<Outcome> {
     let bytes = |split: &Split| {
         let whole = || Source::now(&base.join(&split.path)).map_or(0, |source| source.bytes);

@@ -1,4 +1,4 @@
-//! Looking: what the cluster and the attempts say, and what the driver hears of it.
+//! Observations: polls the cluster and the reports of attempts, and tells the driver of changes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +21,7 @@ use crate::rest::id::{AppId, TaskId as Task};
 use crate::rest::resource_manager::{App, Container, FinalStatus};
 
 impl FlowEngine<'_> {
-    /// Looks at the cluster, takes in what changed, and gives what the driver has to hear.
+    /// Polls the cluster, applies the changes, and gives reports for the driver.
     pub(super) fn poll_cluster(&mut self, reports: &mut Vec<Report>) {
         self.now = self.runs.now();
         self.ledger.advance(self.now);
@@ -60,7 +60,7 @@ impl FlowEngine<'_> {
         self.trouble(trouble.as_deref());
         self.ledger.report(reports);
         self.arrive(reports);
-        // What is known of these flows has to be heard before anything of them is started.
+        // Earlier progress of these flows has to reach the driver before it starts anything of them.
         self.ledger.report(reports);
         self.note_ams();
         self.explain_waits();
@@ -79,7 +79,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// An application of the run was seen for the first time.
+    /// An application of the run appeared.
     pub(super) fn app_appeared(&mut self, app: AppId) {
         let Some(known) = self.cluster.snapshot().app(app) else { return };
         if !known.state.is_over() {
@@ -91,7 +91,7 @@ impl FlowEngine<'_> {
         let has_reported = is_over && !is_well && job.is_some_and(|job| self.has_reported(job));
         let own = job.and_then(|job| self.jobs.get_mut(job));
         match (job, own) {
-            // One of an earlier session that was killed, or failed while nobody drove it, is tried again.
+            // An application of an earlier session that was killed, or failed meanwhile, is retried.
             (Some(_), Some(own)) if is_over && !is_well && own.submissions == 0 && !has_reported => {}
             (Some(job), Some(own)) if own.app() == Some(app) || own.may_get_app() => {
                 own.stage = JobStage::Running(app);
@@ -102,7 +102,7 @@ impl FlowEngine<'_> {
             }
             _ if is_over => {}
             _ => {
-                // It was submitted by a session that was killed before it knew, or for a job that is another now.
+                // A session submitted it and was killed before it knew, or for a job with another definition.
                 self.kill(app);
             }
         }
@@ -112,7 +112,7 @@ impl FlowEngine<'_> {
         let job = self.by_app.get(&container.id.attempt.app).copied();
         let since = container.started_ms.map_or(self.now, |ms| self.runs.since_start(ms));
         if let Some(own) = job.and_then(|job| self.jobs.get_mut(job)) {
-            // A look takes time: maps may have ended since it began, and then this reduce was granted.
+            // A poll takes time: maps may have ended since it began, and then YARN granted this reduce.
             own.granted.insert(container.id, since.min(self.runs.now()));
         }
         let since = since.min(self.now);
@@ -127,13 +127,13 @@ impl FlowEngine<'_> {
     }
 
     pub(super) fn container_ended(&mut self, container: &Container) {
-        // Its report lies there since before it ended.
+        // Its report was written before it ended.
         let job = self.by_app.get(&container.id.attempt.app).copied();
         if let Some(job) = job {
             if self.jobs[job].runs_program() {
                 return self.program_container_ended(job, container);
             }
-            // Those that there is no time for are read later, and heard of then.
+            // The next polls read the rest.
             if self.polled_at.elapsed() < self.timeouts.asks {
                 self.read_reports_of(job, self.timeouts.asks);
             }
@@ -141,7 +141,7 @@ impl FlowEngine<'_> {
         let is_well = job.is_some_and(|job| self.jobs[job].is_well(container.id));
         let verdict = if is_well { ContainerOutcome::Finished } else { ContainerOutcome::Failed };
         self.ledger.disappear(container.id, verdict);
-        // It may have made again what was done: then nothing is left to be done in its place.
+        // It may have rerun a finished task, which leaves nothing for another to do.
         let kind = phase_of(container.purpose);
         if let Some((job, kind)) = job.zip(kind)
             && let Some(phase) = self.ledger.phase_of(job, kind)
@@ -150,7 +150,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// An application has ended: its job is done, or has failed.
+    /// An application has ended: its job has finished or failed.
     pub(super) fn app_ended(&mut self, app: AppId) {
         self.live.remove(&app);
         self.orphans.remove(&app);
@@ -160,31 +160,31 @@ impl FlowEngine<'_> {
         }
         let is_well = |known: &App| known.final_status == FinalStatus::Succeeded;
         if !self.cluster.snapshot().app(app).is_some_and(is_well) {
-            // It has failed, unless all is there.
+            // The job has failed, unless all reports are there.
             self.jobs[job].read_at = 0;
             self.read_reports_of(job, Duration::MAX);
         }
         let own = &mut self.jobs[job];
-        // All it has made is there, and is published when a file system answers.
+        // All tasks have finished; the output is published when the file system answers.
         if matches!(own.stage, JobStage::Finished | JobStage::Failed) || own.retry.is_some() {
             return;
         }
         let Some(known) = self.cluster.snapshot().app(app).filter(|known| is_well(known)) else {
             return self.fail_from_app(app, job);
         };
-        // One of an earlier session may have ended long ago.
+        // An application of an earlier session may have ended long ago.
         let ended = known.finished_ms.filter(|_| own.submissions == 0);
         let ended = ended.map_or(self.now, |ms| self.runs.since_start(ms)).min(self.now);
         own.late = Some(Time(ended.0 + self.timeouts.late.as_micros() as u64));
     }
 
-    /// The ResourceManager has forgotten an application: the job is submitted once more.
+    /// The ResourceManager has forgotten an application: the job is submitted again.
     pub(super) fn app_gone(&mut self, app: AppId) {
         self.live.remove(&app);
         self.orphans.remove(&app);
         let Some(&job) = self.by_app.get(&app) else { return };
         if self.jobs[job].runs_program() {
-            // Its program hears of that too, and has the last word.
+            // The program learns it too, and decides.
             self.end_app(job, app, Ok(()));
         } else if self.jobs[job].app() == Some(app) && self.jobs[job].retry.is_none() {
             self.resubmit(job, &format!("{app}: the ResourceManager does not know it any more"));
@@ -192,12 +192,12 @@ impl FlowEngine<'_> {
         self.by_app.remove(&app);
     }
 
-    /// Counts the slots that containers hold which are not of the run.
+    /// Counts the slots of applications of other users.
     pub(super) fn count_others(&mut self) {
         self.cluster.control.count_others(&mut self.ledger, self.rules.slot_mb, 0);
     }
 
-    /// Reads what attempts have written, of as many jobs as there is time for: the others have their turn at the next look.
+    /// Reads reports of attempts within the time limit; the next poll continues with the rest.
     pub(super) fn read_reports(&mut self) {
         let is_turn_of_all = self.polls.is_multiple_of(THERE_EVERY);
         let is_open = |own: &FlowJob| matches!(own.stage, JobStage::Running(_)) && own.program.is_none();
@@ -214,7 +214,7 @@ impl FlowEngine<'_> {
             self.give_up_if_late(job);
         }
         for job in open {
-            // What a container did that ended without a row of its own.
+            // Results of containers that ended without a row.
             for kind in [PhaseKind::Map, PhaseKind::Reduce] {
                 if let Some(phase) = self.ledger.phase_of(job, kind) {
                     self.report_finished(job, kind, phase);
@@ -223,7 +223,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// A job whose application has succeeded some time ago, and all that its attempts have written was read just now.
+    /// Resubmits a job whose application succeeded some time ago without all reports.
     fn give_up_if_late(&mut self, job: u32) {
         let own = &self.jobs[job];
         let is_late = own.late.is_some_and(|until| until <= self.now) && own.retry.is_none();
@@ -235,7 +235,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Whether all tasks of a job are done, by what their attempts have written.
+    /// Whether all tasks of a job have finished, by the reports of its attempts.
     fn has_reported(&self, job: u32) -> bool {
         let (plan, own) = (self.runs.plan(job), &self.jobs[job]);
         let destination = self.submit_of(job).destination(plan, own);
@@ -249,8 +249,8 @@ impl FlowEngine<'_> {
         done.len() as u64 == u64::from(plan.maps()) + u64::from(plan.reducers)
     }
 
-    /// Takes in what attempts of a job have written since the last time, as much as is read in a time. At a look that is done
-    /// once: containers that ended since the last one had reported before this one.
+    /// Applies the new reports of a job within the time limit, once per poll: containers that ended since the
+    /// last poll had reported before this one.
     pub(super) fn read_reports_of(&mut self, job: u32, lasts: Duration) {
         let destination = self.submit_of(job).destination(self.runs.plan(job), &self.jobs[job]);
         let (plan, own) = (self.runs.plan(job), &mut self.jobs[job]);
@@ -260,7 +260,7 @@ impl FlowEngine<'_> {
         own.read_at = self.polls;
         let mut news = NewReports::default();
         let read = own.reports.read(&destination, makes_part(plan), lasts, &mut news);
-        // What cannot be read now may be later.
+        // The next poll may be able to read it.
         own.read_problem = read.as_ref().err().map(io::Error::to_string);
         for attempt in news.begun {
             self.report_started(job, phase_kind(attempt.task.kind), attempt.task.number);
@@ -293,7 +293,7 @@ impl FlowEngine<'_> {
                 let own = &mut self.jobs[job];
                 own.made.insert((kind, number), ended);
                 let phase = self.ledger.phase_of(job, kind);
-                // Those of the last phase are done when the output is complete.
+                // Tasks of the last phase finish with the output.
                 let is_last = self.jobs[job].is_complete(self.runs.plan(job));
                 if !is_last {
                     self.runs.happened(Happening::Done(TaskId { job, phase: kind, task: number }, seconds));
@@ -308,10 +308,10 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// The driver hears of tasks that are done and whose container it does not know.
+    /// The driver learns of finished tasks whose container it does not know.
     pub(super) fn report_finished(&mut self, job: u32, kind: PhaseKind, phase: PhaseId) {
         let own = &self.jobs[job];
-        // Those of live containers end with these.
+        // Tasks of live containers finish with these.
         let live = own.made.iter().filter(|((phase, _), made)| {
             *phase == kind && made.container.is_some_and(|container| self.ledger.is_live(container))
         });
@@ -322,16 +322,16 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Flows that arrive now, whose phases get the next ids of the driver.
+    /// Flows arrive, and their phases get the next ids of the driver.
     pub(super) fn arrive(&mut self, reports: &mut Vec<Report>) {
         for (run, flow) in self.runs.arriving() {
             self.bring(run, &flow, reports);
         }
     }
 
-    /// A flow comes to the driver, unless it is held, or nothing of it is left.
+    /// A flow arrives, unless it is held or has no job left.
     pub(super) fn bring(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
-        // The workload was one when the run came; what is left of it is one too.
+        // The workload was valid when the run joined, so its rest is valid too.
         let comer = self.runs.comes((run, flow), &self.machines);
         let comer = comer.expect("invariant: what is left of a workload is one");
         let Some(Comer { arrival, phases }) = comer else { return };
@@ -347,7 +347,7 @@ impl FlowEngine<'_> {
         self.report_earlier(&jobs);
     }
 
-    /// What is known already of the jobs of a flow that has arrived: they went on while nobody drove them.
+    /// Reports earlier progress of an arrived flow: its jobs may have run without a driver.
     pub(super) fn report_earlier(&mut self, jobs: &BTreeSet<u32>) {
         if let Some(&failed) = jobs.iter().find(|&&job| self.jobs[job].stage == JobStage::Failed) {
             return self.ledger.fail_flow(&self.jobs_of_flow_of(failed));
@@ -366,7 +366,7 @@ impl FlowEngine<'_> {
     }
 }
 
-/// Which tasks of a job make parts; none of what is no task of it.
+/// Whether a task writes a part; `None` without such a task.
 fn makes_part(plan: &JobPlan) -> impl Fn(Task) -> Option<bool> {
     move |task| {
         let kind = phase_kind(task.kind);

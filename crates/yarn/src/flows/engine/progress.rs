@@ -1,4 +1,4 @@
-//! Noting: what those are told who look at the run from outside.
+//! Progress notes in the journal, for `status` and other observers outside of the process.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::flows::engine::FlowEngine;
 use crate::flows::jobs::{FlowJob, JobStage, by_end, recorded_task};
 use crate::rest::resource_manager::AppState;
 
-/// At least so many looks between two notes, and this many times as long as one takes.
+/// The fewest polls between two notes, and the fewest times the duration of one.
 const POLLS_BETWEEN: u64 = 4;
 const SHARE: u64 = 50;
 
 impl FlowEngine<'_> {
-    /// Since when ApplicationMasters have containers, and ask for others.
+    /// Records when AMs got their containers and began to request others.
     pub(super) fn note_ams(&mut self) {
         let Self { jobs, cluster, now, .. } = self;
         for own in jobs.values_mut() {
@@ -40,7 +40,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Warns once of each job that waits long for an ApplicationMaster, with the reason that YARN gives.
+    /// Warns once of each job that waits long for an AM, with YARN's reason.
     pub(super) fn explain_waits(&mut self) {
         let mut warnings = Vec::new();
         for (job, own) in self.jobs.iter_mut() {
@@ -71,7 +71,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Writes down what the cluster does, if it is time to or `at_once`.
+    /// Writes a note of all jobs, if it is due or `at_once`.
     pub(super) fn note(&mut self, at_once: bool) {
         if self.now < self.note_at && !at_once {
             return;
@@ -103,7 +103,6 @@ impl FlowEngine<'_> {
         self.note_at = Time(self.now.0 + pause);
     }
 
-    /// How many containers a job has for tasks.
     fn task_containers(&self, own: &FlowJob) -> u32 {
         let watched = own.app().and_then(|app| self.cluster.snapshot().watched.get(&app));
         let tasks = |all: &crate::cluster::observer::WatchedApp| {

@@ -1,4 +1,4 @@
-//! Submitting: which jobs are handed to the cluster, and what becomes of that.
+//! Submissions: which jobs to submit, and the answers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,8 @@ use crate::flows::jobs::{FlowJob, JobStage};
 use crate::submitter::SubmitterError;
 
 impl FlowEngine<'_> {
-    /// Submissions of an earlier session: their applications may go on, if they do what would be submitted now.
+    /// Finds submissions of earlier sessions, whose applications may continue if a new submission would be
+    /// equal.
     pub(super) fn find_submissions(&mut self, run: u32) {
         let submit = self.submits[&run].clone();
         for (job, own) in self.jobs.iter_mut().filter(|(job, _)| *job >= run) {
@@ -33,10 +34,10 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Submits jobs that the driver has started, as many as may have ApplicationMasters at a time: one that is submitted
-    /// has its own before any table could hold it, and those of all slots would wait for each other for ever.
+    /// Submits jobs that the driver has started, up to the AM limit. YARN starts the AM of a new application
+    /// before any table could hold it, and AMs on all slots would wait for each other forever.
     pub(super) fn submit_wanted(&mut self, plans: &Plans) {
-        // What was submitted before, by an earlier session too, is seen when the cluster answers.
+        // Earlier submissions are visible when the cluster answers.
         if self.is_silent {
             return;
         }
@@ -59,9 +60,9 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Submits the job that the policy would start first: the driver can start none, and a cluster gives nothing to a queue
-    /// that asks for nothing. One alone: nobody knows how much it gives, and the ApplicationMasters of several could take all
-    /// of that and wait for each other.
+    /// Submits the job that the policy would start first: the driver cannot start any, and YARN gives nothing
+    /// to a queue without requests. Only one, since the AMs of several could take all slots that YARN gives,
+    /// and wait for each other.
     fn submit_unstarted(&mut self, plans: &Plans) {
         let mut jobs = plans.in_order().filter_map(|phase| self.ledger.job_of(phase));
         let Some(job) = jobs.find(|&job| self.may_submit(job)) else { return };
@@ -76,7 +77,7 @@ impl FlowEngine<'_> {
         self.submit(job);
     }
 
-    /// Submits all jobs whose input is there.
+    /// Submits all jobs whose input is complete.
     pub(super) fn submit_ready(&mut self, plans: &Plans) {
         let jobs: BTreeSet<u32> = plans.ready.iter().filter_map(|&phase| self.ledger.job_of(phase)).collect();
         for job in jobs {
@@ -91,12 +92,12 @@ impl FlowEngine<'_> {
         own.stage == JobStage::Waiting && !own.waits_to_retry(self.now)
     }
 
-    /// Hands a job to the submitter; false if a file system does not answer, which others may be on too.
+    /// Submits a job; false if a file system does not answer, since other jobs may need the same one.
     fn submit(&mut self, job: u32) -> bool {
         let own = &mut self.jobs[job];
         self.by_ticket.remove(&own.ticket);
         let before = own.directory.clone();
-        // What the attempts of another submission did has nothing to do with it.
+        // Reports of an earlier submission do not count.
         *own = FlowJob {
             ticket: format!("{:013x}-{job}", crate::clock::unix_millis()),
             submissions: own.submissions + 1,
@@ -128,7 +129,7 @@ impl FlowEngine<'_> {
         true
     }
 
-    /// A submission was answered: this is its application, unless a look has shown it before.
+    /// An answer to a submission: its application, unless a poll has shown it before.
     pub(super) fn answered(&mut self, ticket: &Ticket, answer: Result<SubmitterEvent, SubmitterError>) {
         self.unanswered.remove(ticket);
         if self.belongs_to_no_run(ticket, &answer) {
@@ -146,7 +147,7 @@ impl FlowEngine<'_> {
                 self.live.insert(app);
             }
             Ok(SubmitterEvent::Submitted(app)) if self.by_app.contains_key(&app) => {}
-            // Its job is done by another, or has failed.
+            // Another application has finished its job, or the job has failed.
             Ok(SubmitterEvent::Submitted(app)) => {
                 self.live.insert(app);
                 self.kill(app);
@@ -162,7 +163,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// Whether a submission is of a run that has left: then what comes of it has to go.
+    /// Whether a submission belongs to a run that has left. If so, its application or program is ended.
     pub(super) fn belongs_to_no_run(
         &mut self,
         ticket: &Ticket,
@@ -182,8 +183,7 @@ impl FlowEngine<'_> {
         true
     }
 
-    /// Jobs of which nobody knows whether they were submitted are submitted again when looks have not shown them for some
-    /// time.
+    /// Resubmits jobs with unconfirmed submissions that no poll has shown for some time.
     pub(super) fn retry_unconfirmed(&mut self) {
         for job in self.jobs.numbers() {
             let own = &mut self.jobs[job];
@@ -200,7 +200,7 @@ impl FlowEngine<'_> {
         }
     }
 
-    /// What was submitted of a job is of no use any more: it is submitted again, unless that was done too often.
+    /// Resubmits a job, up to the most submissions.
     pub(super) fn resubmit(&mut self, job: u32, problem: &str) {
         let own = &mut self.jobs[job];
         if own.submissions >= SUBMISSIONS_MAX {

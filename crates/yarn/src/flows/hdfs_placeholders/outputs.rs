@@ -1,4 +1,4 @@
-//! Outputs on another file system: whose they are, and how they are put in their places.
+//! Outputs on another file system: who owns their directories, and how parts are published.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,21 +12,21 @@ use crate::flows::hdfs_placeholders::{HEAD, Placeholders, escaped, is_of, name};
 use crate::flows::remote_files::may_pass;
 use crate::submitter::Entry;
 
-/// In an output directory: what is not output yet.
+/// The directory inside an output for unpublished files.
 pub(super) const TEMPORARY: &str = "_temporary";
 
-/// There: whose the directory is.
+/// The file inside it with the owner of the directory.
 pub(super) const OWNER: &str = "owner";
 
 /// The mark of a complete output.
 const SUCCESS: &str = "_SUCCESS";
 
-/// How long it is tried to complete an output of which some parts are in their places, and the pause between two tries.
+/// Time limit for completing a partly published output, and the pause between two tries.
 const INSIST: Duration = Duration::from_secs(30);
 const BETWEEN: Duration = Duration::from_millis(250);
 
 impl Placeholders {
-    /// Whose an output directory is.
+    /// The owner of an output directory.
     pub(super) fn owner(&self, output: &str) -> io::Result<Option<Vec<u8>>> {
         let owner = format!("{output}/{TEMPORARY}/{OWNER}");
         match self.files.stat(&owner)? {
@@ -35,7 +35,7 @@ impl Placeholders {
         }
     }
 
-    /// Refuses to go on if what a job reads is not what the run has found or made. O(files).
+    /// Fails if an input of a job differs from what the run found or made. O(files).
     ///
     /// # Errors
     /// The first such file; a directory cannot be listed.
@@ -60,10 +60,10 @@ impl Placeholders {
         Ok(())
     }
 
-    /// Makes an output directory this run's.
+    /// Makes this run the owner of an output directory.
     ///
     /// # Errors
-    /// It is another's.
+    /// Another run owns it.
     pub(in crate::flows) fn claim(&self, output: &str, owner: &str) -> io::Result<()> {
         let temporary = format!("{output}/{TEMPORARY}");
         match self.owner(output)? {
@@ -71,12 +71,12 @@ impl Placeholders {
             Some(_) => return Err(claimed(output)),
             None => {}
         }
-        // A directory that is there is not replaced: the first run to rename its own has it.
+        // A rename does not replace an existing directory: the first run to rename its own owns the output.
         let beside = format!("{temporary}.{owner}");
         self.files.write(&format!("{beside}/{OWNER}"), owner.as_bytes())?;
         self.files.rename(&beside, &temporary).or_else(|error| {
             if self.owner(output)?.is_some_and(|found| found == owner.as_bytes()) {
-                // It was done, and not answered.
+                // The rename happened without an answer.
                 return Ok(());
             }
             self.files.delete(&beside)?;
@@ -84,7 +84,7 @@ impl Placeholders {
         })
     }
 
-    /// Gives an output directory up, if it is this run's.
+    /// Gives up an output directory, if this run owns it.
     pub(in crate::flows) fn release(&self, output: &str, owner: &str) -> io::Result<()> {
         match self.owner(output)? {
             Some(found) if found == owner.as_bytes() => self.files.delete(&format!("{output}/{TEMPORARY}")),
@@ -92,11 +92,11 @@ impl Placeholders {
         }
     }
 
-    /// Puts parts in their places in an output directory, by where they are and what they are called there, with
-    /// `publish` for the placeholders. Cut short, it leaves what the next run takes for an output that is gone.
+    /// Publishes parts into an output directory, by their paths and new names, with `publish` for the
+    /// placeholders. The next run treats a partly published output as missing.
     ///
     /// # Errors
-    /// Something in the output that is not as the mirror has it; whatever a file system says.
+    /// The output differs from its placeholders; any error of the file system.
     pub(in crate::flows) fn publish(
         &self,
         output: &str,
@@ -117,18 +117,18 @@ impl Placeholders {
                 format!("found {name}, which no run of this state directory has made or which was changed");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
         }
-        // Readers take an output without the mark for none.
+        // Readers treat an output without the mark as missing.
         self.files.delete(&format!("{output}/{SUCCESS}"))?;
         entries.iter().try_for_each(|entry| self.files.delete(&entry.path))?;
         publish()?;
         self.move_parts(output, parts).map_err(|error| io::Error::other(error.to_string()))
     }
 
-    /// Moves parts to their places. It cannot be begun again, so what does not answer is asked again for some time.
+    /// Moves parts to their places. A half-done move cannot start over, so it is retried for some time.
     fn move_parts(&self, output: &str, parts: &[(String, String)]) -> io::Result<()> {
         for (from, name) in parts {
             let to = format!("{output}/{name}");
-            // A file system may have done what it did not answer.
+            // A file system may have moved it without an answer.
             let is_done = || -> io::Result<bool> {
                 Ok(self.files.stat(from)?.is_none() && self.files.stat(&to)?.is_some())
             };
@@ -139,7 +139,7 @@ impl Placeholders {
     }
 }
 
-/// Does something until a file system answers; it is told whether it was tried before.
+/// Retries an action until a file system answers; the argument tells whether it was tried before.
 fn insist(mut action: impl FnMut(bool) -> io::Result<()>) -> io::Result<()> {
     let began = Stopwatch::start();
     let mut done = action(false);

@@ -154,7 +154,7 @@ impl Trial {
         resolve(&draft, rules, &JobHistory::default()).unwrap()
     }
 
-    /// The files that the job reads, as it is told of them there.
+    /// The originals that the job reads.
     fn read_there(&self, inputs: &[&str]) -> Vec<String> {
         let mirror = self.mirror();
         let there = mirror.with_uris(&self.resolved(&mirror, inputs).jobs[0]);
@@ -334,7 +334,7 @@ fn parts_replace_those_that_the_mirror_has_and_no_others() {
 }
 
 #[test]
-fn a_publication_is_tried_again_whole_or_goes_on_where_it_was() {
+fn a_publication_is_retried_as_a_whole_or_resumed() {
     let trial = Trial::new();
     let (mirror, output) = (trial.mirror(), format!("{SYSTEM}/out"));
     mirror.make(&mut draft(&[], "/out")).unwrap();

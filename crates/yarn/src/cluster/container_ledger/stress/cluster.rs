@@ -1,4 +1,4 @@
-//! A YARN cluster in memory, with a clock of its own: applications with ApplicationMasters that ask for containers, a
+//! A YARN cluster in memory, with its own clock: applications with ApplicationMasters that ask for containers, a
 //! scheduler that grants what the table allows in any order, and everything that can go wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,7 @@ pub(super) struct TaskEnd {
     pub(super) is_well: bool,
 }
 
-/// A host. It has room for more containers than the books have slots of it if `room` is more than these.
+/// A host. It has room for more containers than the ledger has slots of it if `room` is more than these.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     pub(super) name: String,

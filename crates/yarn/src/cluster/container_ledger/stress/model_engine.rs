@@ -19,7 +19,7 @@ use slackline_policy::plans::Plans;
 /// How often a task may fail.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// What the driver has to believe, by what it was told.
+/// The state that the driver must have, by the reports.
 #[derive(Debug, Default)]
 struct Belief {
     rows: BTreeMap<RowId, (PhaseId, u32)>,
@@ -95,7 +95,7 @@ pub(super) struct ModelEngine<'y> {
     troubled: bool,
     belief: Belief,
     wakes: BTreeSet<Time>,
-    /// Jobs whose output is complete, whatever session did it.
+    /// Jobs whose output is complete, by any session.
     published: &'y mut BTreeSet<u32>,
     am_share: f64,
     /// Looks until the session ends.
@@ -153,7 +153,7 @@ impl<'y> ModelEngine<'y> {
         self.read_reports();
         self.ledger.report(reports);
         self.arrive(reports);
-        // What is known of these flows has to be heard before anything of them is started.
+        // Earlier progress of these flows has to reach the driver before it starts anything of them.
         self.ledger.report(reports);
         for report in reports {
             self.belief.hear(report);
@@ -363,7 +363,7 @@ impl<'y> ModelEngine<'y> {
     }
 }
 
-/// The books, what the driver was told, and what it believes, are the same.
+/// Ledger, reports and driver agree.
 pub(super) fn agree(driver: &mut Driver<'_, '_, ModelEngine<'_>>) {
     let slots = driver.engine().ledger.slots.len() as u32;
     let belief = std::mem::take(&mut driver.engine().belief);
@@ -384,7 +384,7 @@ pub(super) fn agree(driver: &mut Driver<'_, '_, ModelEngine<'_>>) {
 }
 
 impl ModelEngine<'_> {
-    /// What the driver believes once it has heard what waits is what the books hold.
+    /// The driver, after the waiting reports, agrees with the ledger.
     fn audit(&self) {
         let Belief { rows, down } = &self.belief;
         let mut soon = Belief { rows: rows.clone(), down: down.clone() };

@@ -67,7 +67,7 @@ fn next_one(driver: &Driver<'_, '_, ModelEngine<'_>>) -> Option<PhaseId> {
 #[test]
 fn the_first_of_the_order_gets_the_next_slot() {
     let mut asked = BTreeSet::new();
-    // FlowFlex plans anew when a machine joins.
+    // FlowFlex plans again when a machine joins.
     let policies = POLICIES.iter().filter(|entry| entry.name != "flowflex");
     for (entry, seed) in policies.flat_map(|entry| (500..510).map(move |seed| (entry, seed))) {
         // A slot more may also let reduces begin early.

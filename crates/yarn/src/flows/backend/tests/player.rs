@@ -16,7 +16,7 @@ use crate::rest::id::{AppId, TaskKind};
 use crate::rest::resource_manager::AppState;
 use crate::submitter::{FailureKind, JarRequest, JobRequest, ProcessState, StartedProgram, SubmitterError};
 
-/// What becomes of a job that is submitted.
+/// The outcome of a submission.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     /// All its tasks are done at once.
@@ -25,9 +25,9 @@ pub(super) enum Act {
     Waits,
     /// It is not submitted.
     Fails(SubmitterError),
-    /// It waits, and nobody is told which application it is.
+    /// It waits, and the submission has no answer.
     Lost(SubmitterError),
-    /// Nobody is told which application it is until the sender is gone.
+    /// The submission has no answer until the sender is dropped.
     Late(Arc<Mutex<Receiver<()>>>),
     /// The first attempt of its first map fails, and it waits for another.
     FailsOnce,
@@ -37,7 +37,7 @@ pub(super) enum Act {
     Damages,
 }
 
-/// What becomes of the submission with this number, from 0.
+/// The outcome of the submission with this number, from 0.
 type Script = Box<dyn Fn(usize, &JobRequest) -> Act + Send + Sync>;
 
 /// What the program of a jar does.
@@ -49,7 +49,7 @@ pub(super) enum Plays {
     Waits,
     /// The same, and it has submitted another by the time it is killed.
     SubmitsMore,
-    /// Its application waits, and nobody is told which process it is.
+    /// Its application waits, and the start has no answer.
     Lost(SubmitterError),
     /// It is not started.
     Fails(SubmitterError),
@@ -147,7 +147,7 @@ impl Player {
         })
     }
 
-    /// Submits an application of a program, which has one map and as many reduces as it was told.
+    /// Submits an application of a program, with one map and the reduces of its properties.
     fn submit_of(&self, request: &JarRequest) -> AppId {
         let reducers = request.properties["mapreduce.job.reduces"].parse().unwrap();
         self.submit_app(&request.main, (1, reducers), (&request.tags, request.priority))
@@ -187,7 +187,7 @@ impl Player {
         });
     }
 
-    /// Runs all tasks of a job that are left, and one again that goes on.
+    /// Runs all remaining tasks of a job, and reruns one that keeps running.
     pub(super) fn work_on(&self, app: AppId, request: &JobRequest) {
         self.mock.with(|state| {
             let now = unix_millis();
@@ -304,7 +304,7 @@ impl JobSubmitter for Player {
     }
 }
 
-/// What a job's parts say: what its tasks were told, if that is here.
+/// The content of a job's parts: the definition of its tasks, if that is local.
 fn made_by(request: &JobRequest) -> String {
     let read = |uri: &String| uri.strip_prefix("file://").map(|path| fs::read_to_string(path).unwrap());
     [&request.spec, &request.pieces].into_iter().filter_map(read).collect()

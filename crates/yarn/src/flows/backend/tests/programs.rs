@@ -24,7 +24,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Runs jobs until so many applications were there for some looks, in which none may be left when the run has ended.
+/// Runs jobs until this number of applications was active for some polls. None may be active after the run.
 fn run_and_stop(scene: &Scene, jobs: Vec<JobDraft>, count: usize) {
     let (mut there, mut polls) = (scene.applications(count), 0);
     let until = move || {
