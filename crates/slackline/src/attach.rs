@@ -1,7 +1,7 @@
 //! Drives the MapReduce jobs that others submit to a Hadoop cluster, under any policy.
 //!
-//! - [`Cluster`], [`Wish`]: the cluster, and what is asked for; [`drive`]: the loop;
-//! - [`Watcher`], [`Happened`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
+//! - [`Cluster`], [`AttachOptions`]: the cluster, and what is asked for; [`drive`]: the loop;
+//! - [`Watcher`], [`AttachEvent`], [`Status`]: what is told meanwhile; [`prospects`]: when applications are going to be done;
 //! - [`Events`]: all of it as lines of JSON.
 
 mod events;
@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use slackline_executor::spec::job_cost::records;
+use slackline_executor::store::history::CountsOfJobs;
 use slackline_executor::store::history::HistoryStore;
-use slackline_executor::store::history::{CountsOfJobs, Note, PastRun};
+use slackline_executor::store::history::Note;
+use slackline_executor::store::history::PastRun;
 use slackline_model::{History, Objective};
 use slackline_policy::{Config, Learning};
 use slackline_task::base::clock;
-pub use slackline_yarn::engine::attach::{
-    Application, Closed, Cluster, Happened, PARAMS, Phase, Stage, Status, Watcher, Wish,
+pub use slackline_yarn::attach::{
+    Application, AttachEvent, AttachOptions, AttachSummary, Cluster, PARAMS, Phase, Stage, Status, Watcher,
 };
 
 pub use self::events::Events;
@@ -45,7 +47,7 @@ pub fn drive(
     request: &Request,
     stop: Arc<AtomicBool>,
     watcher: &mut dyn Watcher,
-) -> Result<Closed, RunError> {
+) -> Result<AttachSummary, RunError> {
     let started = clock::unix_micros();
     let store = request.history.as_deref().map(HistoryStore::new).transpose()?;
     let known = store.as_ref().map(HistoryStore::latest).transpose()?;

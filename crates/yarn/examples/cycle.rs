@@ -2,7 +2,7 @@
 //! EDF.
 //!
 //! A cycle is all that `slackline attach` does four times a second: a look at the cluster, the driver and its policy, the table
-//! and the priorities, and the account of how things are. The cluster is a mock in a process of its own, so that processor
+//! and the priorities, and the account of how things are. The cluster is a mock in its own process, so that processor
 //! time and memory are the engine's alone. It has two slots for each application beside that of its ApplicationMaster, and
 //! fills them as the table says. Between two cycles no task ends (`quiet`), one in forty does, as tasks of ten seconds would
 //! (`usual`), or one in four (`busy`).
@@ -25,7 +25,7 @@ use slackline_algo::policies::POLICIES;
 use slackline_model::params::Settings;
 use slackline_model::{History, Objective, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish};
+use slackline_yarn::attach::{AttachEvent, AttachOptions, Cluster, PARAMS, Stage, Status, Watcher};
 use slackline_yarn::mock::{Mock, State};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -33,7 +33,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 /// What happens between two cycles: a name, and one of how many running tasks ends.
 const KINDS: [(&str, usize); 3] = [("quiet", 0), ("usual", 40), ("busy", 4)];
 
-/// Cycles that are not counted: the first ones see everything anew.
+/// Cycles that are not counted: in the first ones everything is new.
 const FIRST: usize = 20;
 
 /// Maps of each application.
@@ -98,7 +98,7 @@ fn running(state: &State) -> impl Iterator<Item = usize> + '_ {
     state.apps.values().map(|app| app.attempts.iter().filter(|attempt| attempt.state == "RUNNING").count())
 }
 
-/// One of so many running tasks ends, and what has ended is forgotten.
+/// One of `running` tasks ends, and ended applications are forgotten.
 fn end_some(state: &mut State, one_of: usize) {
     let counts: Vec<usize> = running(state).collect();
     let mut owed = 0;
@@ -213,8 +213,8 @@ impl Measure {
 }
 
 impl Watcher for Measure {
-    fn happened(&mut self, _: Time, what: &Happened) {
-        if let Happened::Troubled(Some(reason)) = what {
+    fn happened(&mut self, _: Time, what: &AttachEvent) {
+        if let AttachEvent::Troubled(Some(reason)) = what {
             println!("{reason}");
         }
     }
@@ -232,8 +232,11 @@ fn measure(apps: usize, cycles: usize, policy: &str) -> Outcome<()> {
     let table: PathBuf = directory.path().join("table");
     let other = Other::start(apps, &table)?;
     let settings = Settings::parse(PARAMS, [("memory", "512MiB")])?;
-    let wish =
-        Wish { cycle: Duration::from_millis(1), every: Duration::ZERO, ..Wish::new(vec!["jobs".to_owned()]) };
+    let wish = AttachOptions {
+        cycle: Duration::from_millis(1),
+        every: Duration::ZERO,
+        ..AttachOptions::new(vec!["jobs".to_owned()])
+    };
     let cluster = Cluster::ask(&other.address, &settings, wish)?;
     let entry = POLICIES.iter().find(|entry| entry.name == policy).ok_or("found no such policy")?;
     let machines = cluster.empty().cluster();

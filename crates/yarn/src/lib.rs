@@ -1,34 +1,34 @@
 #![doc = include_str!("../README.md")]
 //!
-//! # Modules
+//! # Folders
 //!
-//! In reading order:
-//! - [`id`]: Hadoop's identifiers; [`http`]: requests, and what goes wrong with them; `shape`: the shapes of its JSON;
-//! - [`rest`]: the ResourceManager; [`mapreduce`]: jobs and tasks, by an ApplicationMaster or the history;
-//! - [`observe`]: what changed on the cluster since the last look; `round`: asking many in the time that a look has;
-//! - [`table`]: the table of the plug-in; [`submitter`]: the process that submits jobs;
-//! - [`engine`]: a cluster that runs flows; [`engine::attach`]: one whose jobs others submit;
-//! - `mock` (with the feature of that name): a cluster for tests.
+//! A folder imports only those above it; `flows` and `attach` do not know each other:
+//! - [`rest`]: Hadoop's web interfaces as types: requests, identifiers, ResourceManager, MapReduce jobs;
+//! - [`submitter`]: the Java process that submits jobs and reads and writes HDFS;
+//! - [`cluster`]: the observer of a cluster, the writer of table and priorities, and the ledger of containers;
+//! - [`flows`]: the engine that submits jobs itself, for `slackline run` and `slackline serve`;
+//! - [`attach`]: the engine that drives jobs of other users, for `slackline attach`;
+//! - `mock`: a Hadoop cluster for tests (feature `mock`).
+//!
+//! Read first: `rest/resource_manager.rs` (the documents), `cluster/observer.rs` (the changes since the last poll), and
+//! `flows/engine.rs` (the loop that connects them to a policy).
 
-pub mod engine;
-pub mod http;
-pub mod id;
-pub mod mapreduce;
+pub mod attach;
+pub mod cluster;
+pub mod flows;
 #[cfg(feature = "mock")]
 pub mod mock;
-pub mod observe;
 pub mod rest;
-mod round;
-mod shape;
 pub mod submitter;
-pub mod table;
 
-pub use http::{Address, AddressError, HttpError, Settings};
-pub use id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
-pub use mapreduce::MapReduce;
-pub use observe::{Change, Observer, Snapshot, Watched};
-pub use rest::{App, AppState, Container, FinalStatus, Node, Pending, Purpose, ResourceManager, Which};
+pub use cluster::observer::{Change, Observer, Snapshot, WatchedApp};
+pub use cluster::table::{Hosts, Row, Table};
+pub use rest::http::{Address, AddressError, HttpError, Settings};
+pub use rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+pub use rest::mapreduce::MapReduce;
+pub use rest::resource_manager::{
+    App, AppFilter, AppState, Container, FinalStatus, Node, Pending, Purpose, ResourceManager,
+};
 pub use submitter::Submitter;
-pub use table::{Hosts, Row, Table};
 
 use slackline_task::base::clock;

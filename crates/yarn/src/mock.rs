@@ -1,7 +1,7 @@
-//! A ResourceManager, ApplicationMasters and a JobHistory server that answer as those of Hadoop 3.5.0 do, for tests: without
-//! tasks, without a clock, and able to misbehave.
+//! A mock cluster for tests: a ResourceManager, ApplicationMasters (AMs) and a JobHistory server that answer
+//! as those of Hadoop 3.5.0 do. It has no tasks and no clock, and can misbehave.
 //!
-//! Nothing happens by itself: a test changes the [`State`], or lets [`State::tick`] move all work on by one task.
+//! A test changes the [`State`], or calls [`State::tick`] to advance all work by one task.
 
 mod documents;
 mod server;
@@ -13,21 +13,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::http::Address;
-use crate::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
-use crate::rest::AppState;
+use crate::rest::http::Address;
+use crate::rest::id::{AppAttemptId, AppId, ContainerId, TaskAttemptId, TaskId, TaskKind};
+use crate::rest::resource_manager::AppState;
 
-/// How lists are written.
+/// How the JSON has lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// An array, and an empty object for none: a ResourceManager.
+    /// An array, and an empty object for none, as of a ResourceManager.
     #[default]
     Arrays,
-    /// A single element stands for itself, and an empty string for none: a JobHistory server.
+    /// A single element without an array, and an empty string for none, as of a JobHistory server.
     Singles,
 }
 
-/// What is answered in place of a document.
+/// An answer in place of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mood {
     /// The document, after a pause.
@@ -36,7 +36,7 @@ pub enum Mood {
     Says(u16, &'static str, String),
     /// A redirection to this address.
     Leads(String),
-    /// 401, and a wish for Kerberos.
+    /// 401, with a request for Kerberos.
     Kerberos,
     /// The connection is closed.
     HangsUp,
@@ -60,7 +60,7 @@ pub struct MockAttempt {
 #[derive(Clone, Debug)]
 pub struct MockApp {
     pub id: AppId,
-    /// Its queue's full path.
+    /// The full path of its queue.
     pub queue: String,
     pub name: String,
     /// `MAPREDUCE` or what else it is.
@@ -71,25 +71,23 @@ pub struct MockApp {
     /// Properties of its job.
     pub properties: BTreeMap<String, String>,
     pub priority: u64,
-    /// What it is doing.
     pub state: AppState,
-    /// Whether its ApplicationMaster has its container.
-    pub has_master: bool,
-    /// Which life of its ApplicationMaster this is, from 1.
+    /// Whether its AM has its container.
+    pub has_am: bool,
+    /// The number of its AM's attempt, from 1.
     pub life: u32,
     pub maps: u32,
-    /// Reduces in all; they are asked for when the maps are done.
+    /// All reduces; it requests them after the last map.
     pub reduces: u32,
-    /// What was started, in that order.
+    /// In the order of their starts.
     pub attempts: Vec<MockAttempt>,
-    /// When it ended; 0 before.
+    /// 0 before its end.
     pub finished_ms: u64,
-    /// What is said of its end.
     pub diagnostics: String,
     containers_made: u64,
 }
 
-/// What the mock cluster knows.
+/// The state of the mock cluster.
 #[derive(Debug)]
 pub struct State {
     /// The time of its documents.
@@ -103,15 +101,15 @@ pub struct State {
     pub ordering: &'static str,
     /// Hosts of NodeManagers, and whether they are up.
     pub hosts: Vec<(String, bool)>,
-    /// Whether applications get no ApplicationMaster.
+    /// Whether no application gets an AM.
     pub is_full: bool,
     /// The highest priority of an application.
     pub priority_max: u64,
     /// Properties of the ResourceManager.
     pub properties: BTreeMap<String, String>,
-    /// How lists are written.
+    /// How the JSON has lists.
     pub shape: Shape,
-    /// What is answered to addresses that contain a text, and how often; the first that fits counts.
+    /// Answers to addresses that contain a text, and how often to give each; the first match counts.
     pub moods: Vec<(&'static str, usize, Mood)>,
     /// All requests so far: the method and the address.
     pub requests: Vec<String>,
@@ -127,7 +125,7 @@ impl MockApp {
         }
     }
 
-    /// The container of its ApplicationMaster.
+    /// The container of its AM.
     pub fn master(&self) -> ContainerId {
         ContainerId { attempt: AppAttemptId { app: self.id, number: self.life }, epoch: 0, number: 1 }
     }
@@ -146,12 +144,12 @@ impl MockApp {
         }
     }
 
-    /// Grants it its ApplicationMaster, which runs at once.
+    /// Grants a container to its AM, which runs at once.
     pub fn start(&mut self) {
-        (self.state, self.has_master, self.containers_made) = (AppState::Running, true, 1);
+        (self.state, self.has_am, self.containers_made) = (AppState::Running, true, 1);
     }
 
-    /// Starts the next task that it asks for; false if it asks for none.
+    /// Starts the next requested task; false if none is requested.
     pub fn grant(&mut self, host: &str, now_ms: u64) -> bool {
         let Some(kind) = [TaskKind::Map, TaskKind::Reduce].into_iter().find(|kind| self.pending(*kind) > 0)
         else {
@@ -182,18 +180,18 @@ impl MockApp {
         oldest.map(|attempt| (attempt.state, attempt.finished_ms) = (state, now_ms)).is_some()
     }
 
-    /// Ends it; its ApplicationMaster keeps its container until [`MockApp::release`].
+    /// Ends it; its AM keeps its container until [`MockApp::release`].
     pub fn end(&mut self, state: AppState, now_ms: u64) {
         while self.end_one("KILLED", now_ms) {}
         (self.state, self.finished_ms) = (state, now_ms);
     }
 
-    /// Has its ApplicationMaster leave its container.
+    /// Its AM leaves its container.
     pub fn release(&mut self) {
-        self.has_master = false;
+        self.has_am = false;
     }
 
-    /// Another ApplicationMaster takes over, without what ran.
+    /// Another AM takes over, without the running attempts.
     pub fn fail_master(&mut self, now_ms: u64) {
         while self.end_one("KILLED", now_ms) {}
         self.life += 1;
@@ -223,7 +221,7 @@ impl State {
         }
     }
 
-    /// Adds an application that waits for its ApplicationMaster.
+    /// Adds an application that waits for its AM.
     pub fn submit(&mut self, queue: &str, maps: u32, reduces: u32) -> &mut MockApp {
         let number = self.apps.keys().next_back().map_or(1, |last| last.number + 1);
         let id = AppId { cluster: self.started_on, number };
@@ -237,7 +235,7 @@ impl State {
             tags: String::new(),
             priority: 0,
             state: AppState::Accepted,
-            has_master: false,
+            has_am: false,
             life: 1,
             maps,
             reduces,
@@ -248,8 +246,8 @@ impl State {
         })
     }
 
-    /// Moves everything on by one second: each application ends its oldest task and starts its next ones up to `width`;
-    /// one without any more ends, and one that has ended goes.
+    /// Advances everything by one second: each application ends its oldest task and starts new ones up to
+    /// `width`. One without tasks ends, and an ended one leaves.
     pub fn tick(&mut self, width: usize) {
         self.now_ms += 1000;
         let (now, hosts) = (self.now_ms, &self.hosts);
@@ -284,11 +282,10 @@ pub struct Mock {
 }
 
 impl Mock {
-    /// An empty cluster of four NodeManagers, on a free port of this machine.
+    /// An empty cluster of four NodeManagers, on a free local port.
     ///
     /// # Errors
-    ///
-    /// No port could be had.
+    /// No port is free.
     pub fn start() -> std::io::Result<Self> {
         let socket = TcpListener::bind(("127.0.0.1", 0))?;
         let at = socket.local_addr()?;
@@ -301,19 +298,19 @@ impl Mock {
                     break;
                 }
                 let state = Arc::clone(&shared);
-                // The client hangs up, and the thread ends with that.
+                // The thread ends when the client hangs up.
                 thread::spawn(move || server::serve(&stream, &state));
             }
         });
         Ok(Self { state, at, over, listener: Some(listener) })
     }
 
-    /// Where it is, the history too.
+    /// Its address, also of the history.
     pub fn address(&self) -> Address {
         Address::parse(&self.at.to_string()).expect("an address of this machine")
     }
 
-    /// Looks at the cluster or changes it.
+    /// Reads or changes the cluster.
     pub fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }

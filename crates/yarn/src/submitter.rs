@@ -1,9 +1,10 @@
-//! The process that submits jobs to Hadoop and reads and writes its file systems: a Java program that stays, since a new one
-//! takes seconds.
+//! The submitter: a long-running Java process that submits jobs to Hadoop and reads and writes its file
+//! systems. A new process would take seconds for each request.
 //!
-//! It is asked over a Unix socket that only its user can reach, a JSON document a line, each with an id; several threads may
-//! ask at once. It ends when its standard input does, so it does not outlive us. If it dies it is started again, a
-//! few times; requests that have the same effect twice are then made again, a submission is not.
+//! Requests go over a Unix socket that only its user can open: one JSON document per line, each with an id;
+//! several threads may send requests at once. The process ends when its standard input closes, so it does not
+//! outlive this one. If it dies, it is started again a few times. Idempotent requests are then retried; a
+//! submission is not.
 
 mod process;
 
@@ -19,34 +20,34 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::id::AppId;
+use crate::rest::id::AppId;
 use process::Process;
 
-/// How the process is started and waited for.
+/// How to start the process, and its time limits.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub program: PathBuf,
     /// Its arguments; `--socket PATH` follows them.
     pub arguments: Vec<OsString>,
-    /// What is added to its environment.
+    /// Added to its environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where the directory of the socket is made: the system's temporary directory. A socket's path is 100 bytes at most.
+    /// The parent of the socket's directory: the system's temporary directory. The path of a socket has 100
+    /// bytes at most.
     pub directory: PathBuf,
-    /// How long it may take until it is ready: 60 s.
+    /// Time limit until it is ready: 60 s.
     pub start: Duration,
-    /// How long it may take to answer: 60 s.
+    /// Time limit for an answer: 60 s.
     pub answer: Duration,
-    /// How often it is started again after it died: 3 times.
+    /// Restarts after it died: 3.
     pub restarts: u32,
 }
 
 impl Launch {
-    /// The submitter on a Java virtual machine, with the directories and jars of its class path (the directory of the
-    /// cluster's configuration first) and options of the machine such as `-Xmx256m`.
+    /// The submitter on a JVM, with the directories and jars of its class path (the directory of the
+    /// cluster's configuration first) and options of the JVM such as `-Xmx256m`.
     ///
     /// # Errors
-    ///
-    /// A path has a `:` in it.
+    /// A path contains `:`.
     pub fn java(
         java: &Path,
         class_path: &[PathBuf],
@@ -72,15 +73,15 @@ impl Launch {
     }
 }
 
-/// What kind of thing the submitter says went wrong.
+/// The kind of an error that the submitter reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureKind {
-    /// An input is not there or cannot be read.
+    /// An input is missing or cannot be read.
     Input,
-    /// An output is there, or cannot be written.
+    /// An output exists, or cannot be written.
     Output,
-    /// The cluster asks for Kerberos or TLS.
+    /// The cluster requires Kerberos or TLS.
     Security,
     /// The request or the job was refused.
     Refused,
@@ -90,72 +91,64 @@ pub enum FailureKind {
     Other,
 }
 
-/// Why a request was not answered as asked.
+/// The error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitterError {
     /// The process could not be started, or did not become ready.
     #[error("the process that submits to Hadoop did not start: {why}")]
     Start {
-        /// What happened, and its last words.
+        /// The cause, and its last output.
         why: String,
     },
-    /// The process died. Whether the request had an effect is not known.
+    /// The process died. The request may have had an effect.
     #[error("the process that submits to Hadoop died: {why}")]
     Died {
-        /// How, and its last words.
+        /// The cause, and its last output.
         why: String,
     },
-    /// The process did not answer. Whether the request has an effect is not known.
+    /// The process did not answer. The request may still have an effect.
     #[error("the process that submits to Hadoop did not answer `{verb}` within {} s", after.as_secs())]
-    TimedOut {
-        verb: &'static str,
-        /// How long it was waited for.
-        after: Duration,
-    },
-    /// What was asked failed.
+    TimedOut { verb: &'static str, after: Duration },
+    /// The request failed.
     #[error("{message}")]
     Failed {
-        /// What kind of thing went wrong.
         kind: FailureKind,
-        /// For a person.
+        /// For the user.
         message: String,
     },
-    /// The answer is not of the protocol.
+    /// The answer violates the protocol.
     #[error(
         "the process that submits to Hadoop answered `{verb}` with something that is not understood: {why}"
     )]
-    Unknown {
-        verb: &'static str,
-        /// What is wrong with the answer.
-        why: String,
-    },
+    Unknown { verb: &'static str, why: String },
 }
 
 impl SubmitterError {
-    /// Whether the request was certainly not done, and would not be if it were made again.
+    /// Whether the request certainly had no effect, and a retry would fail too.
     pub fn is_final(&self) -> bool {
         use FailureKind::{Input, Output, Refused, Security};
         matches!(self, Self::Failed { kind: Refused | Input | Output | Security, .. })
     }
 }
 
-/// The submitter of itself.
+/// The description of a submitter and its cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct About {
+pub struct SubmitterInfo {
     /// Of the protocol.
     pub version: u32,
     /// The version of Hadoop.
     pub hadoop: String,
-    /// The file system that paths without a scheme are on, such as `hdfs://nn:9000`.
+    /// The file system of paths without a scheme, such as `hdfs://nn:9000`.
     pub default_fs: String,
-    /// As whom it submits.
+    /// The user of its submissions.
     pub user: String,
-    /// What runs its jobs (`mapreduce.framework.name`), `yarn` for a cluster; `None` from an earlier submitter.
+    /// The framework that runs its jobs (`mapreduce.framework.name`), `yarn` for a cluster; `None` from an
+    /// earlier submitter.
     #[serde(default)]
     pub framework: Option<String>,
 }
 
-/// A job whose tasks run our worker.
+/// A job whose tasks run Slackline's worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobRequest {
     pub name: String,
@@ -165,26 +158,25 @@ pub struct JobRequest {
     /// Its priority; a higher one goes first. `None` is the cluster's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Its tags, by which it is found again.
+    /// Tags, by which the application is found.
     pub tags: Vec<String>,
-    /// Where the document is that says what its tasks do.
+    /// The URI of the definition of its tasks.
     pub spec: String,
-    /// Where the list of its maps' pieces is.
+    /// The URI of the splits of its maps.
     pub pieces: String,
-    /// Where the worker is.
+    /// The URI of the worker.
     pub worker: String,
-    /// The directory into which attempts write.
+    /// The directory for the files of attempts.
     pub destination: String,
-    /// How many maps it has.
     pub maps: u32,
     pub reducers: u32,
-    /// How often a task is tried.
+    /// The most attempts of a task.
     pub attempts: u32,
     /// Memory of a task's container in MiB.
     pub memory_mb: u64,
     /// Processors of a task's container.
     pub cores: u32,
-    /// Files that its tasks find in their directory, as `URI#NAME`.
+    /// Files in the working directory of its tasks, as `URI#NAME`.
     pub files: Vec<String>,
     /// Properties of Hadoop.
     pub properties: BTreeMap<String, String>,
@@ -204,37 +196,35 @@ pub struct JarRequest {
     /// Their priority; `None` is the cluster's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Their tags, by which they are found.
+    /// Tags, by which its applications are found.
     pub tags: Vec<String>,
     /// Properties of Hadoop.
     pub properties: BTreeMap<String, String>,
 }
 
-/// A job that was submitted.
+/// A submitted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Submitted {
-    /// The application that it is.
     pub application: AppId,
 }
 
-/// The program of a jar that was started.
+/// A program of a jar that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct StartedProgram {
-    /// The number by which the submitter knows it.
+    /// Its number in the submitter.
     pub process: u64,
-    /// The number of its process on this machine.
+    /// Its process id on this machine.
     pub pid: u64,
 }
 
-/// What became of the program of a jar.
+/// The state of a program of a jar.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ProcessState {
-    /// Whether it goes on.
     pub running: bool,
-    /// Its exit code, when it has ended.
+    /// After its end.
     #[serde(default)]
     pub exit: Option<i32>,
-    /// Its last lines, when it has ended.
+    /// Its last lines of output, after its end.
     #[serde(default)]
     pub said: String,
 }
@@ -242,24 +232,23 @@ pub struct ProcessState {
 /// A file or directory.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Entry {
-    /// Its path, with the scheme of its file system.
+    /// With the scheme of its file system.
     pub path: String,
     /// Its length in bytes.
     pub length: u64,
-    /// When it was changed, in milliseconds since 1970.
+    /// The time of the last change, in milliseconds since 1970.
     pub modified: u64,
-    /// Whether it is a directory.
     pub directory: bool,
 }
 
-/// Whether a request may be made again when it is not known whether it had an effect.
+/// Whether a request may be repeated when it may have had an effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repeat {
     Fine,
     Never,
 }
 
-/// The process, started again when it dies. It ends when this is dropped.
+/// The submitter process, restarted when it dies. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Submitter {
     launch: Launch,
@@ -276,28 +265,25 @@ impl Submitter {
     /// Starts the process and waits until it is ready.
     ///
     /// # Errors
-    ///
-    /// [`SubmitterError::Start`] has its last words.
+    /// [`SubmitterError::Start`] has its last output.
     pub fn start(launch: Launch) -> Result<Self, SubmitterError> {
         let process = Arc::new(Process::start(&launch)?);
         let state = State { process, restarts_left: launch.restarts };
         Ok(Self { launch, state: Mutex::new(state) })
     }
 
-    /// The submitter and the cluster it submits to.
+    /// The description of the submitter and its cluster.
     ///
     /// # Errors
-    ///
-    /// See [`SubmitterError`]; so for all that follow.
-    pub fn about(&self) -> Result<About, SubmitterError> {
+    /// See [`SubmitterError`]; also for the other functions.
+    pub fn about(&self) -> Result<SubmitterInfo, SubmitterError> {
         self.ask("about", &json!({}), Repeat::Fine)
     }
 
-    /// Submits a job. After [`SubmitterError::Died`] or [`SubmitterError::TimedOut`] it may or may not have been submitted: look
-    /// for its tags.
+    /// Submits a job. After [`SubmitterError::Died`] or [`SubmitterError::TimedOut`] it may have been
+    /// submitted: search for its tags.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn submit(&self, job: &JobRequest) -> Result<Submitted, SubmitterError> {
         self.ask("submit", &json!({ "job": job }), Repeat::Never)
@@ -312,19 +298,17 @@ impl Submitter {
         self.ask("jar", &json!(jar), Repeat::Never)
     }
 
-    /// What became of the program of a jar. A submitter that was started again does not know it.
+    /// The state of a program of a jar. A restarted submitter does not know it.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn process(&self, process: u64) -> Result<ProcessState, SubmitterError> {
         self.ask("process", &json!({ "process": process }), Repeat::Fine)
     }
 
-    /// Kills the program of a jar with all that it started.
+    /// Kills the program of a jar and all processes that it started.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn stop(&self, process: u64) -> Result<(), SubmitterError> {
         self.done("stop", &json!({ "process": process }), Repeat::Fine)
@@ -339,19 +323,17 @@ impl Submitter {
         self.done("kill", &json!({ "application": app.to_string() }), Repeat::Fine)
     }
 
-    /// The files that a pattern names, or what is in a directory, sorted by path.
+    /// The files that match a pattern, or the content of a directory, sorted by path.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn list(&self, pattern: &str) -> Result<Vec<Entry>, SubmitterError> {
         self.part("list", &json!({ "path": pattern }), Repeat::Fine, "entries")
     }
 
-    /// A file or directory, if it is there.
+    /// A file or directory, if it exists.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn stat(&self, path: &str) -> Result<Option<Entry>, SubmitterError> {
         self.part("stat", &json!({ "path": path }), Repeat::Fine, "entry")
@@ -370,37 +352,33 @@ impl Submitter {
             .map_err(|error| SubmitterError::Unknown { verb: "read", why: error.to_string() })
     }
 
-    /// Writes a small file as a whole: up to some 10 MB.
+    /// Writes a small file: up to some 10 MB.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn write(&self, path: &str, bytes: &[u8]) -> Result<(), SubmitterError> {
         self.done("write", &json!({ "path": path, "base64": STANDARD.encode(bytes) }), Repeat::Fine)
     }
 
-    /// Writes a file of this machine as a whole, however large.
+    /// Writes a copy of a local file of any size.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn upload(&self, path: &str, local: &Path) -> Result<(), SubmitterError> {
         self.done("write", &json!({ "path": path, "local": local }), Repeat::Fine)
     }
 
-    /// Removes a file, or a directory with all that is in it; a missing one is fine.
+    /// Removes a file or directory with its content; a missing one is no error.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn delete(&self, path: &str) -> Result<(), SubmitterError> {
         self.done("delete", &json!({ "path": path }), Repeat::Fine)
     }
 
-    /// Moves a file or directory to where nothing is.
+    /// Moves a file or directory to a free path.
     ///
     /// # Errors
-    ///
     /// See [`SubmitterError`].
     pub fn rename(&self, from: &str, to: &str) -> Result<(), SubmitterError> {
         self.done("rename", &json!({ "from": from, "to": to }), Repeat::Never)
@@ -419,7 +397,7 @@ impl Submitter {
         self.ask::<Map<String, Value>>(verb, request, repeat).map(drop)
     }
 
-    /// One field of what was done.
+    /// Sends a request, and gives one field of the result.
     fn part<T: DeserializeOwned>(
         &self,
         verb: &'static str,
@@ -446,7 +424,7 @@ impl Submitter {
         T::deserialize(answer?).map_err(|error| SubmitterError::Unknown { verb, why: error.to_string() })
     }
 
-    /// The process; another one if it has died.
+    /// The process, restarted if it has died.
     fn alive(&self) -> Result<Arc<Process>, SubmitterError> {
         let mut state = locked(&self.state);
         if let Some(why) = state.process.death() {
@@ -462,7 +440,7 @@ impl Submitter {
     }
 }
 
-/// What is behind a lock, also after a panic of another thread: nothing here is half done then.
+/// Locks a mutex, also after a panic of another thread: no state here is ever half written.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,8 @@ use anyhow::Context;
 use clap::Args;
 use slackline::PolicySpec;
 use slackline::attach::{
-    self, Application, Closed, Cluster, Events, Happened, Request, Stage, Status, Watcher, Wish,
+    self, Application, AttachEvent, AttachOptions, AttachSummary, Cluster, Events, Request, Stage, Status,
+    Watcher,
 };
 use slackline::names::listed;
 use slackline::report::number::{NOTHING, counted, duration, instants};
@@ -82,11 +83,11 @@ pub(crate) struct Attach {
 pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     let policy = args.policy_timeout.of(args.policy.clone());
     input::tell_of(std::slice::from_ref(&policy));
-    let wish = Wish {
+    let wish = AttachOptions {
         dry_run: args.dry_run,
         every: Duration::from_secs_f64(args.every),
         lasts: args.lasts.map(Duration::from_secs_f64),
-        ..Wish::new(args.queue.clone())
+        ..AttachOptions::new(args.queue.clone())
     };
     let cluster = Cluster::ask(&args.cluster, &args.flags.settings()?, wish)?;
     cluster.remarks().iter().for_each(out::warn);
@@ -126,7 +127,7 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
 }
 
 /// How things are at the end.
-fn ended(has_table: bool, closed: &Closed) -> String {
+fn ended(has_table: bool, closed: &AttachSummary) -> String {
     let table = if has_table { "the table is removed" } else { "no table was written" };
     match closed.raised.len() as u64 {
         0 => format!("ended; {table}, and everything runs as it would without"),
@@ -254,25 +255,27 @@ impl Live {
 }
 
 impl Watcher for Live {
-    fn happened(&mut self, now: Time, what: &Happened) {
+    fn happened(&mut self, now: Time, what: &AttachEvent) {
         if let Some(events) = &mut self.events {
             events.happened(now, what);
         }
         let line = match what {
-            Happened::Troubled(Some(reason)) => format!("the cluster does not answer as it should: {reason}"),
-            Happened::Troubled(None) => "the cluster answers again".to_owned(),
-            Happened::Warned(message) => message.clone(),
-            Happened::WrongTag(app, problem) => format!("{app}: {problem}"),
-            Happened::Arrived { app, flow, tasks: [maps, reduces], .. } => format!(
+            AttachEvent::Troubled(Some(reason)) => {
+                format!("the cluster does not answer as it should: {reason}")
+            }
+            AttachEvent::Troubled(None) => "the cluster answers again".to_owned(),
+            AttachEvent::Warned(message) => message.clone(),
+            AttachEvent::WrongTag(app, problem) => format!("{app}: {problem}"),
+            AttachEvent::Arrived { app, flow, tasks: [maps, reduces], .. } => format!(
                 "{app} is {flow}, with {} and {}",
                 counted((*maps).into(), "map"),
                 counted((*reduces).into(), "reduce")
             ),
-            Happened::LeftAlone(app, reason) => format!("{app} is left alone: {reason}"),
-            Happened::Done(app) => format!("{app} is done"),
-            Happened::Failed(app, reason) => format!("{app} failed: {reason}"),
-            Happened::Seen(app) if self.voice.more => format!("{app} was submitted"),
-            Happened::Released(app) if self.voice.more => format!("{app} may have its ApplicationMaster"),
+            AttachEvent::LeftAlone(app, reason) => format!("{app} is left alone: {reason}"),
+            AttachEvent::Done(app) => format!("{app} is done"),
+            AttachEvent::Failed(app, reason) => format!("{app} failed: {reason}"),
+            AttachEvent::Seen(app) if self.voice.more => format!("{app} was submitted"),
+            AttachEvent::Released(app) if self.voice.more => format!("{app} may have its ApplicationMaster"),
             _ => return,
         };
         if self.voice.lines {
@@ -337,7 +340,10 @@ mod tests {
     #[test]
     fn the_last_words_say_what_is_left() {
         let app = "application_1_0001".parse().unwrap();
-        let (well, left) = (Closed::default(), Closed { raised: [(app, 0)].into(), ..Closed::default() });
+        let (well, left) = (
+            AttachSummary::default(),
+            AttachSummary { raised: [(app, 0)].into(), ..AttachSummary::default() },
+        );
         assert_eq!(
             ended(true, &well),
             "ended; the table is removed, and everything runs as it would without"

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use slackline_yarn::AppState;
-use slackline_yarn::table::Table;
+use slackline_yarn::cluster::table::Table;
 
 use crate::processes::{ended, pause, signal, until};
 use crate::ran;

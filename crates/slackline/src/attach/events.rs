@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use slackline_model::Time;
 
-use super::{Application, Happened, Phase, Status, Watcher};
+use super::{Application, AttachEvent, Phase, Status, Watcher};
 
 /// Version of the lines.
 const VERSION: u32 = 1;
@@ -50,24 +50,24 @@ impl<W: Write> Events<W> {
 }
 
 impl<W: Write> Watcher for Events<W> {
-    fn happened(&mut self, now: Time, what: &Happened) {
+    fn happened(&mut self, now: Time, what: &AttachEvent) {
         let (event, more) = match what {
-            Happened::Troubled(reason) => ("troubled", json!({ "reason": reason })),
-            Happened::Warned(message) => ("warned", json!({ "message": message })),
-            Happened::Seen(app) => ("seen", json!({ "application": app.to_string() })),
-            Happened::WrongTag(app, problem) => {
+            AttachEvent::Troubled(reason) => ("troubled", json!({ "reason": reason })),
+            AttachEvent::Warned(message) => ("warned", json!({ "message": message })),
+            AttachEvent::Seen(app) => ("seen", json!({ "application": app.to_string() })),
+            AttachEvent::WrongTag(app, problem) => {
                 ("wrong_tag", json!({ "application": app.to_string(), "problem": problem }))
             }
-            Happened::Released(app) => ("released", json!({ "application": app.to_string() })),
-            Happened::Arrived { app, flow, job, tasks: [maps, reduces] } => (
+            AttachEvent::Released(app) => ("released", json!({ "application": app.to_string() })),
+            AttachEvent::Arrived { app, flow, job, tasks: [maps, reduces] } => (
                 "arrived",
                 json!({ "application": app.to_string(), "flow": flow, "job": job, "maps": maps, "reduces": reduces }),
             ),
-            Happened::LeftAlone(app, reason) => {
+            AttachEvent::LeftAlone(app, reason) => {
                 ("left_alone", json!({ "application": app.to_string(), "reason": reason }))
             }
-            Happened::Done(app) => ("done", json!({ "application": app.to_string() })),
-            Happened::Failed(app, reason) => {
+            AttachEvent::Done(app) => ("done", json!({ "application": app.to_string() })),
+            AttachEvent::Failed(app, reason) => {
                 ("failed", json!({ "application": app.to_string(), "reason": reason }))
             }
             // What may be added is no part of this version.
@@ -100,20 +100,20 @@ mod tests {
     use crate::attach::Stage;
 
     /// Everything that can be told, once.
-    fn all() -> (Vec<Happened>, Status) {
+    fn all() -> (Vec<AttachEvent>, Status) {
         let id = "application_1700000000000_0001".parse().unwrap();
         let text = || "text".to_owned();
         let happened = vec![
-            Happened::Troubled(Some(text())),
-            Happened::Troubled(None),
-            Happened::Warned(text()),
-            Happened::Seen(id),
-            Happened::WrongTag(id, text()),
-            Happened::Released(id),
-            Happened::Arrived { app: id, flow: text(), job: text(), tasks: [3, 0] },
-            Happened::LeftAlone(id, text()),
-            Happened::Done(id),
-            Happened::Failed(id, text()),
+            AttachEvent::Troubled(Some(text())),
+            AttachEvent::Troubled(None),
+            AttachEvent::Warned(text()),
+            AttachEvent::Seen(id),
+            AttachEvent::WrongTag(id, text()),
+            AttachEvent::Released(id),
+            AttachEvent::Arrived { app: id, flow: text(), job: text(), tasks: [3, 0] },
+            AttachEvent::LeftAlone(id, text()),
+            AttachEvent::Done(id),
+            AttachEvent::Failed(id, text()),
         ];
         let application = |stage, cap, deadline| Application {
             id,

@@ -18,7 +18,7 @@ const TABLE: &[EngineEntry] = &[
     ssh::ENTRY,
     slurm::ENTRY,
     #[cfg(feature = "yarn")]
-    slackline_yarn::engine::ENTRY,
+    slackline_yarn::flows::ENTRY,
 ];
 
 /// The engines that can be named. The default is every engine of this library.

@@ -2,12 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::server::Request;
 use super::{MockApp, MockAttempt, Shape, State};
-use crate::id::{AppId, TaskId, TaskKind};
-use crate::rest::AppState;
+use crate::rest::id::{AppId, TaskId, TaskKind};
+use crate::rest::resource_manager::AppState;
 
-/// What is sent back.
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The path and what follows the `?`.
+    pub(super) address: String,
+    pub(super) body: Vec<u8>,
+}
+
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) kind: &'static str,
@@ -102,7 +107,12 @@ fn cluster(state: &State, path: &[&str], query: &str) -> Answer {
         }
         ["metrics"] => Answer::json(&metrics(state)),
         ["nodes"] => {
-            let nodes = state.hosts.iter().enumerate().map(|(n, host)| node(n, host, state)).collect();
+            let nodes = state
+                .hosts
+                .iter()
+                .enumerate()
+                .map(|(n, (host, is_up))| node(n, host, *is_up, state))
+                .collect();
             Answer::json(&list(shape, "nodes", "node", nodes))
         }
         ["scheduler"] => Answer::json(&scheduler(state)),
@@ -131,7 +141,7 @@ fn one_app(app: &MockApp, shape: Shape, path: &[&str]) -> Answer {
             Answer::json(&list(shape, "appAttempts", "appAttempt", lives.collect()))
         }
         ["appattempts", attempt, "containers"] if *attempt == app.master().attempt.to_string() => {
-            let master = app.has_master.then(|| container(&app.master().to_string(), 0, "127.0.0.2", 1));
+            let master = app.has_am.then(|| container(&app.master().to_string(), 0, "127.0.0.2", 1));
             let tasks = app.running().map(|attempt| {
                 let priority = if attempt.id.task.kind == TaskKind::Map { 20 } else { 10 };
                 container(&attempt.container.to_string(), priority, &attempt.host, attempt.started_ms)
@@ -175,7 +185,7 @@ fn name_of(state: AppState) -> &'static str {
 }
 
 fn application(app: &MockApp, shape: Shape) -> Value {
-    let running = app.running().count() + usize::from(app.has_master);
+    let running = app.running().count() + usize::from(app.has_am);
     let mut document = json!({
         "id": app.id.to_string(), "user": "me", "name": app.name, "queue": app.queue,
         "state": name_of(app.state), "finalStatus": final_status(app.state), "progress": progress(app),
@@ -185,7 +195,7 @@ fn application(app: &MockApp, shape: Shape) -> Value {
         "runningContainers": -1, "memorySeconds": 1, "vcoreSeconds": 1, "preemptedResourceMB": 0,
         "logAggregationStatus": "DISABLED", "unmanagedApplication": false, "amNodeLabelExpression": "",
     });
-    if app.has_master {
+    if app.has_am {
         let logs = format!("http://127.0.0.2:8042/node/containerlogs/{}/me", app.master());
         document["amContainerLogs"] = logs.into();
         document["amHostHttpAddress"] = "127.0.0.2:8042".into();
@@ -195,11 +205,11 @@ fn application(app: &MockApp, shape: Shape) -> Value {
         document["allocatedMB"] = (512 * running).into();
         document["allocatedVCores"] = running.into();
     }
-    let waits = u32::from(app.state == AppState::Accepted && !app.has_master);
+    let waits = u32::from(app.state == AppState::Accepted && !app.has_am);
     let pending = [(0, waits), (10, app.pending(TaskKind::Reduce)), (20, app.pending(TaskKind::Map))];
     let mut requests: Vec<Value> =
         pending.iter().filter(|(_, n)| *n > 0).map(|(p, n)| request("*", *p, *n)).collect();
-    // Asked for a host, which is a part of what is asked for anywhere.
+    // A request for a host is part of the request for any host.
     if let Some((priority, number)) = pending.iter().find(|(_, number)| *number > 0) {
         requests.push(request("127.0.0.2", *priority, *number));
     }
@@ -245,17 +255,17 @@ fn scheduler(state: &State) -> Value {
 fn metrics(state: &State) -> Value {
     let up = state.hosts.iter().filter(|(_, is_up)| *is_up).count();
     let containers: usize =
-        state.apps.values().map(|app| app.running().count() + usize::from(app.has_master)).sum();
+        state.apps.values().map(|app| app.running().count() + usize::from(app.has_am)).sum();
     json!({ "clusterMetrics": { "activeNodes": up, "lostNodes": state.hosts.len() - up, "totalMB": 1024 * up,
         "totalVirtualCores": 2 * up, "allocatedMB": 512 * containers, "containersAllocated": containers,
         "containersPending": -1 } })
 }
 
-fn node(number: usize, (host, is_up): &(String, bool), state: &State) -> Value {
+fn node(number: usize, host: &str, is_up: bool, state: &State) -> Value {
     let containers =
-        state.apps.values().flat_map(MockApp::running).filter(|attempt| attempt.host == *host).count();
+        state.apps.values().flat_map(MockApp::running).filter(|attempt| attempt.host == host).count();
     json!({ "id": format!("{host}:{}", 37_000 + number), "nodeHostName": host, "rack": "/default-rack",
-        "state": if *is_up { "RUNNING" } else { "LOST" }, "nodeHTTPAddress": format!("{host}:8042"),
+        "state": if is_up { "RUNNING" } else { "LOST" }, "nodeHTTPAddress": format!("{host}:8042"),
         "numContainers": containers, "usedMemoryMB": 512 * containers, "availMemoryMB": 1024 - 512 * containers.min(2),
         "usedVirtualCores": containers, "availableVirtualCores": 2 - containers.min(2) })
 }
@@ -272,7 +282,7 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
             let message = format!("Application in {} state cannot update priority.", name_of(app.state));
             Answer { status: 400, ..Answer::missing(&message) }
         }
-        // What is over is answered with the priority that it had.
+        // The answer for an ended application has its old priority.
         ("priority", _) if app.state.is_over() => Answer::json(&json!({ "priority": app.priority })),
         ("priority", body) if body["priority"].is_u64() => {
             app.priority = body["priority"].as_u64().unwrap_or_default().min(priority_max);
@@ -289,7 +299,7 @@ fn put(state: &mut State, id: &str, what: &str, body: &[u8]) -> Answer {
     }
 }
 
-/// What an ApplicationMaster or a JobHistory server has below its jobs.
+/// The documents of an AM or a JobHistory server below its jobs.
 fn jobs(apps: &[&MockApp], path: &[&str], shape: Shape) -> Answer {
     let document = match path {
         ["info"] => json!({ "info": { "appId": "", "name": "" } }),
@@ -303,7 +313,7 @@ fn jobs(apps: &[&MockApp], path: &[&str], shape: Shape) -> Answer {
                 [] => json!({ "job": job(app) }),
                 ["tasks"] => {
                     let all = tasks(app).into_iter().map(|(id, state)| task(app, id, state)).collect();
-                    // The history has an array here even of one.
+                    // The history always has an array here.
                     list(Shape::Arrays, "tasks", "task", all)
                 }
                 ["tasks", task, "attempts"] => {
@@ -334,7 +344,7 @@ fn job_state(app: &MockApp) -> &'static str {
     }
 }
 
-/// The mean of what tasks took, ms.
+/// The mean duration of the tasks, ms.
 fn mean(app: &MockApp, kind: TaskKind) -> u64 {
     let well = |attempt: &&MockAttempt| attempt.id.task.kind == kind && attempt.state == "SUCCEEDED";
     let took = |attempt: &MockAttempt| attempt.finished_ms.saturating_sub(attempt.started_ms);

@@ -1,19 +1,12 @@
-//! As much of HTTP/1.1 as the mock cluster needs.
+//! The part of HTTP/1.1 that the mock cluster needs.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
 
-use super::documents::{Answer, answer};
+use super::documents::{Answer, Request, answer};
 use super::{Mood, State};
 use crate::clock::pause;
-
-pub(super) struct Request {
-    pub(super) method: String,
-    /// The path and what follows the `?`.
-    pub(super) address: String,
-    pub(super) body: Vec<u8>,
-}
 
 /// Answers one request after the other until the client hangs up.
 pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
@@ -25,11 +18,11 @@ pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
             match mood(&mut state, &request.address) {
                 None => (None, answer(&mut state, &request)),
                 Some(Mood::Slow(time)) => (Some(Mood::Slow(time)), answer(&mut state, &request)),
-                // What is not answered as it should be is not done either.
+                // A request with a mock answer has no effect.
                 mood => (mood, Answer::page(503, "")),
             }
         };
-        let (said, more) = match mood {
+        let (answer_text, more) = match mood {
             None => (answer, String::new()),
             Some(Mood::Slow(time)) => {
                 pause(time);
@@ -42,7 +35,7 @@ pub(super) fn serve(stream: &TcpStream, state: &Mutex<State>) {
             }
             Some(Mood::HangsUp) => return,
         };
-        if write(stream, &said, &more).is_err() {
+        if write(stream, &answer_text, &more).is_err() {
             return;
         }
     }

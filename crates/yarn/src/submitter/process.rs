@@ -19,51 +19,50 @@ use serde_json::Value;
 use super::{FailureKind, Launch, SubmitterError, locked};
 use crate::clock::{Stopwatch, pause, unix_millis};
 
-/// How long a process may take to end by itself.
+/// Time limit for a process to end by itself.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How many bytes of what a process said last are kept.
+/// Bytes of the last output of a process that are kept.
 const LAST_WORDS: usize = 4_000;
 /// The longest answer in bytes, some million files of a list.
 const LONGEST: u64 = 256 << 20;
 
-/// A process that was ready once.
+/// A process that has become ready.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
-    words: Words,
+    last: RecentOutput,
     stream: Mutex<UnixStream>,
-    line: Arc<Mutex<Line>>,
-    _home: Home,
+    line: Arc<Mutex<Connection>>,
+    _home: SocketDirectory,
 }
 
-/// The requests that wait for answers.
+/// Requests that wait for answers.
 #[derive(Debug, Default)]
-struct Line {
+struct Connection {
     last_id: u64,
-    waiting: BTreeMap<u64, Sender<Answer>>,
+    waiting: BTreeMap<u64, Sender<Response>>,
     closed: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct Response {
     id: Option<u64>,
     #[serde(default)]
     done: Option<Value>,
     #[serde(default)]
-    failed: Option<Failed>,
+    failed: Option<FailureResponse>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Failed {
+struct FailureResponse {
     kind: FailureKind,
     message: String,
 }
 
 impl Process {
-    /// Starts it, and waits until it is ready.
     pub(super) fn start(launch: &Launch) -> Result<Self, SubmitterError> {
         let failed = |why: String| SubmitterError::Start { why };
-        let home = Home::make(&launch.directory).map_err(|error| failed(error.to_string()))?;
+        let home = SocketDirectory::make(&launch.directory).map_err(|error| failed(error.to_string()))?;
         let socket = home.0.join("socket");
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
@@ -73,16 +72,16 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A ctrl-C is ours to handle: it is still needed to clean up.
+            // This process handles Ctrl-C, since it needs the submitter to clean up.
             .process_group(0)
             .spawn()
             .map_err(|error| failed(format!("{}: {error}", launch.program.display())))?;
-        let words = Words::default();
+        let last = RecentOutput::default();
         let (ready, is_ready) = mpsc::channel();
-        let line = Arc::<Mutex<Line>>::default();
+        let line = Arc::<Mutex<Connection>>::default();
         let listening = match (child.stdout.take(), child.stderr.take()) {
             (Some(stdout), Some(stderr)) => {
-                words.listen(stderr, None).and_then(|()| words.listen(stdout, Some(ready)))
+                last.listen(stderr, None).and_then(|()| last.listen(stdout, Some(ready)))
             }
             _ => Ok(()),
         };
@@ -93,21 +92,21 @@ impl Process {
         });
         match connected {
             Ok(stream) => {
-                Ok(Self { child: Mutex::new(child), words, stream: Mutex::new(stream), line, _home: home })
+                Ok(Self { child: Mutex::new(child), last, stream: Mutex::new(stream), line, _home: home })
             }
             Err(why) => {
                 let ended = farewell(&mut child, Duration::from_millis(200));
-                Err(failed(format!("{why}; {}", words.with(&ended))))
+                Err(failed(format!("{why}; {}", last.with(&ended))))
             }
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the answer.
     pub(super) fn ask(
         &self,
         verb: &'static str,
         request: &Value,
-        patience: Duration,
+        time_limit: Duration,
     ) -> Result<Value, SubmitterError> {
         let (sender, answers) = mpsc::channel();
         let id = {
@@ -124,14 +123,14 @@ impl Process {
         document["do"] = verb.into();
         let sent = locked(&self.stream).write_all(format!("{document}\n").as_bytes());
         if sent.is_err() {
-            // Half a request may be on its way: nothing that follows would be understood.
+            // Half a request may have been sent: the process could not understand the next one.
             self.hang_up();
         }
-        let answer = match answers.recv_timeout(patience) {
+        let answer = match answers.recv_timeout(time_limit) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
                 locked(&self.line).waiting.remove(&id);
-                return Err(SubmitterError::TimedOut { verb, after: patience });
+                return Err(SubmitterError::TimedOut { verb, after: time_limit });
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let why = self.death().unwrap_or_else(|| "it closed its socket".to_owned());
@@ -139,7 +138,7 @@ impl Process {
             }
         };
         match (answer.done, answer.failed) {
-            (_, Some(Failed { kind, message })) => Err(SubmitterError::Failed { kind, message }),
+            (_, Some(FailureResponse { kind, message })) => Err(SubmitterError::Failed { kind, message }),
             (Some(done), None) => Ok(done),
             (None, None) => {
                 Err(SubmitterError::Unknown { verb, why: "neither `done` nor `failed` in it".to_owned() })
@@ -147,13 +146,13 @@ impl Process {
         }
     }
 
-    /// How it ended and its last words, if it no longer answers.
+    /// The cause of its death and its last output, if it no longer answers.
     pub(super) fn death(&self) -> Option<String> {
         if !locked(&self.line).closed {
             return None;
         }
         let ended = farewell(&mut locked(&self.child), FAREWELL);
-        Some(self.words.with(&ended))
+        Some(self.last.with(&ended))
     }
 
     fn hang_up(&self) {
@@ -169,37 +168,37 @@ impl Drop for Process {
     }
 }
 
-/// Has everybody who waits know that nothing will come.
-fn close(line: &Mutex<Line>) {
+/// Tells all waiting requests that no answer follows.
+fn close(line: &Mutex<Connection>) {
     let mut line = locked(line);
     line.closed = true;
     line.waiting.clear();
 }
 
-fn wait_until_ready(lines: &Receiver<String>, patience: Duration) -> Result<(), String> {
+fn wait_until_ready(lines: &Receiver<String>, time_limit: Duration) -> Result<(), String> {
     let began = Stopwatch::start();
     loop {
-        match lines.recv_timeout(patience.saturating_sub(began.elapsed())) {
+        match lines.recv_timeout(time_limit.saturating_sub(began.elapsed())) {
             Ok(line) if line == "ready 1" => return Ok(()),
             Ok(line) if line.starts_with("ready ") => {
                 return Err(format!(
                     "it speaks another version of the protocol (`{line}`, expected `ready 1`)"
                 ));
             }
-            // Libraries that print.
+            // Output of libraries.
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => {
-                return Err(format!("it was not ready within {} s", patience.as_secs()));
+                return Err(format!("it was not ready within {} s", time_limit.as_secs()));
             }
             Err(RecvTimeoutError::Disconnected) => return Err("it ended before it was ready".to_owned()),
         }
     }
 }
 
-/// Connects, and hands out answers from then on.
-fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Result<UnixStream> {
+/// Connects, and from then on hands out answers.
+fn connect(socket: &Path, time_limit: Duration, line: &Arc<Mutex<Connection>>) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(socket)?;
-    stream.set_write_timeout(Some(patience).filter(|patience| !patience.is_zero()))?;
+    stream.set_write_timeout(Some(time_limit).filter(|time_limit| !time_limit.is_zero()))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let line = Arc::clone(line);
     thread::Builder::new().spawn(move || {
@@ -210,8 +209,8 @@ fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Re
                 Ok(_) if text.last() == Some(&b'\n') => {}
                 _ => break,
             }
-            let Ok(answer) = serde_json::from_slice::<Answer>(&text) else { break };
-            // Nobody waits for an answer that came too late.
+            let Ok(answer) = serde_json::from_slice::<Response>(&text) else { break };
+            // No request waits for a late answer.
             let waits = answer.id.and_then(|id| locked(&line).waiting.remove(&id));
             if let Some(waits) = waits {
                 let _ = waits.send(answer);
@@ -223,14 +222,14 @@ fn connect(socket: &Path, patience: Duration, line: &Arc<Mutex<Line>>) -> io::Re
     Ok(stream)
 }
 
-/// Closes its standard input, waits for its end, and kills it if that does not come.
-fn farewell(child: &mut Child, patience: Duration) -> String {
+/// Closes its standard input, waits for its end, and kills it after the time limit.
+fn farewell(child: &mut Child, time_limit: Duration) -> String {
     drop(child.stdin.take());
     let began = Stopwatch::start();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.to_string(),
-            Ok(None) if began.elapsed() < patience => pause(Duration::from_millis(10)),
+            Ok(None) if began.elapsed() < time_limit => pause(Duration::from_millis(10)),
             Ok(None) => break,
             Err(error) => return error.to_string(),
         }
@@ -240,16 +239,16 @@ fn farewell(child: &mut Child, patience: Duration) -> String {
     "it was killed, as it did not end by itself".to_owned()
 }
 
-/// What a process said last.
+/// The last output of a process.
 #[derive(Debug, Default)]
-struct Words {
-    said: Arc<Mutex<String>>,
+struct RecentOutput {
+    lines: Arc<Mutex<String>>,
 }
 
-impl Words {
-    /// Keeps the last lines of a stream, and passes each on if somebody wants them.
+impl RecentOutput {
+    /// Keeps the last lines of a stream, and sends each on if a receiver is given.
     fn listen(&self, stream: impl Read + Send + 'static, wanted: Option<Sender<String>>) -> io::Result<()> {
-        let said = Arc::clone(&self.said);
+        let lines = Arc::clone(&self.lines);
         let read = move || {
             let mut reader = BufReader::new(stream);
             let mut bytes = Vec::new();
@@ -258,12 +257,12 @@ impl Words {
                 let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
                 bytes.clear();
                 {
-                    let mut said = locked(&said);
-                    said.push_str(&line);
-                    said.push('\n');
-                    let surplus = said.len().saturating_sub(LAST_WORDS);
-                    if let Some((cut, _)) = said.char_indices().find(|(at, _)| *at >= surplus) {
-                        said.drain(..cut);
+                    let mut lines = locked(&lines);
+                    lines.push_str(&line);
+                    lines.push('\n');
+                    let surplus = lines.len().saturating_sub(LAST_WORDS);
+                    if let Some((cut, _)) = lines.char_indices().find(|(at, _)| *at >= surplus) {
+                        lines.drain(..cut);
                     }
                 }
                 if let Some(wanted) = &wanted {
@@ -274,23 +273,24 @@ impl Words {
         thread::Builder::new().spawn(read).map(drop)
     }
 
-    /// An end, and what was said before it.
+    /// A cause of death, with the last output.
     fn with(&self, ended: &str) -> String {
-        // Who listens has a share, and gives it up at the end of the stream; what the process started may hold that open.
+        // The listening threads share it until the end of the stream, which children of the process may keep
+        // open.
         let began = Stopwatch::start();
-        while Arc::strong_count(&self.said) > 1 && began.elapsed() < Duration::from_millis(500) {
+        while Arc::strong_count(&self.lines) > 1 && began.elapsed() < Duration::from_millis(500) {
             pause(Duration::from_millis(5));
         }
-        let words = locked(&self.said).trim().to_owned();
-        if words.is_empty() { ended.to_owned() } else { format!("{ended}; it said last:\n{words}") }
+        let last = locked(&self.lines).trim().to_owned();
+        if last.is_empty() { ended.to_owned() } else { format!("{ended}; it said last:\n{last}") }
     }
 }
 
-/// A directory that only our user can enter, removed with what is in it.
+/// A directory that only this user can enter, removed with its content.
 #[derive(Debug)]
-struct Home(PathBuf);
+struct SocketDirectory(PathBuf);
 
-impl Home {
+impl SocketDirectory {
     fn make(parent: &Path) -> io::Result<Self> {
         for n in 0..100 {
             let path = parent.join(format!("slackline-{}-{}-{n}", std::process::id(), unix_millis()));
@@ -313,7 +313,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for SocketDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -11,20 +11,20 @@ use slackline_executor::spec::job_cost::JobCost;
 use slackline_model::params::Settings;
 use slackline_model::{History, Time};
 use slackline_policy::{Config, Learning};
-use slackline_yarn::engine::attach::{
-    Application, Closed, Cluster, Happened, PARAMS, Stage, Status, Watcher, Wish,
+use slackline_yarn::attach::{
+    Application, AttachEvent, AttachOptions, AttachSummary, Cluster, PARAMS, Stage, Status, Watcher,
 };
 use slackline_yarn::mock::{Mock, MockApp, Mood, State};
 use slackline_yarn::{AppId, AppState};
 
 /// A mock cluster with the plug-in: four hosts of two slots.
-struct Site {
+struct TestCluster {
     mock: Mock,
     /// Where the table is.
     directory: tempfile::TempDir,
 }
 
-impl Site {
+impl TestCluster {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mock = Mock::start().unwrap();
@@ -58,23 +58,27 @@ impl Site {
         })
     }
 
-    fn ask(&self, wish: Wish) -> Result<Cluster, String> {
+    fn ask(&self, wish: AttachOptions) -> Result<Cluster, String> {
         self.ask_with(wish, "none")
     }
 
-    /// The same, where that is said of the JobHistory server.
-    fn ask_with(&self, wish: Wish, history: &str) -> Result<Cluster, String> {
+    /// The same, with this option for the JobHistory server.
+    fn ask_with(&self, wish: AttachOptions, history: &str) -> Result<Cluster, String> {
         let settings = Settings::parse(PARAMS, [("memory", "512MiB"), ("job-history", history)]).unwrap();
         Cluster::ask(&self.mock.address().to_string(), &settings, wish).map_err(|e| e.to_string())
     }
 
-    fn wish() -> Wish {
+    fn wish() -> AttachOptions {
         let quick = Duration::from_millis(1);
-        Wish { cycle: quick, every: Duration::ZERO, ..Wish::new(vec!["jobs".to_owned()]) }
+        AttachOptions { cycle: quick, every: Duration::ZERO, ..AttachOptions::new(vec!["jobs".to_owned()]) }
     }
 
     /// Drives with EDF, one step after each look: until a step says that it is enough.
-    fn drive(&self, wish: Wish, step: impl FnMut(&mut State, &Seen) -> bool) -> (Seen, Closed) {
+    fn drive(
+        &self,
+        wish: AttachOptions,
+        step: impl FnMut(&mut State, &Seen) -> bool,
+    ) -> (Seen, AttachSummary) {
         let cluster = self.ask(wish).unwrap();
         let learning = Learning::new(cluster.empty().cluster(), &History::new()).guessing();
         let config = Config::plain().with_attempts_max(u16::MAX).with_learning(Some(learning)).audited();
@@ -85,7 +89,7 @@ impl Site {
     }
 }
 
-/// What was told so far.
+/// The events so far.
 #[derive(Default)]
 struct Seen {
     looks: u32,
@@ -107,20 +111,22 @@ impl Seen {
 }
 
 struct Steps<'a, F> {
-    site: &'a Site,
+    site: &'a TestCluster,
     step: F,
     stop: Arc<AtomicBool>,
     seen: Seen,
 }
 
 impl<F: FnMut(&mut State, &Seen) -> bool> Watcher for Steps<'_, F> {
-    fn happened(&mut self, _: Time, what: &Happened) {
+    fn happened(&mut self, _: Time, what: &AttachEvent) {
         let text = match what {
-            Happened::Seen(app) => format!("seen {}", app.number),
-            Happened::Released(app) => format!("released {}", app.number),
-            Happened::Arrived { app, flow, tasks, .. } => format!("arrived {} {flow} {tasks:?}", app.number),
-            Happened::Done(app) => format!("done {}", app.number),
-            Happened::Failed(app, why) => format!("failed {} {why}", app.number),
+            AttachEvent::Seen(app) => format!("seen {}", app.number),
+            AttachEvent::Released(app) => format!("released {}", app.number),
+            AttachEvent::Arrived { app, flow, tasks, .. } => {
+                format!("arrived {} {flow} {tasks:?}", app.number)
+            }
+            AttachEvent::Done(app) => format!("done {}", app.number),
+            AttachEvent::Failed(app, why) => format!("failed {} {why}", app.number),
             other => format!("{other:?}"),
         };
         self.seen.happened.push(text);
@@ -133,7 +139,7 @@ impl<F: FnMut(&mut State, &Seen) -> bool> Watcher for Steps<'_, F> {
         let row = |line: &str| line.split_once(' ').map(|(app, row)| (app.to_owned(), row.to_owned()));
         self.seen.rows =
             table.lines().filter(|line| line.starts_with("application_")).filter_map(row).collect();
-        assert!(self.seen.looks < 500, "nothing comes of it: {:?}", self.seen.happened);
+        assert!(self.seen.looks < 500, "it does not end: {:?}", self.seen.happened);
         if self.site.mock.with(|state| (self.step)(state, &self.seen)) {
             self.stop.store(true, Ordering::SeqCst);
         }
@@ -146,10 +152,10 @@ fn app(state: &mut State, id: AppId) -> &mut MockApp {
 
 #[test]
 fn the_one_with_the_nearest_deadline_gets_the_slots() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let late = site.submit("slackline.deadline=+900", (8, 0), true);
     let soon = site.submit("slackline.deadline=+60,slackline.flow=soon", (5, 1), true);
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 10);
     assert!(seen.happened.contains(&"arrived 1 job *#1 [8, 0]".to_owned()), "{:?}", seen.happened);
     assert!(seen.happened.contains(&"arrived 2 soon#2 [5, 1]".to_owned()), "{:?}", seen.happened);
     // Two of the eight slots are held by ApplicationMasters. What may come beyond the tasks that were started goes to the
@@ -165,7 +171,7 @@ fn the_one_with_the_nearest_deadline_gets_the_slots() {
 
 #[test]
 fn what_is_not_of_the_queues_is_counted_and_not_touched() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let (spark, other, own) = site.mock.with(|state| {
         let spark = state.submit("root.jobs", 4, 0);
         spark.kind = "SPARK".to_owned();
@@ -179,7 +185,7 @@ fn what_is_not_of_the_queues_is_counted_and_not_touched() {
         own.start();
         (spark, other, own.id)
     });
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 10);
     assert_eq!((seen.row(spark), seen.row(other)), ("none", "none"));
     // Four containers of others and one ApplicationMaster leave three slots, and one may come ahead of a task's end.
     assert_eq!((seen.status.slots, seen.status.taken), (8, 5));
@@ -193,11 +199,11 @@ fn what_is_not_of_the_queues_is_counted_and_not_touched() {
 
 #[test]
 fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let id = site.submit("slackline.flow=etl", (4, 1), true);
     let second = site.submit("slackline.flow=etl", (1, 0), false);
     let (mut most, mut failed) = (0, false);
-    let (seen, closed) = site.drive(Site::wish(), |state, seen| {
+    let (seen, closed) = site.drive(TestCluster::wish(), |state, seen| {
         let one = app(state, id);
         most = most.max(seen.app(id).and_then(|one| one.phases[0]).map_or(0, |phase| phase.done));
         match seen.looks {
@@ -231,7 +237,7 @@ fn tasks_end_with_the_counts_of_the_master_and_all_of_them_with_the_application(
 
 #[test]
 fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let id = site.submit("", (6, 1), true);
     site.mock.with(|state| {
         let one = app(state, id);
@@ -241,7 +247,7 @@ fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
         one.properties.insert("mapreduce.workflow.name".to_owned(), "night 7".to_owned());
         one.properties.insert("mapreduce.workflow.node.name".to_owned(), "sum".to_owned());
     });
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 10);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 10);
     assert!(seen.happened.contains(&"arrived 1 night *#1 [3, 1]".to_owned()), "{:?}", seen.happened);
     let one = seen.app(id).unwrap();
     assert_eq!((one.job.as_str(), one.phases[0].unwrap().total, one.phases[0].unwrap().done), ("sum", 6, 3));
@@ -252,20 +258,20 @@ fn a_job_that_is_half_done_arrives_with_the_rest_of_it() {
 
 #[test]
 fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let ids: Vec<AppId> = (0..6)
         .map(|k| {
             let deadline = [900, 800, 700, 600, 500, 400][k];
             site.submit(&format!("slackline.deadline=+{deadline}"), (2, 0), false)
         })
         .collect();
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 5);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 5);
     let stage = |id: &AppId| seen.app(*id).unwrap().stage;
     let stages: Vec<Stage> = ids.iter().map(stage).collect();
     let (held, starting) = (Stage::Held, Stage::Starting);
     assert_eq!(stages, [held, held, starting, starting, starting, starting]);
     assert_eq!((seen.row(ids[0]), seen.row(ids[5])), ("1 0 0 * *", "0 0 0 * *"));
-    // Without a master nobody says how many tasks there are, and nothing arrives. A slot is kept for each that may come.
+    // Without an AM the number of tasks is unknown, and nothing arrives. A slot is kept for each that may come.
     assert!(!seen.happened.iter().any(|line| line.starts_with("arrived")), "{:?}", seen.happened);
     assert_eq!(seen.status.taken, 4);
     let order: Vec<u64> = ids[2..].iter().map(|id| seen.app(*id).unwrap().priority).collect();
@@ -273,10 +279,10 @@ fn masters_are_given_by_deadline_to_a_part_of_the_slots() {
 }
 
 #[test]
-fn why_a_job_failed_is_said() {
-    let site = Site::new();
+fn a_failed_job_has_its_diagnostics() {
+    let site = TestCluster::new();
     let id = site.submit("", (2, 0), true);
-    let (seen, _) = site.drive(Site::wish(), |state, seen| {
+    let (seen, _) = site.drive(TestCluster::wish(), |state, seen| {
         if seen.looks == 5 {
             let one = app(state, id);
             "Task failed task_1_m_000000\n".clone_into(&mut one.diagnostics);
@@ -292,10 +298,11 @@ fn why_a_job_failed_is_said() {
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let late = site.submit("slackline.deadline=+900", (8, 0), true);
     let soon = site.submit("slackline.deadline=+60", (8, 0), true);
-    let (seen, _) = site.drive(Wish { dry_run: true, ..Site::wish() }, |_, seen| seen.looks == 10);
+    let (seen, _) =
+        site.drive(AttachOptions { dry_run: true, ..TestCluster::wish() }, |_, seen| seen.looks == 10);
     let cap = |id| seen.app(id).unwrap().phases[0].unwrap().cap;
     assert!(cap(soon) > cap(late) && seen.app(soon).unwrap().priority > seen.app(late).unwrap().priority);
     assert!(seen.rows.is_empty() && !site.table().exists());
@@ -303,13 +310,13 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
-    let site = Site::new();
+fn a_failed_write_of_the_table_gives_one_warning_and_is_retried() {
+    let site = TestCluster::new();
     let id = site.submit("", (8, 0), true);
     // A directory in its place.
     std::fs::create_dir_all(site.table().join("x")).unwrap();
     let table = site.table();
-    let (seen, _) = site.drive(Site::wish(), |_, seen| {
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| {
         if seen.looks == 20 {
             std::fs::remove_dir_all(&table).unwrap();
         }
@@ -323,14 +330,14 @@ fn a_table_that_cannot_be_written_is_said_once_and_tried_again() {
 
 #[test]
 fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
-    let site = Site::new();
+    let site = TestCluster::new();
     site.mock.with(|state| {
         state.priority_max = 0;
         state.properties.insert("yarn.cluster.max-application-priority".to_owned(), "0".to_owned());
     });
     site.submit("slackline.deadline=+900", (8, 0), true);
     site.submit("slackline.deadline=+60", (8, 0), true);
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 20);
     let warned = seen.happened.iter().filter(|line| line.contains("max-application-priority")).count();
     assert_eq!(warned, 1, "{:?}", seen.happened);
     let puts = |requests: &[String]| requests.iter().filter(|request| request.starts_with("PUT")).count();
@@ -338,20 +345,20 @@ fn priorities_that_a_cluster_does_not_have_are_asked_for_once() {
 }
 
 /// What is answered to priorities of an application: that is its part of the address.
-fn answers(site: &Site, address: &'static str, status: u16, body: &str) {
+fn answers(site: &TestCluster, address: &'static str, status: u16, body: &str) {
     let mood = Mood::Says(status, "application/json", body.to_owned());
     site.mock.with(|state| state.moods.push((address, usize::MAX, mood)));
 }
 
 #[test]
 fn an_application_that_has_just_ended_does_not_keep_the_others_from_their_order() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let last = site.submit("slackline.deadline=+900", (8, 0), true);
     site.submit("slackline.deadline=+60", (8, 0), true);
     let middle = site.submit("slackline.deadline=+300", (8, 0), true);
     // The list does not show yet that the first in the order is about to end: it has the priority that it had.
     answers(&site, "_0002/priority", 200, r#"{ "priority": 0 }"#);
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 20);
     assert!(!seen.happened.iter().any(|line| line.starts_with("Warned")), "{:?}", seen.happened);
     assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
     let puts = site.mock.with(|state| {
@@ -366,7 +373,7 @@ fn an_application_that_has_just_ended_does_not_keep_the_others_from_their_order(
 
 #[test]
 fn applications_that_refuse_a_priority_do_not_keep_the_others_from_theirs() {
-    let site = Site::new();
+    let site = TestCluster::new();
     // More than are changed at a look.
     let refusing: Vec<AppId> = (0..6).map(|_| site.submit("slackline.deadline=+60", (8, 0), true)).collect();
     let numbers = ["_0001/pri", "_0002/pri", "_0003/pri", "_0004/pri", "_0005/pri", "_0006/pri"];
@@ -376,7 +383,7 @@ fn applications_that_refuse_a_priority_do_not_keep_the_others_from_theirs() {
     }
     let middle = site.submit("slackline.deadline=+300", (8, 0), true);
     let last = site.submit("slackline.deadline=+900", (8, 0), true);
-    let (seen, _) = site.drive(Site::wish(), |_, seen| seen.looks == 20);
+    let (seen, _) = site.drive(TestCluster::wish(), |_, seen| seen.looks == 20);
     assert!(seen.app(middle).unwrap().priority > seen.app(last).unwrap().priority);
     let warned: Vec<_> = seen.happened.iter().filter(|line| line.starts_with("Warned")).collect();
     let [warned] = warned.as_slice() else { panic!("found {warned:?}, expected one") };
@@ -386,11 +393,11 @@ fn applications_that_refuse_a_priority_do_not_keep_the_others_from_theirs() {
 
 #[test]
 fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let [soon, late] =
         ["slackline.deadline=+60", "slackline.deadline=+900"].map(|tags| site.submit(tags, (8, 0), false));
     site.mock.with(|state| app(state, soon).state = AppState::Submitted);
-    let (seen, _) = site.drive(Site::wish(), |state, seen| {
+    let (seen, _) = site.drive(TestCluster::wish(), |state, seen| {
         if seen.looks == 10 {
             assert!(!state.requests.iter().any(|request| request.starts_with("PUT")), "{:?}", state.requests);
             app(state, soon).state = AppState::Accepted;
@@ -404,14 +411,14 @@ fn an_application_that_is_not_accepted_yet_is_given_no_priority() {
 #[test]
 fn applications_that_do_not_get_their_priorities_back_are_named() {
     let failed = Mood::Says(500, "text/html", "<html>".to_owned());
-    // One fails, and the others get theirs; or nobody answers any more, and nobody else is asked.
+    // One fails, and the others get theirs; or no answer comes any more, and no other is asked.
     for (address, mood, kept) in [("_0003/pri", failed, vec![3]), ("/priority", Mood::HangsUp, vec![2, 3, 4])]
     {
-        let site = Site::new();
+        let site = TestCluster::new();
         let ids = [900, 400, 300, 200]
             .map(|deadline| site.submit(&format!("slackline.deadline=+{deadline}"), (8, 0), true));
         let mut before = 0;
-        let (seen, closed) = site.drive(Site::wish(), |state, seen| {
+        let (seen, closed) = site.drive(TestCluster::wish(), |state, seen| {
             if seen.looks == 10 {
                 before = state.requests.len();
                 state.moods.push((address, usize::MAX, mood.clone()));
@@ -437,25 +444,29 @@ fn applications_that_do_not_get_their_priorities_back_are_named() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let site = Site::new();
-    let queue = site.ask(Wish::new(vec!["job".to_owned()])).unwrap_err();
+    let site = TestCluster::new();
+    let queue = site.ask(AttachOptions::new(vec!["job".to_owned()])).unwrap_err();
     let expected = "expected one of the queues that take jobs: root.default, root.jobs";
     assert_eq!(queue, format!(r#"found queue="job", {expected}"#));
-    assert_eq!(site.ask(Wish::new(vec!["root".to_owned()])).unwrap().queues(), ["root.default", "root.jobs"]);
+    assert_eq!(
+        site.ask(AttachOptions::new(vec!["root".to_owned()])).unwrap().queues(),
+        ["root.default", "root.jobs"]
+    );
     site.mock.with(|state| state.properties.clear());
-    let missing = site.ask(Site::wish()).unwrap_err();
+    let missing = site.ask(TestCluster::wish()).unwrap_err();
     assert!(missing.contains("expected the plug-in to be set up (docs/hadoop.md)"), "{missing}");
-    let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
-    assert_eq!(looked_at.remarks().len(), 2);
+    let dry = site.ask(AttachOptions { dry_run: true, ..TestCluster::wish() }).unwrap();
+    assert_eq!(dry.remarks().len(), 2);
 }
 
 #[test]
 fn a_name_that_several_queues_have_is_refused() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let paths = ["root.a.jobs", "root.b.jobs", "root.b.etl", "root.x.b"];
     site.mock.with(|state| state.queues = paths.map(str::to_owned).to_vec());
-    let queues =
-        |name: &str| site.ask(Wish::new(vec![name.to_owned()])).map(|cluster| cluster.queues().to_vec());
+    let queues = |name: &str| {
+        site.ask(AttachOptions::new(vec![name.to_owned()])).map(|cluster| cluster.queues().to_vec())
+    };
     let error = queues("jobs").unwrap_err();
     assert!(error.ends_with(": root.a.jobs, root.b.jobs"), "{error}");
     // The name of one, and of one that has others below it.
@@ -472,21 +483,21 @@ fn a_name_that_several_queues_have_is_refused() {
 
 #[test]
 fn queues_that_follow_no_priorities_are_refused() {
-    let site = Site::new();
+    let site = TestCluster::new();
     site.mock.with(|state| state.ordering = "fair");
-    let fair = site.ask(Site::wish()).unwrap_err();
+    let fair = site.ask(TestCluster::wish()).unwrap_err();
     assert!(fair.contains("\"fair\" in the queue root.jobs, expected \"fifo\""), "{fair}");
     assert!(fair.contains("yarn.scheduler.capacity.root.jobs.ordering-policy"), "{fair}");
-    let looked_at = site.ask(Wish { dry_run: true, ..Site::wish() }).unwrap();
-    assert_eq!(looked_at.remarks(), [fair]);
-    crate::fit::has_the_fair_scheduler(&site.mock);
-    let other = site.ask(Site::wish()).unwrap_err();
+    let dry = site.ask(AttachOptions { dry_run: true, ..TestCluster::wish() }).unwrap();
+    assert_eq!(dry.remarks(), [fair]);
+    crate::cluster_checks::has_the_fair_scheduler(&site.mock);
+    let other = site.ask(TestCluster::wish()).unwrap_err();
     assert!(other.contains("found the scheduler \"fairScheduler\""), "{other}");
 }
 
 #[test]
 fn what_jobs_took_before_is_asked_of_the_history() {
-    let site = Site::new();
+    let site = TestCluster::new();
     // Of four of a name the newest three count; one of another queue, one that failed and one of long ago do not.
     let today = 4_102_444_800_000;
     for n in 0..4 {
@@ -518,7 +529,7 @@ fn what_jobs_took_before_is_asked_of_the_history() {
         }
         app(state, other).queue = "root.default".to_owned();
     });
-    let cluster = site.ask_with(Site::wish(), &site.mock.address().to_string()).unwrap();
+    let cluster = site.ask_with(TestCluster::wish(), &site.mock.address().to_string()).unwrap();
     assert_eq!(cluster.remarks(), [""; 0]);
     let past: Vec<_> = cluster
         .past()
@@ -537,9 +548,9 @@ fn what_jobs_took_before_is_asked_of_the_history() {
 }
 
 #[test]
-fn a_history_that_does_not_answer_is_said() {
-    let site = Site::new();
-    let cluster = site.ask_with(Site::wish(), "127.0.0.1:1").unwrap();
+fn a_history_that_does_not_answer_gives_a_warning() {
+    let site = TestCluster::new();
+    let cluster = site.ask_with(TestCluster::wish(), "127.0.0.1:1").unwrap();
     assert_eq!(cluster.past().len(), 0);
     assert!(cluster.remarks()[0].contains("what jobs took before is not known: "), "{:?}", cluster.remarks());
     assert!(cluster.remarks()[0].contains("--job-history HOST:PORT"), "{:?}", cluster.remarks());
@@ -547,11 +558,11 @@ fn a_history_that_does_not_answer_is_said() {
 
 #[test]
 fn masters_that_answer_slowly_do_not_keep_the_table_from_being_written() {
-    let site = Site::new();
+    let site = TestCluster::new();
     let apps: Vec<AppId> = (0..6).map(|_| site.submit("", (8, 0), true)).collect();
     let slow = Mood::Slow(Duration::from_millis(400));
     site.mock.with(|state| state.moods.push(("/proxy/", usize::MAX, slow)));
-    site.drive(Site::wish(), |_, seen| seen.looks == 4);
+    site.drive(TestCluster::wish(), |_, seen| seen.looks == 4);
     let requests = site.mock.with(|state| state.requests.clone());
     let is_asked = |app: &AppId| requests.iter().any(|r| r.contains(&format!("/proxy/{app}/ws")));
     assert!(apps.iter().all(is_asked), "{requests:?}");

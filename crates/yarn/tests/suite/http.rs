@@ -18,7 +18,7 @@ fn requests(mock: &Mock) -> usize {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_port_without_a_listener() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let manager = ResourceManager::new(&Address::parse(&free.to_string()).unwrap(), quick());
     let error = manager.metrics().unwrap_err();
@@ -119,12 +119,15 @@ fn an_answer_has_a_limit() {
 #[test]
 fn kerberos_and_tls_are_named() {
     let mock = Mock::start().unwrap();
-    let nobody = r#"{"RemoteException":{"exception":"ForbiddenException","message":
+    let default_user = r#"{"RemoteException":{"exception":"ForbiddenException","message":
         "The default static user cannot carry out this operation.","javaClassName":"x"}}"#;
     for (mood, missing) in [
         (Mood::Kerberos, "the cluster asks for Kerberos (SPNEGO), which is not supported"),
         (page(401), "only simple authentication is supported"),
-        (Mood::Says(403, "application/json", nobody.to_owned()), "only simple authentication is supported"),
+        (
+            Mood::Says(403, "application/json", default_user.to_owned()),
+            "only simple authentication is supported",
+        ),
         (Mood::Leads("https://127.0.0.1:9/ws".to_owned()), "TLS is not supported"),
     ] {
         next(&mock, "metrics", 1, mood);

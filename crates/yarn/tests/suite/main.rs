@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod attach;
-mod fit;
+mod cluster_checks;
 mod http;
-mod observe;
+mod observer;
 mod rest;
 mod submitter;
 
@@ -29,7 +29,7 @@ fn says(mock: &Mock, part: &'static str, document: &str) {
     mock.with(|state| state.moods.insert(0, (part, usize::MAX, mood)));
 }
 
-/// The next so many requests for addresses that contain `part` fare like this.
+/// The next requests for addresses that contain `part` get this answer.
 fn next(mock: &Mock, part: &'static str, times: usize, mood: Mood) {
     mock.with(|state| state.moods.insert(0, (part, times, mood)));
 }

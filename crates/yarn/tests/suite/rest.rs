@@ -2,7 +2,7 @@
 
 use slackline_yarn::mock::{Mock, Mood};
 use slackline_yarn::{
-    AppState, FinalStatus, HttpError, MapReduce, Pending, Purpose, ResourceManager, TaskKind, Which,
+    AppFilter, AppState, FinalStatus, HttpError, MapReduce, Pending, Purpose, ResourceManager, TaskKind,
 };
 
 use crate::{manager, next, quick, says};
@@ -25,7 +25,7 @@ const APP: &str = r#"{"id":"application_1700000000000_0007","user":"me","name":"
 fn an_application_as_it_runs() {
     let mock = Mock::start().unwrap();
     says(&mock, "/apps", &format!(r#"{{"apps":{{"app":[{APP}]}}}}"#));
-    let apps = manager(&mock).apps(&Which::default()).unwrap();
+    let apps = manager(&mock).apps(&AppFilter::default()).unwrap();
     let [app] = apps.as_slice() else { panic!("{apps:?}") };
     assert_eq!(app.id.to_string(), "application_1700000000000_0007");
     assert_eq!((app.name.as_str(), app.queue.as_str(), app.user.as_str()), ("q1/j2", "root.jobs", "me"));
@@ -59,14 +59,14 @@ fn an_application_that_is_over_has_unknown_numbers() {
 }
 
 #[test]
-fn a_state_that_we_do_not_know_goes_on() {
+fn an_unknown_state_is_active() {
     let mock = Mock::start().unwrap();
     says(
         &mock,
         "/apps",
         r#"{"apps":{"app":{"id":"application_1_0001","state":"ASLEEP","finalStatus":"ODD"}}}"#,
     );
-    let apps = manager(&mock).apps(&Which::default()).unwrap();
+    let apps = manager(&mock).apps(&AppFilter::default()).unwrap();
     assert_eq!((apps[0].state, apps[0].final_status), (AppState::Other, FinalStatus::Undefined));
     assert!(!apps[0].state.is_over());
 }
@@ -78,11 +78,11 @@ fn no_applications_have_many_shapes_and_another_answer_is_none_of_them() {
         [r#"{"apps":{}}"#, r#"{"apps":""}"#, r#"{"apps":null}"#, "{}", r#"{"apps":{"app":[]}}"#, "\"\""]
     {
         says(&mock, "/apps", none);
-        assert_eq!(manager(&mock).apps(&Which::default()), Ok(vec![]), "{none}");
+        assert_eq!(manager(&mock).apps(&AppFilter::default()), Ok(vec![]), "{none}");
     }
     for other in [r#"{"jobs":{}}"#, r#"{"apps":{"job":[]}}"#, r#"{"apps":{"app":[{"id":"job"}]}}"#] {
         says(&mock, "/apps", other);
-        let error = manager(&mock).apps(&Which::default()).unwrap_err();
+        let error = manager(&mock).apps(&AppFilter::default()).unwrap_err();
         assert!(matches!(error, HttpError::Unknown { .. }), "{other}: {error}");
     }
 }
@@ -90,13 +90,13 @@ fn no_applications_have_many_shapes_and_another_answer_is_none_of_them() {
 #[test]
 fn applications_are_asked_for_by_state_queue_and_tags() {
     let mock = Mock::start().unwrap();
-    let which = Which {
+    let which = AppFilter {
         queue: Some("root.jobs".to_owned()),
         tags: vec!["a=1".to_owned(), "b".to_owned()],
         ended: false,
     };
     manager(&mock).apps(&which).unwrap();
-    manager(&mock).apps(&Which { ended: true, ..Which::default() }).unwrap();
+    manager(&mock).apps(&AppFilter { ended: true, ..AppFilter::default() }).unwrap();
     let asked = mock.with(|state| state.requests.clone()).join("\n").replace("%2C", ",").replace("%3D", "=");
     let select = "deSelects=timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo";
     assert_eq!(
@@ -159,7 +159,7 @@ fn a_cluster_in_the_shapes_of_both_servers() {
     let manager = manager(&mock);
     for shape in [slackline_yarn::mock::Shape::Arrays, slackline_yarn::mock::Shape::Singles] {
         mock.with(|state| (state.shape, state.apps) = (shape, std::collections::BTreeMap::new()));
-        assert_eq!(manager.apps(&Which::default()), Ok(vec![]));
+        assert_eq!(manager.apps(&AppFilter::default()), Ok(vec![]));
         let id = mock.with(|state| {
             let app = state.submit("root.jobs", 2, 1);
             app.start();

@@ -214,7 +214,7 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
     let submitter = Submitter::start(launch).unwrap();
     let error = submitter.list("/never").unwrap_err();
     assert_eq!(error.to_string(), "the process that submits to Hadoop did not answer `list` within 1 s");
-    // One that comes too late is nobody's.
+    // A late answer has no request.
     assert!(matches!(submitter.list("/late").unwrap_err(), SubmitterError::TimedOut { .. }));
     assert_eq!(submitter.list("/next").unwrap()[0].path, "/next");
     assert_eq!(submitter.list("/last").unwrap()[0].path, "/last");

@@ -1,0 +1,405 @@
+//! The engine of a policy on YARN: its decisions become rows of the table and priorities, and containers
+//! become running and finished tasks.
+//!
+//! A job is one application. The engine submits it when its predecessors have finished and the driver has
+//! started a task of it, or can start none since other applications hold all slots. The job is finished when
+//! all its attempts have reported and its output is published. Later events of its application only matter
+//! for the slots that it holds.
+//!
+//! A job with a jar and a main class is a program that submits applications itself, see `jar_programs`.
+
+mod finish;
+mod hosted_runs;
+mod jar_programs;
+mod observe;
+mod progress;
+mod submit;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use slackline_executor::engine::Happening;
+use slackline_executor::engine::drive::Left;
+use slackline_executor::engine::external_runs::Elsewhere;
+use slackline_executor::engine::external_runs::Over;
+use slackline_executor::run::error::EngineError;
+use slackline_executor::spec::job_plan::JobPlan;
+use slackline_model::draft::MachineDraft;
+use slackline_model::schedule::NewRow;
+use slackline_model::{FlowId, Instance, SlotRange, Time};
+use slackline_policy::engine::{Batch, Capabilities, Faults, Lengths, Offers, Order, Report, RowId, Start};
+use slackline_policy::log::{FlowEnd, Sink};
+use slackline_policy::plans::Plans;
+use slackline_policy::{Driver, Engine};
+
+use crate::clock::{Stopwatch, pause};
+use crate::cluster::capacity::Rules;
+use crate::cluster::container_ledger::ContainerLedger;
+use crate::cluster::control::{CYCLE, poll_delay};
+use crate::cluster::desired_state::DesiredState;
+use crate::cluster::fair_polling::{RoundRobin, TIME_LIMIT};
+use crate::flows::applications::{FlowCluster, SubmitRequest, Ticket};
+use crate::flows::attempt_reports::Destination;
+use crate::flows::jobs::{FlowJob, Jobs, Retry, SlotTimeline};
+use crate::flows::remote_files::may_pass;
+use crate::rest::id::AppId;
+
+pub(super) use hosted_runs::LeavingRun;
+
+/// Polls between two reads of reports on other file systems.
+const THERE_EVERY: u32 = 4;
+
+/// Polls between two kills of the same application.
+const KILL_EVERY: u32 = 8;
+
+/// Polls after which an application of a finished job is killed if it still runs tasks.
+const LATE_POLLS: u32 = 40;
+
+/// Tries to submit a job or to publish its output while a file system does not answer.
+const TRIES: u32 = 30;
+
+/// The most submissions of a job whose applications do not finish it.
+const SUBMISSIONS_MAX: u32 = 3;
+
+/// The priority of new applications.
+const PRIORITY: u64 = 1000;
+
+/// Part files: names and paths.
+pub(super) type Parts = Vec<(String, PathBuf)>;
+
+/// Turns jobs into requests to the submitter, and their output files into the outputs of jobs.
+pub(super) trait JobSubmission {
+    /// The request for a job. Writes the files of the job to `own.directory/own.ticket`.
+    fn request(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<SubmitRequest>;
+
+    /// Whether a new submission of a job would equal the earlier one, by its files.
+    fn is_as_submitted(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> bool;
+
+    /// The directory for the attempts of a submission.
+    fn destination(&self, plan: &JobPlan, own: &FlowJob) -> Destination;
+
+    /// The parts that the program of a jar has written, by number: names, and paths of parts or placeholders.
+    /// The inner error is the reason why they are not the output of the job.
+    fn made(&self, runs: &Elsewhere<'_>, job: u32, own: &FlowJob) -> io::Result<Result<Parts, String>>;
+
+    /// Publishes the output of a job, locally by `publish`.
+    fn publish(
+        &self,
+        plan: &JobPlan,
+        own: &FlowJob,
+        publish: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()>;
+
+    /// A text with the names of files that the user knows.
+    fn user_text(&self, text: &str) -> String;
+
+    /// Removes the files of a run on the cluster that are no longer needed; `owner` is the name by which its
+    /// outputs are locked. Gives a warning.
+    fn close(&self, jobs: &[JobPlan], owner: &str) -> Option<String>;
+}
+
+/// Time limits of the engine.
+#[derive(Clone, Debug)]
+pub(super) struct Timeouts {
+    /// Until the next poll.
+    pub(super) cycle: Duration,
+    /// For requests of one kind in a poll; the next poll continues with the rest.
+    pub(super) asks: Duration,
+    /// At the end of a run: for killed applications and unanswered submissions.
+    pub(super) end: Duration,
+    /// For reports of an application that has succeeded: network file systems show a new file late.
+    pub(super) late: Duration,
+    /// For an application whose submission is unconfirmed.
+    pub(super) unseen: Duration,
+    /// For an AM, before a warning gives YARN's reason.
+    pub(super) queued: Duration,
+    /// For a file system that does not answer when a job is submitted or its output published.
+    pub(super) away: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            cycle: CYCLE,
+            asks: TIME_LIMIT,
+            end: seconds(20),
+            late: seconds(60),
+            unseen: seconds(30),
+            queued: seconds(30),
+            away: seconds(300),
+        }
+    }
+}
+
+pub(super) struct FlowEngine<'o> {
+    runs: Elsewhere<'o>,
+    cluster: FlowCluster,
+    /// By run.
+    submits: BTreeMap<u32, Rc<dyn JobSubmission + 'o>>,
+    /// The machines of the instances of flows.
+    machines: Vec<MachineDraft>,
+    rules: Rules,
+    timeouts: Timeouts,
+    ledger: ContainerLedger,
+    jobs: Jobs,
+    by_ticket: BTreeMap<String, u32>,
+    by_app: BTreeMap<AppId, u32>,
+    /// Active applications of the runs.
+    live: BTreeSet<AppId>,
+    /// Active applications that work for no job any more and have to be killed.
+    orphans: BTreeSet<AppId>,
+    /// Polls for which applications of finished jobs have run tasks.
+    late_tasks: BTreeMap<AppId, u32>,
+    /// Submissions without an answer.
+    unanswered: BTreeSet<Ticket>,
+    places: SlotTimeline,
+    /// The ids that the driver assigns next.
+    next_flow: u32,
+    next_phase: u32,
+    /// The driver's id of a flow, by run and name.
+    flows: BTreeMap<(u32, String), FlowId>,
+    wakes: BTreeSet<Time>,
+    now: Time,
+    polls: u32,
+    /// The time of the cluster's answer to this poll.
+    polled_at: Stopwatch,
+    /// The AM to poll first, the job whose reports to read first, and the application to kill first.
+    am_turn: RoundRobin<(u32, AppId)>,
+    reports_turn: RoundRobin<u32>,
+    kills_turn: RoundRobin<AppId>,
+    /// Whether the cluster did not answer the last poll.
+    is_silent: bool,
+    /// Whether the last message was that something does not answer.
+    troubled: bool,
+    warned_of_full_cluster: bool,
+    /// The time of the next note in the journals.
+    note_at: Time,
+    /// By run: the error that ends it.
+    fatal: BTreeMap<u32, String>,
+    /// By run: the time at which its flows had ended.
+    over_since: BTreeMap<u32, Time>,
+    /// Warnings for the service; `None` for a single run.
+    notices: Option<Vec<String>>,
+    asked_to_stop: Arc<AtomicBool>,
+}
+
+impl<'o> FlowEngine<'o> {
+    /// An engine for runs on these machines.
+    pub(super) fn new(
+        runs: Elsewhere<'o>,
+        cluster: FlowCluster,
+        machines: Vec<MachineDraft>,
+        rules: Rules,
+        timeouts: Timeouts,
+        asked_to_stop: Arc<AtomicBool>,
+    ) -> Self {
+        let ledger =
+            ContainerLedger::new(machines.iter().map(|machine| (machine.name.clone(), machine.count)));
+        let places = SlotTimeline::new(ledger.hosts());
+        Self {
+            runs,
+            cluster,
+            submits: BTreeMap::new(),
+            machines,
+            rules,
+            timeouts,
+            ledger,
+            jobs: Jobs::default(),
+            by_ticket: BTreeMap::new(),
+            by_app: BTreeMap::new(),
+            live: BTreeSet::new(),
+            orphans: BTreeSet::new(),
+            late_tasks: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
+            places,
+            next_flow: 0,
+            next_phase: 0,
+            flows: BTreeMap::new(),
+            wakes: BTreeSet::new(),
+            now: Time::ZERO,
+            polls: 0,
+            polled_at: Stopwatch::start(),
+            am_turn: RoundRobin::default(),
+            reports_turn: RoundRobin::default(),
+            kills_turn: RoundRobin::default(),
+            is_silent: false,
+            troubled: false,
+            warned_of_full_cluster: false,
+            note_at: Time::ZERO,
+            fatal: BTreeMap::new(),
+            over_since: BTreeMap::new(),
+            notices: None,
+            asked_to_stop,
+        }
+    }
+
+    /// Adds a run, by the number of its first job, and finds submissions of earlier sessions.
+    pub(super) fn add_run(&mut self, run: u32, submit: Rc<dyn JobSubmission + 'o>) {
+        for (slot, (start, end)) in self.runs.held_before(run) {
+            self.places.hold(slot, start, end);
+        }
+        for (job, _) in self.runs.jobs_of(run) {
+            self.jobs.insert(job, FlowJob::new(self.runs.directory(job)));
+        }
+        self.submits.insert(run, submit);
+        self.find_submissions(run);
+    }
+
+    fn submit_of(&self, job: u32) -> Rc<dyn JobSubmission + 'o> {
+        self.submits[&self.runs.run_of(job)].clone()
+    }
+
+    /// Ends the run of a job with an error.
+    fn abort_run(&mut self, job: u32, why: &dyn Display) {
+        self.fatal.entry(self.runs.run_of(job)).or_insert_with(|| why.to_string());
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.runs.happened(Happening::Warned(warning));
+        self.notices.iter_mut().for_each(|notices| notices.push(warning.to_owned()));
+    }
+
+    /// Drives a single run to its end.
+    pub(super) fn run(mut self, left: Left<'_>) -> Result<Over, EngineError> {
+        let Left { instance, policy, config } = left;
+        let mut nowhere = NoSink;
+        let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
+        while driver.step() {
+            let plans = Plans::of(&driver);
+            driver.engine().apply_plans(&plans);
+        }
+        let policy_failed = driver.close().failure;
+        let interrupted = self.asked_to_stop.load(Ordering::SeqCst);
+        let all_done = self.runs.runs().all(|run| self.runs.all_done(run));
+        self.end_applications(all_done);
+        match self.fatal.pop_first() {
+            Some((_, reason)) => Err(EngineError::Stopped(reason)),
+            None => Ok(Over { all_done, interrupted, policy_failed }),
+        }
+    }
+
+    /// Schedules a retry of a failed step, while a file system does not answer; false when the time for
+    /// retries is over.
+    fn schedule_retry(&mut self, job: u32, error: &io::Error) -> bool {
+        if !may_pass(error) {
+            return false;
+        }
+        let after = |span: Duration| Time(self.now.0 + span.as_micros() as u64);
+        let (next, until) = (after(self.timeouts.away / TRIES), after(self.timeouts.away));
+        let before = self.jobs[job].retry.take();
+        let until = before.map_or(until, |before| before.until);
+        self.jobs[job].retry = Some(Retry { next, until, problem: error.to_string() });
+        self.now < until
+    }
+
+    fn trouble(&mut self, message: Option<&str>) {
+        if self.troubled != message.is_some() {
+            self.troubled = message.is_some();
+            self.runs.happened(Happening::Troubled(message));
+            let state = message
+                .map_or("it answers again".to_owned(), |message| format!("it does not answer: {message}"));
+            self.notices.iter_mut().for_each(|all| all.push(format!("the cluster: {state}")));
+        }
+    }
+
+    /// Writes the driver's decisions to the cluster: submissions, rows of the table, and priorities.
+    pub(super) fn apply_plans(&mut self, plans: &Plans) {
+        if self.rules.by_cluster {
+            self.submit_ready(plans);
+            return self.forget_finished_jobs();
+        }
+        self.submit_wanted(plans);
+        let snapshot = self.cluster.snapshot();
+        let apps = self.jobs.open_apps();
+        let mut desired = DesiredState::of(&self.ledger, plans, &apps, |app| snapshot.pending(app));
+        self.hold_rows(&mut desired.rows);
+        if let Some(warning) = self.cluster.control.publish(&desired.rows) {
+            self.warn(&warning);
+        }
+        let now = |app: &AppId| Some((*app, self.jobs[*self.by_app.get(app)?].priority));
+        let order: Vec<(AppId, u64)> = desired.order.iter().filter_map(now).collect();
+        let (changed, warning) = self.cluster.control.set_order(&order);
+        for (app, priority) in changed {
+            if let Some(&job) = self.by_app.get(&app) {
+                self.jobs[job].priority = priority;
+            }
+        }
+        if let Some(warning) = warning {
+            self.warn(&warning);
+        }
+        self.forget_finished_jobs();
+    }
+
+    fn time_to_next_poll(&self) -> Duration {
+        let due = [self.runs.next_release(), self.wakes.first().copied()].into_iter().flatten().min();
+        poll_delay(self.now, due, self.timeouts.cycle)
+    }
+}
+
+impl Engine for FlowEngine<'_> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            batch: Batch::Task,
+            // After a failure of a machine the AM reruns its maps.
+            faults: Faults::Tasks,
+            offers: Offers::Immediate,
+            lengths: Lengths::Guessed,
+            // Running AMs hold slots, which the ledger reports as down.
+            masters: None,
+        }
+    }
+
+    fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
+        if self.polls > 0 {
+            pause(self.time_to_next_poll());
+        }
+        let has_failed = self.notices.is_none() && !self.fatal.is_empty();
+        if self.asked_to_stop.load(Ordering::SeqCst) || has_failed {
+            return None;
+        }
+        self.poll_cluster(reports);
+        let later = self.wakes.split_off(&Time(self.now.0 + 1));
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            reports.push(Report::Woken);
+        }
+        Some(self.now)
+    }
+
+    fn start(&mut self, start: &Start<'_>, _: &Instance) {
+        let Start { row, phase, first, places, reported_as, .. } = *start;
+        self.ledger.start(row, phase, first, places[0].first, reported_as);
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Kill(row) => self.ledger.kill(row),
+            Order::Refuse(name) => self.ledger.refuse(name),
+            // In a MapReduce job reduces wait for maps by themselves, and the AM reruns lost maps.
+            Order::Go { .. } | Order::Hold(_) => {}
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at.max(Time(self.now.0 + 1)));
+    }
+
+    fn may_bring_flows(&mut self) -> bool {
+        self.runs.may_bring_flows()
+    }
+}
+
+/// The journals record rows and flows.
+struct NoSink;
+
+impl Sink for NoSink {
+    fn row(&mut self, _: RowId, _: &NewRow, _: &[SlotRange], _: &Instance) {}
+
+    fn flow(&mut self, _: &FlowEnd, _: &Instance) {}
+}

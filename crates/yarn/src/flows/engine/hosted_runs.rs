@@ -1,0 +1,205 @@
+//! Runs that join and leave one engine.
+
+use std::rc::Rc;
+
+use slackline_executor::engine::Observer;
+use slackline_executor::engine::backend::SeatRules;
+use slackline_executor::engine::backend::Standing;
+use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::run::RunEnd;
+use slackline_executor::run::Session;
+use slackline_executor::run::error::EngineError;
+use slackline_model::FlowId;
+use slackline_policy::engine::Report;
+
+use crate::clock::pause;
+use crate::cluster::table::Rows;
+use crate::flows::engine::{FlowEngine, JobSubmission};
+use crate::flows::jobs::{FlowJob, JobStage};
+use crate::rest::resource_manager::ResourceManager;
+
+/// A run that the engine no longer drives.
+pub(in crate::flows) struct LeavingRun {
+    pub(in crate::flows) run: u32,
+    pub(in crate::flows) end: Result<RunEnd, EngineError>,
+    pub(in crate::flows) session: Session,
+}
+
+impl<'o> FlowEngine<'o> {
+    /// The same engine for runs that join and leave.
+    pub(in crate::flows) fn staying(self) -> Self {
+        Self { notices: Some(Vec::new()), ..self }
+    }
+
+    /// Adds a run. `manager` is asked for applications of its earlier sessions.
+    ///
+    /// # Errors
+    /// The machines changed; the workload is invalid; the cluster does not answer.
+    pub(in crate::flows) fn join(
+        &mut self,
+        session: Session,
+        rules: &SeatRules,
+        observer: Box<dyn Observer + 'o>,
+        submit: Rc<dyn JobSubmission + 'o>,
+        manager: &ResourceManager,
+    ) -> Result<Joined, EngineError> {
+        let owner = session.owner().to_owned();
+        self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
+        let joined = self.runs.join(session, &self.machines, rules, observer);
+        match &joined {
+            Ok(Joined::From(run)) => self.add_run(*run, submit),
+            Ok(Joined::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
+        }
+        joined
+    }
+
+    /// Changes the overrides of a flow: the driver withdraws it, and it arrives again unless it is held.
+    pub(in crate::flows) fn stand(
+        &mut self,
+        run: u32,
+        flow: &str,
+        standing: Standing,
+        reports: &mut Vec<Report>,
+    ) {
+        if self.runs.stand((run, flow), standing) {
+            self.withdraw(run, flow, reports);
+            self.bring(run, flow, reports);
+        }
+    }
+
+    /// Cancels a flow: stops its jobs, and fails it.
+    pub(in crate::flows) fn cancel(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
+        if !self.runs.cancel(run, flow) {
+            return;
+        }
+        self.withdraw(run, flow, reports);
+        if let Some(&job) = self.jobs_of(run, flow).first() {
+            self.give_up(job);
+        }
+    }
+
+    /// The driver withdraws a flow.
+    fn withdraw(&mut self, run: u32, flow: &str, reports: &mut Vec<Report>) {
+        if let Some(number) = self.flows.remove(&(run, flow.to_owned())) {
+            self.ledger.withdraw(&self.jobs_of(run, flow));
+            reports.push(Report::Withdrawn(number));
+        }
+    }
+
+    /// Applications of held flows get no more containers.
+    pub(super) fn hold_rows(&self, rows: &mut Rows) {
+        if self.notices.is_none() {
+            return;
+        }
+        for (app, row) in rows.iter_mut() {
+            let job = app.and_then(|app| self.by_app.get(&app));
+            let is_held = |&job: &u32| self.runs.is_held(self.runs.run_of(job), &self.runs.plan(job).flow);
+            if job.is_some_and(is_held) {
+                (row.maps, row.reduces) = (Some(0), Some(0));
+            }
+        }
+    }
+
+    /// The run of a flow, by the driver's id.
+    pub(in crate::flows) fn run_of(&self, flow: FlowId) -> Option<u32> {
+        self.flows.iter().find(|(_, number)| **number == flow).map(|((run, _), _)| *run)
+    }
+
+    /// The run of each open row.
+    pub(in crate::flows) fn held(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ledger.held().map(|job| self.runs.run_of(job))
+    }
+
+    pub(in crate::flows) fn is_up(&self, host: &str) -> bool {
+        self.ledger.is_up(host)
+    }
+
+    /// Warnings since the last call.
+    pub(in crate::flows) fn take_notices(&mut self) -> Vec<String> {
+        self.notices.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Runs to end: those whose flows have ended and whose applications are gone, and those with an error.
+    pub(in crate::flows) fn leaving(&mut self, reports: &mut Vec<Report>) -> Vec<LeavingRun> {
+        let runs: Vec<u32> = self.runs.runs().collect();
+        let mut left = Vec::new();
+        for run in runs {
+            if self.fatal.contains_key(&run) {
+                self.stop_run(run, reports);
+            } else if !self.runs.is_over(run) {
+                continue;
+            }
+            let since = *self.over_since.entry(run).or_insert(self.now);
+            let is_late = self.now.since(since.min(self.now)).0 >= self.timeouts.end.as_micros() as u64;
+            if is_late || !self.has_something_left(run) {
+                left.extend(self.part(run, self.fatal.contains_key(&run)));
+            }
+        }
+        left
+    }
+
+    /// Stops all jobs of a run.
+    fn stop_run(&mut self, run: u32, reports: &mut Vec<Report>) {
+        let flows = self.flows.keys().filter(|(of, _)| *of == run).map(|(_, flow)| flow.clone());
+        for flow in flows.collect::<Vec<String>>() {
+            self.withdraw(run, &flow, reports);
+        }
+        for job in self.jobs_of_run(run) {
+            if matches!(self.jobs[job].stage, JobStage::Finished | JobStage::Failed) {
+                continue;
+            }
+            let app = self.jobs[job].app();
+            self.jobs[job].stage = JobStage::Failed;
+            self.stop_program(job);
+            if let Some(app) = app {
+                self.kill(app);
+            }
+        }
+    }
+
+    fn jobs_of_run(&self, run: u32) -> Vec<u32> {
+        self.runs.jobs_of(run).map(|(job, _)| job).collect()
+    }
+
+    /// Whether applications of a run are active, or may still appear.
+    fn has_something_left(&self, run: u32) -> bool {
+        let jobs = self.jobs_of_run(run);
+        let is_its = |job: &u32| jobs.contains(job);
+        let is_open = |own: &FlowJob| own.unconfirmed.is_some() || own.has_program();
+        self.orphans.iter().any(|app| self.by_app.get(app).is_some_and(is_its))
+            || self.unanswered.iter().any(|ticket| is_its(&ticket.job))
+            || jobs.iter().any(|&job| is_open(&self.jobs[job]))
+    }
+
+    fn part(&mut self, run: u32, is_interrupted: bool) -> Option<LeavingRun> {
+        let jobs = self.jobs_of_run(run);
+        let fatal = self.fatal.remove(&run);
+        self.over_since.remove(&run);
+        self.flows.retain(|(of, _), _| *of != run);
+        self.by_ticket.retain(|_, job| !jobs.contains(job));
+        self.by_app.retain(|_, job| !jobs.contains(job));
+        self.ledger.withdraw(&jobs);
+        for &job in &jobs {
+            self.jobs.remove(job);
+        }
+        let owner = self.runs.owner(run).to_owned();
+        self.cluster.forget(&owner);
+        let submit = self.submits.remove(&run);
+        let (end, session) = self.runs.leave(run, is_interrupted)?;
+        if !is_interrupted
+            && let Some(warning) = submit.and_then(|submit| submit.close(session.jobs(), &owner))
+        {
+            self.warn(&warning);
+        }
+        let end = fatal.map_or(end, |reason| Err(EngineError::Stopped(reason)));
+        Some(LeavingRun { run, end, session })
+    }
+
+    /// Ends all applications, and gives all runs, to be resumed later.
+    pub(in crate::flows) fn stop(&mut self) -> Vec<LeavingRun> {
+        self.end_applications(false);
+        pause(self.timeouts.cycle);
+        let runs: Vec<u32> = self.runs.runs().collect();
+        runs.into_iter().filter_map(|run| self.part(run, !self.runs.is_over(run))).collect()
+    }
+}
