@@ -1,35 +1,40 @@
 //! The table of formats: their names, and which one a file is in.
 //!
 //! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
-//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `logged` (jobs of Hadoop's logs),
+//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `hadoop_log` (jobs of Hadoop's logs),
 //! `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs) and `xml` (XML with positions).
 
 mod alibaba;
 mod azkaban;
 mod batsim;
 mod dag;
+pub(crate) mod durations;
 mod hadoop;
+mod hadoop_log;
+pub mod import;
+pub mod importer;
 mod jhist;
+pub mod line_import;
 mod log;
-mod logged;
 mod objects;
 mod oozie;
+pub mod options;
 mod rumen;
 mod sacct;
 mod sls;
 mod spark;
+pub mod stream;
 mod swf;
 mod swim;
 mod wfformat;
 mod woha_xml;
-pub(crate) mod xml;
 
 use slackline_model::params::Param;
 
-use crate::folder::Folder;
-use crate::format::ending;
-use crate::importer::Importer;
-use crate::workload;
+use crate::documents::workload;
+use crate::importers::importer::Importer;
+use crate::reading::folder::Folder;
+use crate::reading::format::ending;
 
 /// The formats of this crate, in the order in which they are listed.
 const TABLE: &[Importer] = &[

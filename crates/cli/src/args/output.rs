@@ -9,7 +9,7 @@ use slackline::names::unknown;
 use slackline::report::View;
 use slackline::report::table::Sort;
 use slackline_model::Draft;
-use slackline_trace::format::ending;
+use slackline_trace::reading::format::ending;
 use slackline_trace::{Format, write_workload, write_workload_lines};
 
 use super::listed::Listed;

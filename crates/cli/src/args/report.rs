@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use slackline::import::RecordedOptions;
 use slackline::report::page::{About, Page};
-use slackline_trace::format::ending;
+use slackline_trace::reading::format::ending;
 
 use super::path::WrittenFile;
 use crate::out;

@@ -8,7 +8,7 @@ use slackline::import::{Opened, ScheduleDocument, Verdict, check, check_streams}
 use slackline::report::page::{Drawn, Page};
 use slackline::report::{Figures, Row, comparison, verdict};
 use slackline::tune::Method;
-use slackline_trace::format::ending;
+use slackline_trace::reading::format::ending;
 
 use super::Answer;
 use crate::args::output::Form;

@@ -11,7 +11,7 @@ use slackline::import::{ImportError, Opened, ScheduleDocument};
 use slackline::model::Instance;
 use slackline::simulate::RowWriter;
 use slackline_trace::Importers;
-use slackline_trace::format::ending;
+use slackline_trace::reading::format::ending;
 
 use super::Answer;
 use crate::args::output::{ExportForm, Forms, OutputArgs};

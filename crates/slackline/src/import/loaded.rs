@@ -189,7 +189,7 @@ impl Loaded {
 
     /// What a schedule of this workload says of itself beside its rows.
     pub fn meta(&self, options: RecordedOptions, seed: u64, schedule: &Schedule) -> Meta {
-        let status = slackline_trace::schedule::status(schedule.cost, schedule.lower_bound);
+        let status = slackline_trace::documents::schedule::status(schedule.cost, schedule.lower_bound);
         Meta { status, ..self.meta_before(options, seed) }
     }
 

@@ -21,7 +21,7 @@ use super::shape::{
     apportion, count_in, machines_param, map_slots_param, phase, real_in, reduce_slots_param, shuffle,
     typed_nodes, whole_micros,
 };
-use crate::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
+use crate::importers::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {

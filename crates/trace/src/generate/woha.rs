@@ -19,7 +19,7 @@ use slackline_model::params::{Param, Values};
 use super::dag;
 use super::generator::Params;
 use super::shape::{job, job_name};
-use crate::durations::LogNormal;
+use crate::importers::durations::LogNormal;
 use crate::random::ChaCha8Rng;
 
 /// Quantiles of the standard normal: 65 %, 70 %, 90 % and 95 %.

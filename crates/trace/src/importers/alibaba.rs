@@ -24,13 +24,13 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use slackline_model::Start;
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::{Line, LineImport, Marked, Said, import_lines};
 use crate::importers::log::{SLOT_CORES, quoted, slots, task_count};
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 use job::{Job, Task};
 

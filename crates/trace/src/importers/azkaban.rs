@@ -22,15 +22,15 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::Settings;
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::format::{Format, ending};
-use crate::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::azkaban::graph::Flat;
+use crate::importers::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::oozie::side::Side;
 use crate::importers::oozie::{ACTIONS, SECONDS_ASSUMED};
-use crate::parse::parse;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::{Format, ending};
+use crate::reading::parse::parse;
+use crate::reading::source::SourceMap;
 
 /// What messages call such a file.
 const KIND: &str = "a flow of Azkaban";

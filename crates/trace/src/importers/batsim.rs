@@ -16,13 +16,13 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output};
 use crate::importers::log::to_micros;
-use crate::parse::parse;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::source::SourceMap;
 
 /// What messages call such a document.
 const KIND: &str = "a workload of Batsim";
@@ -217,8 +217,8 @@ fn seconds<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const WORKLOAD: &str = r#"{ "nb_res": 4,
   "jobs": [

@@ -20,16 +20,16 @@ use slackline_model::PhaseKind;
 use slackline_model::params::Settings;
 use slackline_model::schedule::Outcome;
 
-use super::logged::{
+use super::objects::Objects;
+use crate::importers::hadoop_log::{
     FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Workflow, adjacencies, priority, time,
 };
-use super::objects::Objects;
-use crate::avro;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::importer::{ImportFolder, Importer, Input, Output};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::importers::importer::{ImportFolder, Importer, Input, Output};
+use crate::reading::avro;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// What messages call one line.
 const KIND: &str = "an event of a job history";

@@ -6,9 +6,9 @@ use slackline_model::draft::{PerPhase, PoolDraft};
 use slackline_model::params::{Param, Values};
 use slackline_model::{Draft, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::folder::Folder;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
 
 /// How many cores a slot stands for.
 pub(super) const SLOT_CORES: Param = Param::new(

@@ -4,11 +4,11 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::line_import::Line;
-use crate::parse::parse;
-use crate::place::Place;
+use crate::importers::line_import::Line;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::place::Place;
 
 /// The values of a text, one after the other; after an error there are no more.
 pub(super) struct Objects<'a> {

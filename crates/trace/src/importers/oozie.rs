@@ -25,12 +25,13 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
 use crate::importers::hadoop::TASK_COUNTS;
-use crate::importers::xml::{self, Xml, elements};
-use crate::source::SourceMap;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::source::SourceMap;
+use crate::reading::xml;
+use crate::reading::xml::{Xml, elements};
 
 /// Seconds of a task of which nothing is known: ours, a minute, the length of a middling Hadoop task.
 pub(super) const SECONDS_ASSUMED: f64 = 60.0;

@@ -17,15 +17,15 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Outcome;
 use slackline_model::{PhaseKind, Start};
 
-use super::logged::{
+use super::objects::Object;
+use crate::importers::hadoop_log::{
     FAILED_JOBS, Host, JOB_SKEW, Log, LoggedAttempt, LoggedJob, LoggedLines, LoggedObjects, LoggedTask,
     Topology, Workflow, import_objects, priority, time,
 };
-use super::objects::Object;
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
-use crate::line_import::LineImport;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::LineImport;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
 
 /// What messages call one object of a trace.
 const KIND: &str = "a job of a Rumen trace";

@@ -15,14 +15,14 @@ use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::hadoop_log::printable;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::{Line, LineImport, Said, import_lines};
 use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count, to_micros};
-use crate::importers::logged::printable;
-use crate::line_import::{Line, LineImport, Said, import_lines};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// The zone of clock times that name none.
 pub(super) const TIME_ZONE: Param = Param::new(
@@ -356,8 +356,8 @@ fn cores(cell: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const ACCOUNTS: &str = "\
 JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS

@@ -15,15 +15,15 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Outcome;
 use slackline_model::{PhaseKind, Start};
 
-use super::logged::{
+use super::objects::{Object, Objects};
+use crate::importers::hadoop_log::{
     FAILED_JOBS, Host, JOB_SKEW, Log, LoggedAttempt, LoggedJob, LoggedLines, LoggedObjects, LoggedTask,
     Topology, import_objects,
 };
-use super::objects::{Object, Objects};
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
-use crate::line_import::LineImport;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::LineImport;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
 
 /// What messages call the objects of either file.
 const JOB: &str = "a job of an SLS trace";
@@ -268,8 +268,8 @@ mod tests {
     use slackline_model::draft::TasksDraft;
 
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const JOBS: &str = r#"{ "num.nodes": 3, "num.racks": 1 }
 { "am.type": "mapreduce", "job.start.ms": 1500, "job.queue.name": "q", "job.id": "one", "job.user": "ann", "job.tasks": [

@@ -28,13 +28,13 @@ use slackline_model::Draft;
 use slackline_model::calendar::Zone;
 use slackline_model::params::Settings;
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::importer::{ImportFolder, Importer, Input, Output};
+use crate::importers::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::log::{SLOT_CORES, declare_pools, each_line, to_micros};
 use crate::importers::spark::application::{Application, Reader};
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "spark",

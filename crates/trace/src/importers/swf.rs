@@ -15,12 +15,12 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::{Draft, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::{Line, LineImport, Said, import_lines};
 use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count, to_micros};
-use crate::line_import::{Line, LineImport, Said, import_lines};
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "swf",
@@ -262,9 +262,9 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
-    use crate::stream::WorkloadStream;
+    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::options::ImportOptions;
+    use crate::importers::stream::WorkloadStream;
 
     const LOG: &str = "\
 ; Version: 2.2

@@ -17,14 +17,14 @@ use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Seed, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::durations::{MAP_MILLIS, REDUCE_MILLIS};
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output, SEED};
-use crate::line_import::{Line, LineImport, Said, import_lines};
-use crate::place::Place;
+use crate::importers::durations::{MAP_MILLIS, REDUCE_MILLIS};
+use crate::importers::importer::{Importer, Input, Output, SEED};
+use crate::importers::line_import::{Line, LineImport, Said, import_lines};
 use crate::random;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "swim",
@@ -310,8 +310,8 @@ fn to_micros(seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const ROWS: &str = "job0\t49\t49\t740773\t2339561\t627471\n\njob1\t50\t1\t268435457\t0\t9838062\tp\t\t\n";
 

@@ -15,13 +15,13 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::importer::{Importer, Input, Output};
-use crate::parse::parse;
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// What messages call such a document.
 const KIND: &str = "a WfFormat instance";
@@ -178,8 +178,8 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const CHAIN: &str = r#"{ "name": "two", "schemaVersion": "1.5", "workflow": {
   "specification": { "tasks": [

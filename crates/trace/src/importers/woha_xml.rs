@@ -40,13 +40,14 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, duration};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
 use crate::importers::hadoop::TASK_COUNTS;
-use crate::importers::xml::{self, Xml, elements};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
+use crate::reading::xml;
+use crate::reading::xml::{Xml, elements};
 
 const JOB_PARTS: [&str; 10] = [
     "jar",

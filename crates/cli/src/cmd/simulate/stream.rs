@@ -12,7 +12,8 @@ use slackline::report::{Figures, View, flows, headline, stream_lines};
 use slackline::simulate::{
     NotStreamed, NotWritten, Nowhere, Options, RowWriter, Streamed, needs_whole, simulate_stream,
 };
-use slackline_trace::{Diagnostic, Meta, format::ending};
+use slackline_trace::reading::format::ending;
+use slackline_trace::{Diagnostic, Meta};
 
 use super::{Simulate, say};
 use crate::args::output::{Form, SimulationForm};

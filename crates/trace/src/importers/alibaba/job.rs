@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
-use crate::diagnostic::Diagnostics;
 use crate::importers::dag::bridged;
+use crate::reading::diagnostic::Diagnostics;
 
 /// The rows of a job.
 #[derive(Default)]

@@ -4,9 +4,9 @@ use slackline_model::draft::{FlowDraft, TasksDraft};
 
 use super::job::numbers;
 use super::*;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
-use crate::stream::WorkloadStream;
+use crate::importers::import::{Imported, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::importers::stream::WorkloadStream;
 
 const ROWS: &str = "\
 M1,4,j_1,1,Terminated,100,160,100.0,0.3

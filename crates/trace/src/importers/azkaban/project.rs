@@ -9,13 +9,13 @@ use slackline_model::params::Settings;
 
 use super::graph::Flat;
 use super::{ACTIONS, Node, drafts, name_of, read_flow};
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::importer::Output;
+use crate::importers::importer::Output;
 use crate::importers::oozie::side::{Side, properties};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// How deep flows may be embedded.
 const DEPTH_MAX: usize = 32;

@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use slackline_model::draft::FlowDraft;
 
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::import::{Imported, read_folder, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{Imported, read_folder, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
 
 const FLOW: &str = "\
 config:

@@ -6,11 +6,11 @@ use slackline_model::Instance;
 use slackline_model::draft::TasksDraft;
 
 use super::*;
-use crate::avro::tests::binary;
-use crate::folder::Folder;
-use crate::import::read_folder;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::read_folder;
+use crate::importers::import::{Imported, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::avro::tests::binary;
+use crate::reading::folder::Folder;
 
 /// A schema like that of Hadoop, with what is needed here.
 const SCHEMA: &str = concat!(

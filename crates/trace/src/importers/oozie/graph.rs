@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use slackline_model::names::{did_you_mean, one_of};
 
 use super::{Item, Kind, Transition};
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importers::xml::Xml;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::xml::Xml;
 
 /// Deepest nesting of forks that is followed; real workflows come nowhere near it.
 const DEPTH_MAX: usize = 100;

@@ -20,11 +20,11 @@ use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use slackline_model::duration;
 use slackline_model::names::did_you_mean;
 
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::parse::parse;
-use crate::source::SourceMap;
-use crate::times::Duration;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::source::SourceMap;
+use crate::reading::times::Duration;
 
 /// What messages call the texts, which come from options and have no file here.
 const ACTIONS: &str = "actions";

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use slackline_model::draft::TasksDraft;
 
 use crate::TraceError;
-use crate::format::Format;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{Imported, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::format::Format;
 
 fn data(name: &str) -> Option<String> {
     let path = crate::real_data::real(&format!("oozie/{name}"))?;

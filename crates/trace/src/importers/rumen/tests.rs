@@ -7,8 +7,8 @@ use slackline_model::{Draft, Instance};
 use super::*;
 use slackline_model::draft::TasksDraft;
 
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{Imported, read_workload};
+use crate::importers::options::ImportOptions;
 
 fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
     let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
@@ -266,7 +266,7 @@ fn the_topology_of_the_public_trace_names_its_machines() {
     let Some(topology) = crate::real_data::real("rumen/19-jobs.topology.json.gz") else { return };
     let Some(trace) = crate::real_data::real("rumen/19-jobs.trace.json.gz") else { return };
     let topology = std::fs::read(topology).unwrap();
-    let topology = crate::text::text("topology", &topology).unwrap();
+    let topology = crate::reading::text::text("topology", &topology).unwrap();
     let options = ImportOptions::from_pairs([("topology", &*topology)]).unwrap();
     let imported = read_workload("t.json", &std::fs::read(trace).unwrap(), None, &options).unwrap();
     let machines = &imported.draft.machines;

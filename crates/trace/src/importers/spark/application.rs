@@ -6,10 +6,10 @@ use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
 use super::events::{self, ApplicationStart, Event, JobEnd, JobStart, StageInfo, TaskEnd, TaskInfo};
 use super::order::{self, JobSpan};
-use crate::diagnostic::Diagnostics;
 use crate::importers::dag::Span;
+use crate::importers::hadoop_log::printable;
 use crate::importers::log::{slots, to_micros};
-use crate::importers::logged::printable;
+use crate::reading::diagnostic::Diagnostics;
 
 /// Pauses of a program between its jobs that are told of, seconds.
 const PAUSE: f64 = 1.0;

@@ -2,11 +2,11 @@ use std::path::PathBuf;
 
 use slackline_model::draft::{JobDraft, TasksDraft};
 
-use crate::compression::Compression;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::import::{Imported, read_folder, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{Imported, read_folder, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::compression::Compression;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
 
 /// An event of a task that ran from one millisecond to another.
 fn task(stage: i64, attempt: i64, index: i64, reason: &str, [from, to]: [i64; 2]) -> String {

@@ -2,9 +2,9 @@
 
 use slackline_model::draft::RunWork;
 
-use crate::format::Format;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{Imported, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::format::Format;
 use crate::{TraceError, write_workload};
 
 const NIGHTLY: &str = r#"<?xml version="1.0"?>

@@ -1,0 +1,117 @@
+//! Formats in which a line is all that is needed to make a flow: they can be read as a stream.
+
+use slackline_model::Draft;
+use slackline_model::draft::FlowDraft;
+use slackline_model::params::Settings;
+
+use crate::importers::importer::{Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
+
+/// Reads a workload line by line, in the order of the file.
+pub trait LineImport {
+    /// What a line says.
+    ///
+    /// # Errors
+    /// Whatever keeps the line from being one of the format.
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError>;
+
+    /// Where in the line the part of its flow at a path such as `jobs[0].map` stands.
+    fn place(&self, line: &Line<'_>, _path: &str) -> Place {
+        Place { line: line.number, column: 1 }
+    }
+
+    /// There are no more lines: what is still to come. It is asked again until it says nothing.
+    ///
+    /// # Errors
+    /// A file that lacks something.
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError>;
+}
+
+/// A flow and its line.
+pub type Marked = (FlowDraft, u32);
+
+/// Begins to read a file; the moment is that of [`Input::now`].
+pub type OpenLines = fn(Option<&slackline_model::Start>, &Settings) -> Box<dyn LineImport>;
+
+/// A line of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// What messages call the file.
+    pub file: &'a str,
+    /// Its number, from 1.
+    pub number: u32,
+    /// What it holds, without its end.
+    pub text: &'a str,
+}
+
+impl Line<'_> {
+    /// Something is wrong at that column, counted in characters from 1.
+    pub fn error(&self, column: u32, what: impl Into<String>) -> TraceError {
+        TraceError::input(self.file, Some(Place { line: self.number, column }), what)
+    }
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Said {
+    Nothing,
+    /// Everything but the flows; comes before them, if it comes. Of several the last one counts.
+    Head(Box<Draft>),
+    Flow(Box<FlowDraft>),
+    /// Both: the first flow of a log says when second 0 is.
+    First(Box<Draft>, Box<FlowDraft>),
+    /// Flows that stand on earlier lines and are known as a whole now.
+    Earlier(Vec<Marked>),
+}
+
+impl Said {
+    /// Those flows, if there are any.
+    pub fn earlier(flows: Vec<Marked>) -> Self {
+        if flows.is_empty() { Self::Nothing } else { Self::Earlier(flows) }
+    }
+
+    /// The head, if it is there, and flows with their lines; what stands on one line stands on that one.
+    pub(crate) fn parts(self, line: u32) -> (Option<Draft>, Vec<Marked>) {
+        match self {
+            Self::Nothing => (None, Vec::new()),
+            Self::Head(head) => (Some(*head), Vec::new()),
+            Self::Flow(flow) => (None, vec![(*flow, line)]),
+            Self::First(head, flow) => (Some(*head), vec![(*flow, line)]),
+            Self::Earlier(flows) => (None, flows),
+        }
+    }
+}
+
+/// Reads a whole text by its lines; what `origin` makes of the lines of the flows says where their parts stand.
+pub(crate) fn import_lines(
+    input: &Input<'_>,
+    mut lines: Box<dyn LineImport>,
+    origin: impl FnOnce(Vec<u32>) -> SourceMap,
+) -> Result<Output, TraceError> {
+    let mut draft = Draft::default();
+    let mut diagnostics = Diagnostics::default();
+    let mut numbers = Vec::new();
+    let mut take = |said: Said, line| {
+        let (head, flows) = said.parts(line);
+        if let Some(head) = head {
+            draft = Draft { flows: std::mem::take(&mut draft.flows), ..head };
+        }
+        let (flows, lines): (Vec<_>, Vec<_>) = flows.into_iter().unzip();
+        draft.flows.extend(flows);
+        numbers.extend(lines);
+    };
+    for (number, text) in (1u32..).zip(input.text.lines()) {
+        take(lines.line(&Line { file: input.file, number, text }, &mut diagnostics)?, number);
+    }
+    loop {
+        match lines.end(input.file, &mut diagnostics)? {
+            Said::Nothing => break,
+            rest => take(rest, 0),
+        }
+    }
+    Ok(Output::new(draft, diagnostics, origin(numbers)))
+}
