@@ -26,15 +26,18 @@ mod spark;
 pub mod stream;
 mod swf;
 mod swim;
+mod unsupported_formats;
 mod wfformat;
 mod woha_xml;
+mod workload;
 
 use slackline_model::params::Param;
 
-use crate::documents::workload;
 use crate::importers::importer::Importer;
 use crate::reading::folder::Folder;
 use crate::reading::format::ending;
+
+pub use unsupported_formats::unknown_format;
 
 /// The formats of this crate, in the order in which they are listed.
 const TABLE: &[Importer] = &[

@@ -47,6 +47,7 @@ pub use importers::importer::{ImportFolder, Importer, Input, Output};
 pub use importers::line_import::{Line, LineImport, Marked, Said};
 pub use importers::options::{ImportOptions, OptionError};
 pub use importers::stream::WorkloadStream;
+pub use importers::unknown_format;
 pub use reading::compression::Compression;
 pub use reading::diagnostic::{Diagnostic, Diagnostics};
 pub use reading::document::Document;
@@ -57,6 +58,5 @@ pub use reading::format::Format;
 pub use reading::place::Place;
 pub use reading::source::SourceMap;
 pub use reading::text::{sha256, text as read_text};
-pub use reading::unsupported_formats::unknown_format;
 
 use slackline_model::random;

@@ -2,6 +2,7 @@
 //! it was read with.
 
 mod lines;
+mod names;
 mod read;
 mod stream;
 #[cfg(test)]
@@ -16,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use slackline_model::{Schedule, schedule::gap, tolerance};
 
 pub use lines::{ScheduleLine, ScheduleLines, read_schedule_lines};
-pub use read::{Names, read_schedule, read_schedule_head};
+pub use names::Names;
+pub use read::{read_schedule, read_schedule_head};
 pub use stream::{FlowLine, RowLine, ScheduleStream, StreamedLine};
 pub use write::write_schedule;
 

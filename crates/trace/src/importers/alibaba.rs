@@ -24,8 +24,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use slackline_model::Start;
 use slackline_model::params::{Param, Settings, Values};
 
+use crate::importers::importer::import_lines;
 use crate::importers::importer::{Importer, Input, Output};
-use crate::importers::line_import::{Line, LineImport, Marked, Said, import_lines};
+use crate::importers::line_import::{Line, LineImport, Marked, Said};
 use crate::importers::log::{SLOT_CORES, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;

@@ -17,12 +17,11 @@ mod project;
 mod tests;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::Settings;
 
-use crate::importers::azkaban::graph::Flat;
+use self::graph::{Flat, Node};
 use crate::importers::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::oozie::side::Side;
 use crate::importers::oozie::{ACTIONS, SECONDS_ASSUMED};
@@ -56,27 +55,6 @@ pub(super) const IMPORTER: Importer = Importer {
 #[derive(Deserialize)]
 struct File {
     nodes: Vec<Node>,
-}
-
-/// A node of a flow, in either version.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Node {
-    name: String,
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    depends_on: Option<Vec<String>>,
-    condition: Option<IgnoredAny>,
-    /// Of an embedded flow.
-    #[serde(default)]
-    nodes: Option<Vec<Node>>,
-}
-
-impl Node {
-    fn depends_on(&self) -> &[String] {
-        self.depends_on.as_deref().unwrap_or_default()
-    }
 }
 
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {

@@ -7,14 +7,13 @@ use slackline_model::names::one_of;
 use crate::importers::Importers;
 use crate::importers::importer::{Importer, Input, Output};
 use crate::importers::options::ImportOptions;
+use crate::importers::unsupported_formats::{self, unknown_format};
 use crate::reading::diagnostic::Diagnostic;
 use crate::reading::error::TraceError;
 use crate::reading::folder::Folder;
 use crate::reading::format::{Format, ending};
 use crate::reading::source::SourceMap;
 use crate::reading::text::{sha256, text};
-use crate::reading::unsupported_formats;
-use crate::reading::unsupported_formats::unknown_format;
 
 /// A workload that was read, and what is to be said of it.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
 
 use crate::documents::parameters::Parameters;
-use crate::importers::line_import::OpenLines;
+use crate::importers::line_import::{Line, LineImport, OpenLines, Said};
 use crate::reading::diagnostic::{Diagnostic, Diagnostics};
 use crate::reading::error::TraceError;
 use crate::reading::folder::Folder;
@@ -86,7 +86,7 @@ pub struct Output {
 impl Importer {
     /// Whether it reads documents of ours, which say everything and have no import options.
     pub fn is_native(&self) -> bool {
-        Format::from_name(self.name).is_some() || self.name == crate::documents::workload::lines::NAME
+        Format::from_name(self.name).is_some() || self.name == super::workload::lines::NAME
     }
 
     /// [`Importer::shaped`] of importers whose every setting always shapes the workload.
@@ -107,4 +107,34 @@ impl Output {
     pub fn new(draft: Draft, diagnostics: Diagnostics, source: SourceMap) -> Self {
         Self { draft, diagnostics: diagnostics.into_vec(), source }
     }
+}
+
+/// Reads a whole text by its lines; what `origin` makes of the lines of the flows says where their parts stand.
+pub(crate) fn import_lines(
+    input: &Input<'_>,
+    mut lines: Box<dyn LineImport>,
+    origin: impl FnOnce(Vec<u32>) -> SourceMap,
+) -> Result<Output, TraceError> {
+    let mut draft = Draft::default();
+    let mut diagnostics = Diagnostics::default();
+    let mut numbers = Vec::new();
+    let mut take = |said: Said, line| {
+        let (head, flows) = said.parts(line);
+        if let Some(head) = head {
+            draft = Draft { flows: std::mem::take(&mut draft.flows), ..head };
+        }
+        let (flows, lines): (Vec<_>, Vec<_>) = flows.into_iter().unzip();
+        draft.flows.extend(flows);
+        numbers.extend(lines);
+    };
+    for (number, text) in (1u32..).zip(input.text.lines()) {
+        take(lines.line(&Line { file: input.file, number, text }, &mut diagnostics)?, number);
+    }
+    loop {
+        match lines.end(input.file, &mut diagnostics)? {
+            Said::Nothing => break,
+            rest => take(rest, 0),
+        }
+    }
+    Ok(Output::new(draft, diagnostics, origin(numbers)))
 }

@@ -29,6 +29,7 @@ use crate::reading::avro;
 use crate::reading::error::TraceError;
 use crate::reading::folder::Folder;
 use crate::reading::place::Place;
+use crate::reading::signatures::{HADOOP_1, is_job_history};
 use crate::reading::source::SourceMap;
 
 /// What messages call one line.
@@ -37,8 +38,6 @@ const KIND: &str = "an event of a job history";
 /// The ending of histories, with its dot.
 const ENDING: &str = ".jhist";
 
-/// How a history of Hadoop 1 begins.
-const HADOOP_1: &str = "Meta VERSION=";
 /// What is found of a file that does not begin as a history does.
 const NO_HISTORY: &str = "found something else";
 
@@ -46,18 +45,13 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "jhist",
     summary: "a job history of Hadoop (.jhist, Avro as JSON or binary), or a folder of them",
     endings: &["jhist"],
-    looks_like,
+    looks_like: is_job_history,
     params: &[FAILED_JOBS],
     shaped: Importer::every_setting,
     import,
     lines: None,
     folder: Some(ImportFolder { looks_like: is_one, import: import_folder }),
 };
-
-/// Whether a text begins as a history does, that of Hadoop 1 included, to be refused by its name.
-fn looks_like(text: &str) -> bool {
-    text.starts_with(avro::JSON) || text.starts_with(HADOOP_1)
-}
 
 /// Reads the history of one job.
 ///

@@ -4,11 +4,9 @@ use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
 use slackline_model::params::Settings;
 
-use crate::importers::importer::{Input, Output};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
-use crate::reading::source::SourceMap;
 
 /// Reads a workload line by line, in the order of the file.
 pub trait LineImport {
@@ -33,7 +31,7 @@ pub trait LineImport {
 /// A flow and its line.
 pub type Marked = (FlowDraft, u32);
 
-/// Begins to read a file; the moment is that of [`Input::now`].
+/// Begins to read a file; the moment is that of [`super::importer::Input::now`].
 pub type OpenLines = fn(Option<&slackline_model::Start>, &Settings) -> Box<dyn LineImport>;
 
 /// A line of a file.
@@ -84,34 +82,4 @@ impl Said {
             Self::Earlier(flows) => (None, flows),
         }
     }
-}
-
-/// Reads a whole text by its lines; what `origin` makes of the lines of the flows says where their parts stand.
-pub(crate) fn import_lines(
-    input: &Input<'_>,
-    mut lines: Box<dyn LineImport>,
-    origin: impl FnOnce(Vec<u32>) -> SourceMap,
-) -> Result<Output, TraceError> {
-    let mut draft = Draft::default();
-    let mut diagnostics = Diagnostics::default();
-    let mut numbers = Vec::new();
-    let mut take = |said: Said, line| {
-        let (head, flows) = said.parts(line);
-        if let Some(head) = head {
-            draft = Draft { flows: std::mem::take(&mut draft.flows), ..head };
-        }
-        let (flows, lines): (Vec<_>, Vec<_>) = flows.into_iter().unzip();
-        draft.flows.extend(flows);
-        numbers.extend(lines);
-    };
-    for (number, text) in (1u32..).zip(input.text.lines()) {
-        take(lines.line(&Line { file: input.file, number, text }, &mut diagnostics)?, number);
-    }
-    loop {
-        match lines.end(input.file, &mut diagnostics)? {
-            Said::Nothing => break,
-            rest => take(rest, 0),
-        }
-    }
-    Ok(Output::new(draft, diagnostics, origin(numbers)))
 }

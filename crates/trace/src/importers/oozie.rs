@@ -89,7 +89,7 @@ type Transition<'a, 'd> = (String, Node<'a, 'd>);
 /// # Errors
 /// The first thing that is wrong with it, with its line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
-    let xml = Xml::new(input);
+    let xml = Xml::new(input.file, input.text);
     let document = xml.parse()?;
     let root = document.root_element();
     if root.tag_name().name() != "workflow-app" {

@@ -26,18 +26,16 @@ use crate::importers::importer::{Importer, Input, Output};
 use crate::importers::line_import::LineImport;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
+use crate::reading::signatures::is_rumen;
 
 /// What messages call one object of a trace.
 const KIND: &str = "a job of a Rumen trace";
-
-/// How much of a file is looked at to guess its format: the id of the first job comes early.
-const HEAD: usize = 4096;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "rumen",
     summary: "a job trace of Hadoop's Rumen: JSON objects, one job each",
     endings: &["json"],
-    looks_like,
+    looks_like: is_rumen,
     params: &[
         Param::new(
             "topology",
@@ -57,15 +55,6 @@ pub(super) const IMPORTER: Importer = Importer {
     lines: Some(open),
     folder: None,
 };
-
-/// Whether a text begins as a trace does: a job with its id and other fields that only such a one has.
-fn looks_like(text: &str) -> bool {
-    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
-    let has = |field: &str| head.contains(&format!("\"{field}\""));
-    head.trim_start().starts_with('{')
-        && has("jobID")
-        && ["mapTasks", "submitTime", "computonsPerMapInputByte"].iter().any(|field| has(field))
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -24,13 +24,11 @@ use crate::importers::importer::{Importer, Input, Output};
 use crate::importers::line_import::LineImport;
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
+use crate::reading::signatures::is_sls;
 
 /// What messages call the objects of either file.
 const JOB: &str = "a job of an SLS trace";
 const RACK: &str = "a rack of an SLS file of nodes";
-
-/// How much of a file is looked at to guess its format.
-const HEAD: usize = 4096;
 
 /// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`, `yarn.sls.nm.*`).
 const CONTAINER_MB: u64 = 1024;
@@ -48,7 +46,7 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "sls",
     summary: "a trace of Hadoop's Scheduler Load Simulator (SLS)",
     endings: &["json"],
-    looks_like,
+    looks_like: is_sls,
     params: &[
         Param::new("nodes", "", Values::TextOfFile, "file of nodes that goes with a trace of SLS"),
         FAILED_JOBS,
@@ -63,12 +61,6 @@ pub(super) const IMPORTER: Importer = Importer {
     lines: Some(open),
     folder: None,
 };
-
-/// Whether a text begins as a trace does.
-fn looks_like(text: &str) -> bool {
-    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
-    head.trim_start().starts_with('{') && head.contains("\"job.tasks\"")
-}
 
 #[derive(Deserialize)]
 struct Job {

@@ -85,7 +85,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// # Errors
 /// The first thing that is wrong with it, with its line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
-    let xml = Xml::new(input);
+    let xml = Xml::new(input.file, input.text);
     let document = xml.parse()?;
     let root = document.root_element();
     let assume_missing = settings.choice("missing-inputs") == "assume";

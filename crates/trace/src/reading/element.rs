@@ -1,7 +1,5 @@
 //! XML files that are not workloads, such as the configuration of a scheduler, as a tree of elements with their places.
 
-use crate::documents::parameters::Parameters;
-use crate::importers::importer::Input;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
 use crate::reading::text;
@@ -37,9 +35,7 @@ impl Element {
 /// Whatever is not well-formed, with its place.
 pub fn read_element(file: &str, bytes: &[u8]) -> Result<Element, TraceError> {
     let text = text::text(file, bytes)?;
-    let parameters = Parameters::default();
-    let input = Input { file, text: &text, now: None, parameters: &parameters };
-    let xml = Xml::new(&input);
+    let xml = Xml::new(file, &text);
     let document = xml.parse()?;
     element(&xml, document.root_element(), 0)
 }

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
 use crate::reading::json;
+use crate::reading::signatures;
 use crate::reading::source::places;
 use crate::reading::tree;
 use crate::reading::tree::{Node, Value, fault};
-use crate::reading::unsupported_formats;
 
 /// What documents are called in messages.
 pub(crate) const WORKLOAD: &str = "a workload";
@@ -39,7 +39,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     let another = |found: &str| TraceError::input(file, None, format!("found {found}, expected {kind}"));
     // What an importer reads is known already.
     let is_ours = [WORKLOAD, SCHEDULE, HISTORY].contains(&kind);
-    if let Some(found) = unsupported_formats::of_hadoop(text).filter(|_| is_ours) {
+    if let Some(found) = signatures::of_hadoop(text).filter(|_| is_ours) {
         return Err(another(found));
     }
     let no_tree = |wrong: tree::Wrong| {

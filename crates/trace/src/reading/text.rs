@@ -9,7 +9,7 @@ use crate::reading::avro;
 use crate::reading::compression::Compression;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
-use crate::reading::unsupported_formats;
+use crate::reading::signatures;
 
 /// Most bytes a compressed file may expand to; beyond it is a bomb, not a workload.
 const EXPANDED_MAX: u64 = 2 << 30;
@@ -28,7 +28,7 @@ pub fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<Cow<'a, str>, TraceError>
         return json.map(Cow::Owned);
     }
     let bad = |bytes: &[u8], error: std::str::Utf8Error| {
-        if let Some(name) = unsupported_formats::of_bytes(bytes) {
+        if let Some(name) = signatures::of_bytes(bytes) {
             return TraceError::input(file, None, format!("found {name}, expected text"));
         }
         let at = error.valid_up_to();

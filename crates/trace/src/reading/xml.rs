@@ -3,21 +3,22 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use slackline_model::names::{did_you_mean, one_of};
 
-use crate::importers::importer::Input;
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
 
 /// An XML text and where its lines begin.
 pub(crate) struct Xml<'a> {
-    input: Input<'a>,
+    /// What messages call the file.
+    file: &'a str,
+    text: &'a str,
     /// Offset of the first byte of each line.
     lines: Vec<usize>,
 }
 
 impl<'a> Xml<'a> {
-    pub(crate) fn new(input: &Input<'a>) -> Self {
-        let breaks = input.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
-        Self { input: *input, lines: std::iter::once(0).chain(breaks).collect() }
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
+        Self { file, text, lines: std::iter::once(0).chain(breaks).collect() }
     }
 
     /// Parses the text. Document types are refused, and with them every entity that could expand.
@@ -26,18 +27,18 @@ impl<'a> Xml<'a> {
     /// Whatever is not well-formed, with its place.
     pub(crate) fn parse(&self) -> Result<Document<'a>, TraceError> {
         let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
-        Document::parse_with_options(self.input.text, options).map_err(|error| {
+        Document::parse_with_options(self.text, options).map_err(|error| {
             let at = error.pos();
             let message = error.to_string();
             let what = message.strip_suffix(&format!(" at {}:{}", at.row, at.col)).unwrap_or(&message);
-            self.input.error(Some(Place { line: at.row, column: at.col }), what)
+            TraceError::input(self.file, Some(Place { line: at.row, column: at.col }), what)
         })
     }
 
     /// The place of a byte. O(log lines + columns).
     pub(crate) fn place(&self, offset: usize) -> Place {
         let line = self.lines.partition_point(|&start| start <= offset);
-        let before = &self.input.text.as_bytes()[self.lines[line - 1]..offset.min(self.input.text.len())];
+        let before = &self.text.as_bytes()[self.lines[line - 1]..offset.min(self.text.len())];
         // Continuation bytes of UTF-8 are not characters.
         let column = before.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u32 + 1;
         Place { line: line as u32, column }
@@ -45,7 +46,7 @@ impl<'a> Xml<'a> {
 
     /// Something is wrong with an element.
     pub(crate) fn error(&self, node: Node<'_, '_>, what: impl Into<String>) -> TraceError {
-        self.input.error(Some(self.place(node.range().start)), what)
+        TraceError::input(self.file, Some(self.place(node.range().start)), what)
     }
 
     /// The attributes of an element by the given names.

@@ -12,8 +12,8 @@ use slackline::report::{Figures, View, flows, headline, stream_lines};
 use slackline::simulate::{
     NotStreamed, NotWritten, Nowhere, Options, RowWriter, Streamed, needs_whole, simulate_stream,
 };
-use slackline_trace::reading::format::ending;
 use slackline_trace::{Diagnostic, Meta};
+use slackline_trace::reading::format::ending;
 
 use super::{Simulate, say};
 use crate::args::output::{Form, SimulationForm};

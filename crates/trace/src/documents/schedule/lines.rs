@@ -13,12 +13,10 @@ use serde::de::IgnoredAny;
 use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Schedule, TaskRows};
 use slackline_model::{Instance, SlotRange};
 
-use crate::documents::schedule::read::{
-    Names, Wrong, check_finite, check_gap_absolute, check_start, fraction, profile,
-};
-use crate::documents::schedule::wire::{FirstLine, Flow, LastLine, Master, MasterLine, Task};
-use crate::documents::schedule::{Choice, Head, Meta, gap_absolute, write};
-use crate::documents::workload::from_cluster;
+use super::names::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction, profile};
+use super::wire::{FirstLine, Flow, LastLine, Master, MasterLine, Task};
+use super::{Choice, Head, Meta, gap_absolute, write};
+use crate::documents::workload::convert::from_cluster;
 use crate::reading::error::TraceError;
 use crate::reading::format::{Format, ending};
 use crate::reading::json;

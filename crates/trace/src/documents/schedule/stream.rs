@@ -5,12 +5,12 @@ use std::io::Read;
 use slackline_model::schedule::{FlowRow, NewRow, Schedule};
 use slackline_model::{Instance, SlotRange};
 
-use crate::documents::schedule::lines::{Kind, Lines, beginning, claim, meta};
-use crate::documents::schedule::read::Names;
-use crate::documents::schedule::wire::{FirstLine, Flow, Task};
-use crate::documents::schedule::{Choice, Meta};
-use crate::importers::stream::HashedLines;
+use super::lines::{Kind, Lines, beginning, claim, meta};
+use super::names::Names;
+use super::wire::{FirstLine, Flow, Task};
+use super::{Choice, Meta};
 use crate::reading::error::TraceError;
+use crate::reading::hashed_lines::HashedLines;
 
 /// Reads a schedule in lines, one at a time.
 pub struct ScheduleStream {

@@ -9,7 +9,7 @@ use slackline_model::schedule::{
 };
 use slackline_model::{FlowId, Instance, JobId, Objective, PhaseId, Profile, SlotRange, Span, Time};
 
-use crate::documents::schedule::*;
+use super::*;
 use crate::{ImportOptions, TraceError, read_workload, sha256};
 
 fn example(name: &str) -> Vec<u8> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::{Choice, RuleCost};
 use crate::documents::counts::JobCounts;
-use crate::documents::schedule::{Choice, RuleCost};
 use crate::documents::workload::wire::Cluster;
 use crate::reading::times::Beginning;
 use crate::reading::wire::{Aim, Name, Named, OutcomeName, PhaseName, SchemaName};

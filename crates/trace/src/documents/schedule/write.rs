@@ -8,10 +8,10 @@ use slackline_model::schedule::{
 };
 use slackline_model::{Cluster, Instance, JobId, Objective, PhaseId, Profile, SlotKind, SlotRange, Span};
 
+use super::wire;
+use super::wire::ProfileValues;
+use super::{COUNTS, Meta, gap_absolute};
 use crate::documents::comparison::Figure;
-use crate::documents::schedule::wire;
-use crate::documents::schedule::wire::ProfileValues;
-use crate::documents::schedule::{COUNTS, Meta, gap_absolute};
 use crate::reading::parse::VERSION;
 use crate::reading::wire::Named;
 

@@ -10,7 +10,7 @@ use slackline_model::draft::{
 };
 use slackline_model::{Objective, Start};
 
-use crate::documents::workload::{run, wire};
+use super::{run, wire};
 use crate::reading::parse::VERSION;
 use crate::reading::times::{Beginning, Duration, Moment};
 use crate::reading::wire::{MetricName, Numbers, Pair, SchemaName, Seconds};
@@ -20,7 +20,7 @@ type Fault = (String, String);
 
 /// The draft a document describes, or every table in it whose keys do not go together. With `now` second 0 is then,
 /// and the document's start says only in which time zone its clock times are.
-pub(super) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<Draft, Vec<Fault>> {
+pub(crate) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<Draft, Vec<Fault>> {
     let mut faults = Vec::new();
     let start = match (workload.start, now) {
         (Some(Beginning(start)), Some(now)) => Some(now.in_zone_of(&start)),
@@ -71,7 +71,7 @@ fn per_phase(numbers: Option<Numbers>) -> PerPhase {
     }
 }
 
-pub(super) fn to_flow(
+pub(crate) fn to_flow(
     path: &str,
     flow: wire::Flow,
     start: Option<&Start>,

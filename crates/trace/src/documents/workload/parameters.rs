@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::names::unknown;
 
+use self::braces::Braces;
+use super::wire;
 use crate::documents::parameters::{Parameters, check_value};
-use crate::documents::workload::parameters::braces::Braces;
-use crate::documents::workload::wire;
 
 /// Where in a document something is wrong, and what.
 type Fault = (String, String);

@@ -7,7 +7,7 @@ mod values;
 
 use slackline_model::draft::{RunDraft, RunLimits, RunSetting, RunShuffle, RunWork};
 
-use crate::documents::workload::wire;
+use super::wire;
 use crate::reading::sizes::Size;
 use crate::reading::times::Duration;
 

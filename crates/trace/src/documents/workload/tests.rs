@@ -13,7 +13,7 @@ use slackline_model::{Combine, Draft, Instance, Metric, Objective, PhaseKind, St
 
 mod times;
 
-use crate::documents::workload::*;
+use super::*;
 use crate::{ImportOptions, read_workload};
 
 const NATIVE: [Format; 3] = [Format::Toml, Format::Json, Format::Yaml];

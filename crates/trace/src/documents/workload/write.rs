@@ -1,12 +1,15 @@
-//! Workload documents as text that is pleasant to read: a phase is one line.
+//! Writes workload documents: as text that is pleasant to read, with one line for each phase, or as JSON lines.
 
 use std::fmt::Write;
+use std::io;
 
 use serde::Serialize;
-use slackline_model::Draft;
+use slackline_model::draft::FlowDraft;
+use slackline_model::{Draft, Time};
 
-use crate::documents::workload::{convert, wire};
+use super::{convert, wire};
 use crate::reading::format::Format;
+use crate::reading::wire::SchemaName;
 
 const WRITES: &str = "invariant: text grows without errors";
 const VALUES: &str = "invariant: wire structs have names as keys and leave empty values out";
@@ -22,6 +25,24 @@ pub fn write_workload(draft: &Draft, format: Format) -> String {
         Format::Json => json(&workload),
         Format::Yaml => yaml(&workload),
     }
+}
+
+/// Writes a draft line by line: its flows in the order of their releases, equal ones in that of the draft.
+///
+/// # Errors
+/// Whatever `out` says.
+pub fn write_workload_lines(out: &mut dyn io::Write, draft: &Draft) -> io::Result<()> {
+    let wire::Workload { slackline, start, cluster, objective, pools, .. } = convert::from_head(draft);
+    let head = wire::Head { schema: SchemaName, slackline, start, cluster, objective, pools };
+    serde_json::to_writer(&mut *out, &head)?;
+    out.write_all(b"\n")?;
+    let mut order: Vec<&FlowDraft> = draft.flows.iter().collect();
+    order.sort_by_key(|flow| Time::from_seconds_nearest(flow.release));
+    for flow in order {
+        serde_json::to_writer(&mut *out, &convert::from_flow(flow))?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// How keys and values are written.

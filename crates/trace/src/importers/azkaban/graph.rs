@@ -2,13 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use slackline_model::names::did_you_mean;
 
-use super::Node;
 use crate::importers::dag::bridged;
 
 /// The most jobs that embedded flows may make of a flow.
 const JOBS_MAX: usize = 100_000;
+
+/// A node of a flow, in either version.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Node {
+    pub(super) name: String,
+    #[serde(rename = "type", default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) depends_on: Option<Vec<String>>,
+    pub(super) condition: Option<IgnoredAny>,
+    /// Of an embedded flow.
+    #[serde(default)]
+    pub(super) nodes: Option<Vec<Node>>,
+}
+
+impl Node {
+    fn depends_on(&self) -> &[String] {
+        self.depends_on.as_deref().unwrap_or_default()
+    }
+}
 
 /// The jobs of a flow.
 pub(super) struct Flat {

@@ -7,8 +7,8 @@ use slackline_model::draft::FlowDraft;
 use slackline_model::names::did_you_mean;
 use slackline_model::params::Settings;
 
-use super::graph::Flat;
-use super::{ACTIONS, Node, drafts, name_of, read_flow};
+use super::graph::{Flat, Node};
+use super::{ACTIONS, drafts, name_of, read_flow};
 use crate::importers::importer::Output;
 use crate::importers::oozie::side::{Side, properties};
 use crate::reading::diagnostic::Diagnostics;

@@ -8,7 +8,7 @@ use slackline_model::PhaseKind;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 
-use crate::importers::hadoop_log::{Made, Millis, printable};
+use super::{Made, Millis, printable};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;

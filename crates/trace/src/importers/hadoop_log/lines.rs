@@ -11,8 +11,8 @@ use slackline_model::Draft;
 use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::importers::hadoop_log::workflow::Jobs;
-use crate::importers::hadoop_log::{Log, Made, Millis, Topology, flow, start};
+use super::workflow::Jobs;
+use super::{Log, Made, Millis, Topology, flow, start};
 use crate::importers::importer::{Input, Output};
 use crate::importers::line_import::{Line, LineImport, Marked, Said};
 use crate::importers::objects::{Object, Objects, Pieces};

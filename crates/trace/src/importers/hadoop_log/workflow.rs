@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::importers::hadoop_log::{Made, printable};
+use super::{Made, printable};
 use crate::reading::diagnostic::Diagnostics;
 
 /// What a job is to others.

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Read};
 
 use twox_hash::XxHash32;
 
-use crate::reading::compression::damaged;
+use super::damaged;
 
 /// What each block begins with.
 pub(super) const MAGIC: [u8; 8] = *b"LZ4Block";

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use crate::reading::tree::{DEPTH_MAX, Entry, Node, Value, Wrong, scalar, table};
+use super::{DEPTH_MAX, Entry, Node, Value, Wrong, scalar, table};
 
 pub(super) fn read(text: &str) -> Result<Node<'_>, Wrong> {
     // The reader of JSON knows best what is no JSON; the walk may then rely on the text.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::reading::tree::Value;
+use super::Value;
 
 /// A decimal number; `Err` says why it cannot be used.
 pub(super) fn decimal(token: &str) -> Result<Value<'static>, String> {

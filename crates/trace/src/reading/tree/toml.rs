@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use crate::reading::tree::{Entry, Node, Value, Wrong, scalar};
+use super::{Entry, Node, Value, Wrong, scalar};
 
 pub(super) fn read(text: &str) -> Result<Node<'_>, Wrong> {
     let root = DeTable::parse(text).map_err(|error| wrong(text, &error))?;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 
-use crate::reading::tree::{DEPTH_MAX, Entry, Node, Value, Wrong, scalar, table};
+use super::{DEPTH_MAX, Entry, Node, Value, Wrong, scalar, table};
 
 /// Nodes and bytes of text that aliases and merge keys may write out: so many, and so many a byte of the text.
 const WRITTEN_OUT: usize = 1 << 20;

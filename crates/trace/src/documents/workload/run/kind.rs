@@ -1,6 +1,6 @@
 //! Which of the keys of a `run` section go together.
 
-use crate::documents::workload::run::{Fault, fault};
+use super::{Fault, fault};
 use crate::documents::workload::wire;
 
 /// What a section is by the keys that say what is done.

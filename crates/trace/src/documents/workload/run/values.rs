@@ -2,7 +2,7 @@
 
 use slackline_model::names::unknown;
 
-use crate::documents::workload::run::{Fault, fault};
+use super::{Fault, fault};
 use crate::documents::workload::wire;
 
 /// What part files can be compressed with.

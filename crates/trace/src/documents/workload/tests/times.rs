@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::documents::workload::tests::*;
+use super::*;
 
 /// A document with one value in JSON at every place where a time may stand.
 fn timed(start: Option<&str>, moment: &Value, duration: &Value) -> Value {

@@ -1,70 +1,17 @@
-//! Files that are known and not read, or not where they stand: so that a message can call them by their names.
+//! Messages about files that no importer reads, and about documents that are none of ours.
 
 use slackline_model::names::{one_of, unknown};
 
-use crate::importers::Importers;
+use super::Importers;
 use crate::reading::error::TraceError;
+use crate::reading::format::Format;
 use crate::reading::parse::kind_of;
 use crate::reading::place::Place;
-use crate::reading::tree;
-use crate::reading::tree::Value;
-
-/// How much of a text is looked at, characters.
-const HEAD: usize = 4096;
+use crate::reading::signatures::{BALLISTA, of_text};
+use crate::reading::tree::{self, Value};
 
 /// How many fields of an unknown document a message lists.
 const FIELDS: usize = 6;
-
-/// What begins a file that is no text.
-const MAGIC: [(&[u8], &str); 14] = [
-    (b"PK\x03\x04", "a zip archive, as projects of Azkaban come in"),
-    (b"PAR1", "a Parquet file"),
-    (b"ORC", "an ORC file"),
-    (b"Obj\x01", "an Avro file"),
-    (b"SEQ", "a Hadoop SequenceFile"),
-    (b"BZh", "a file compressed with bzip2"),
-    (b"\xfd7zXZ\x00", "a file compressed with xz"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"\x82SNAPPY\x00", "a file compressed with Snappy, as Spark can write event logs"),
-    (b"\xff\x06\x00\x00sNaPpY", "a file compressed with Snappy"),
-    (b"ZV\x00", "a file compressed with LZF, as Spark can write event logs"),
-    (b"ZV\x01", "a file compressed with LZF, as Spark can write event logs"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"%PDF", "a PDF file"),
-];
-
-/// Where the header of a tar archive has its letters.
-const TAR_AT: usize = 257;
-
-/// Words that all stand at the beginning of a text, and what it then is.
-const MARKS: [(&[&str], &str); 20] = [
-    (&["Job JOBID="], "a job history file of Hadoop 1"),
-    (&["yarn.scheduler.capacity."], "the configuration of Hadoop's CapacityScheduler"),
-    (&["<allocations>"], "the allocations of Hadoop's FairScheduler"),
-    (&["<configuration>", "<property>"], "a configuration file of Hadoop"),
-    (&["<coordinator-app"], "a coordinator of Oozie: its workflows are what is read"),
-    (&["<bundle-app"], "a bundle of Oozie: its workflows are what is read"),
-    (&["<adag"], "an abstract workflow of Pegasus (DAX)"),
-    (&["<platform"], "a platform of SimGrid"),
-    (&["\"traceEvents\""], "a timeline for Chrome or Perfetto"),
-    (&["\"dag\"", "\"_dag_id\""], "a DAG of Airflow"),
-    (&["\"dag\"", "\"dag_id\""], "a DAG of Airflow"),
-    (&["from airflow"], "a DAG of Airflow in Python"),
-    (&["import airflow"], "a DAG of Airflow in Python"),
-    (&["\"dbt_schema_version\""], "a document of dbt"),
-    (&["#SBATCH"], "a job script of Slurm"),
-    (&["JobID", "JobName", "-----"], "what sacct prints without --parsable2"),
-    (
-        &["JOBID", "PARTITION", "NODELIST"],
-        "what squeue prints: sacct --parsable2 tells of jobs that are over",
-    ),
-    (&["task_id\thash\tnative_id"], "a trace of Nextflow"),
-    (&["{\"ev\":\"", "\"version\":", "\"data\":"], BALLISTA),
-    (&["\"collection_id\"", "\"instance_index\""], "events of Google's cluster trace"),
-];
-
-const BALLISTA: &str =
-    "an event log of Ballista (convert its stages to jobs of a workload in lines, docs/formats.md)";
 
 /// Formats that earlier versions read, and what to do instead.
 const REMOVED: [(&str, &str); 1] = [("ballista", BALLISTA)];
@@ -75,72 +22,6 @@ pub fn unknown_format(found: &str, known: &[&str]) -> String {
         Some((_, what)) => format!("found {what}, which is not read here, expected {}", one_of(known)),
         None => unknown("format", found, known),
     }
-}
-
-/// What texts are that an importer takes, by its name.
-const READ: [(&str, &str); 3] = [
-    ("rumen", "a job trace of Rumen (--from rumen)"),
-    ("jhist", "a job history of Hadoop (--from jhist)"),
-    ("sls", "a trace of Hadoop's Scheduler Load Simulator (--from sls)"),
-];
-
-/// Fields that all stand at the beginning of a JSON object, and what it then is.
-const OBJECTS: [(&[&str], &str); 4] = [
-    (&["name", "children"], "the topology of a Rumen trace (--topology FILE beside the trace)"),
-    (
-        &["rack", "nodes", "node"],
-        "a file of nodes of Hadoop's Scheduler Load Simulator (--nodes FILE beside its trace)",
-    ),
-    (&["workloads", "job_classes"], SYNTH),
-    (&["num_jobs", "workloads"], SYNTH),
-];
-
-const SYNTH: &str = "a description of jobs to be drawn by Hadoop's Scheduler Load Simulator (SYNTH), which has no jobs of its \
-                     own";
-
-/// What bytes are that are no text.
-pub(crate) fn of_bytes(bytes: &[u8]) -> Option<&'static str> {
-    if bytes.get(TAR_AT..TAR_AT + 5) == Some(b"ustar") {
-        return Some("a tar archive");
-    }
-    MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, name)| *name)
-}
-
-/// What a text is.
-pub(crate) fn of_text(text: &str) -> Option<&'static str> {
-    let head = head(text);
-    let has = |words: &&[&str]| words.iter().all(|word| head.contains(word));
-    let found = MARKS.iter().find(|(words, _)| has(words)).map(|(_, name)| *name);
-    found
-        .or_else(|| of_hadoop(text))
-        .or_else(|| of_bytes(text.as_bytes()))
-        .or_else(|| is_coflows(head).then_some("a trace of coflows"))
-}
-
-/// What a text of Hadoop is, and with which option it is read if it is: words that no document of ours begins with.
-pub(crate) fn of_hadoop(text: &str) -> Option<&'static str> {
-    let importers = Importers::default();
-    let fits = |name| importers.get(name).is_some_and(|importer| (importer.looks_like)(text));
-    let head = head(text);
-    let has = |fields: &&[&str]| fields.iter().all(|field| head.contains(&format!("\"{field}\"")));
-    let is_object = head.trim_start().starts_with('{');
-    let object = || OBJECTS.iter().find(|(fields, _)| is_object && has(fields)).map(|(_, name)| *name);
-    READ.iter().find(|(name, _)| fits(name)).map(|(_, what)| *what).or_else(object)
-}
-
-fn head(text: &str) -> &str {
-    text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at])
-}
-
-/// Whether the first line has the number of racks and of coflows, and the second is a coflow.
-fn is_coflows(head: &str) -> bool {
-    let mut lines = head.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-    let (Some(first), Some(second)) = (lines.next(), lines.next()) else { return false };
-    let are_numbers = |cells: &[&str]| cells.iter().all(|cell| cell.parse::<u64>().is_ok());
-    first.len() == 2
-        && are_numbers(&first)
-        && second.len() > 4
-        && second.iter().any(|cell| cell.contains(':'))
 }
 
 /// What to say of a file that no importer takes.
@@ -168,7 +49,7 @@ pub(crate) fn unread(file: &str, text: &str, importers: &Importers) -> TraceErro
 pub(crate) fn no_document(
     file: &str,
     text: &str,
-    format: crate::Format,
+    format: Format,
     importers: &Importers,
 ) -> Option<TraceError> {
     let tree = tree::read(text, format).ok();

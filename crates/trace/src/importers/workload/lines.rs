@@ -1,17 +1,16 @@
-//! The workload document as JSON lines: a first line with everything but the flows, then a flow a line, in the order of
-//! their releases. It is read and written flow by flow.
+//! Reads the workload document as JSON lines: a first line with everything but the flows, then one flow per line, in the
+//! order of their releases.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use slackline_model::draft::FlowDraft;
-use slackline_model::{Draft, Start, Time};
+use slackline_model::{Start, Time};
 
 use crate::documents::workload::{convert, wire};
 use crate::importers::importer::Importer;
-use crate::importers::line_import::{Line, LineImport, Said, import_lines};
+use crate::importers::importer::import_lines;
+use crate::importers::line_import::{Line, LineImport, Said};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -19,7 +18,6 @@ use crate::reading::json;
 use crate::reading::parse::{WORKLOAD, check_version, parse};
 use crate::reading::place::Place;
 use crate::reading::source::{SourceMap, places};
-use crate::reading::wire::SchemaName;
 
 /// The name of the format.
 pub(crate) const NAME: &str = "jsonl";
@@ -52,24 +50,6 @@ struct Keys {
 fn is_head(text: &str) -> bool {
     let keys = text.lines().next().and_then(|line| json::from_str::<Keys>(line).ok());
     keys.is_some_and(|keys| keys.slackline.is_some() && keys.flows.is_none() && keys.policy.is_none())
-}
-
-/// Writes a draft line by line: its flows in the order of their releases, equal ones in that of the draft.
-///
-/// # Errors
-/// Whatever `out` says.
-pub fn write_workload_lines(out: &mut dyn Write, draft: &Draft) -> io::Result<()> {
-    let wire::Workload { slackline, start, cluster, objective, pools, .. } = convert::from_head(draft);
-    let head = wire::Head { schema: SchemaName, slackline, start, cluster, objective, pools };
-    serde_json::to_writer(&mut *out, &head)?;
-    out.write_all(b"\n")?;
-    let mut order: Vec<&FlowDraft> = draft.flows.iter().collect();
-    order.sort_by_key(|flow| Time::from_seconds_nearest(flow.release));
-    for flow in order {
-        serde_json::to_writer(&mut *out, &convert::from_flow(flow))?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
 }
 
 /// Reads the document line by line.
@@ -172,8 +152,12 @@ impl LineImport for Lines {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
+    use slackline_model::Draft;
+
     use super::*;
-    use crate::{ImportOptions, WorkloadStream, read_workload};
+    use crate::{ImportOptions, WorkloadStream, read_workload, write_workload_lines};
 
     const HEAD: &str = r#"{"slackline": 1, "cluster": {"machines": [{"name": "m", "slots": 2}]}}"#;
 

@@ -1,0 +1,78 @@
+//! Our own workload document as formats: TOML, JSON and YAML here, JSON lines in `lines`.
+
+pub(super) mod lines;
+
+use slackline_model::Draft;
+use slackline_model::draft::FlowDraft;
+
+use super::importer::{Import, Importer, Input, Output};
+use crate::documents::workload;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
+
+pub(super) use lines::LINES;
+
+/// The document as TOML.
+pub(super) const TOML: Importer = importer(
+    Format::Toml,
+    "our own document as TOML",
+    |text| Format::Toml.looks_like(text),
+    |input, _| read(input, Format::Toml),
+);
+
+/// The document as JSON.
+pub(super) const JSON: Importer = importer(
+    Format::Json,
+    "our own document as JSON",
+    |text| Format::Json.looks_like(text),
+    |input, _| read(input, Format::Json),
+);
+
+/// The document as YAML.
+pub(super) const YAML: Importer = importer(
+    Format::Yaml,
+    "our own document as YAML",
+    |text| Format::Yaml.looks_like(text),
+    |input, _| read(input, Format::Yaml),
+);
+
+const fn importer(
+    format: Format,
+    summary: &'static str,
+    looks_like: fn(&str) -> bool,
+    import: Import,
+) -> Importer {
+    let (name, endings) = (format.name(), format.endings());
+    Importer {
+        name,
+        summary,
+        endings,
+        looks_like,
+        params: &[],
+        shaped: Importer::every_setting,
+        import,
+        lines: None,
+        folder: None,
+    }
+}
+
+fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
+    let (draft, source) = workload::read(input.file, input.text, format, input.now, input.parameters)?;
+    let mut diagnostics = Diagnostics::default();
+    remark_hopeless(&draft, &source, &mut diagnostics);
+    Ok(Output::new(draft, diagnostics, source))
+}
+
+/// Remarks on deadlines that are over when their flow is released: they are legal, and hardly ever meant.
+fn remark_hopeless(draft: &Draft, source: &SourceMap, diagnostics: &mut Diagnostics) {
+    let is_hopeless = |flow: &FlowDraft| flow.deadline.is_some_and(|deadline| deadline < flow.release);
+    let mut hopeless = draft.flows.iter().enumerate().filter(|(_, flow)| is_hopeless(flow));
+    let Some((k, flow)) = hopeless.next() else { return };
+    let place = source.places(&[&format!("flows[{k}].deadline")])[0].unwrap_or(Place { line: 1, column: 1 });
+    let what =
+        format!("the deadline is before the release, as of {:?}, so that no schedule meets it", flow.id);
+    diagnostics.add_flows(1 + hopeless.count() as u64, place, what);
+}
