@@ -27,26 +27,26 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
 /// # Errors
 /// As [`fn@write`].
 pub fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let beside = beside(path)?;
+    let temporary_path = temporary_path(path)?;
     let before = fs::metadata(path).ok().filter(fs::Metadata::is_file);
-    let written = File::create_new(&beside).and_then(|file| {
+    let written = File::create_new(&temporary_path).and_then(|file| {
         if let Some(before) = before {
             file.set_permissions(before.permissions())?;
         }
         let mut file = BufWriter::new(file);
         content(&mut file)?;
         file.flush()?;
-        fs::rename(&beside, path)
+        fs::rename(&temporary_path, path)
     });
     if written.is_err() {
         // The first error is the one worth telling.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary_path);
     }
     written
 }
 
 /// A name in the same directory that no other process uses at the same time.
-fn beside(path: &Path) -> io::Result<PathBuf> {
+fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);

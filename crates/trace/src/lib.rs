@@ -42,9 +42,9 @@ pub use documents::schedule::{
 };
 pub use documents::workload::{write_workload, write_workload_lines};
 pub use importers::Importers;
-pub use importers::import::{Imported, read_folder, read_workload};
+pub use importers::import::{ImportedWorkload, read_folder, read_workload};
 pub use importers::importer::{ImportFolder, Importer, Input, Output};
-pub use importers::line_import::{Line, LineImport, Marked, Said};
+pub use importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 pub use importers::options::{ImportOptions, OptionError};
 pub use importers::stream::WorkloadStream;
 pub use importers::unknown_format;

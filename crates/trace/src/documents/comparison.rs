@@ -13,7 +13,7 @@ use crate::reading::error::TraceError;
 use crate::reading::format::Format;
 use crate::reading::parse::{VERSION, check_version, parse};
 use crate::reading::text::text;
-use crate::reading::wire::{Aim, Named, Number};
+use crate::reading::wire::{Aim, NamedValues, Number};
 
 /// What several policies gave on one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,7 +231,7 @@ struct Entry {
     objective: Option<ObjectiveResult>,
     /// Metrics by name. Times are seconds, `utilisation` and gaps are fractions, counts are whole numbers with one
     /// seed; null where they are about flows that are done and none is.
-    metrics: Option<Named<Figure>>,
+    metrics: Option<NamedValues<Figure>>,
     /// The same metrics for the flows of each pool, each user and each size class, where the workload has several.
     /// `makespan` is that of the group; `utilisation` is its part in that of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -251,7 +251,7 @@ struct Group {
     /// How many flows there are in it.
     flows: u64,
     /// Metrics by name.
-    metrics: Named<Figure>,
+    metrics: NamedValues<Figure>,
 }
 
 impl From<&ComparisonEntry> for Entry {
@@ -260,14 +260,14 @@ impl From<&ComparisonEntry> for Entry {
             by: group.by.clone(),
             name: group.name.clone(),
             flows: group.flows,
-            metrics: Named(group.metrics.clone()),
+            metrics: NamedValues(group.metrics.clone()),
         };
         match entry {
             ComparisonEntry::Ran { policy, objective, metrics, groups } => Self {
                 policy: policy.clone(),
                 refused: None,
                 objective: Some(*objective),
-                metrics: Some(Named(metrics.clone())),
+                metrics: Some(NamedValues(metrics.clone())),
                 groups: groups.iter().map(group).collect(),
             },
             ComparisonEntry::Refused { policy, reason } => Self {
@@ -307,7 +307,7 @@ impl Entry {
 
 /// A comparison as JSON.
 pub fn write_comparison(comparison: &Comparison) -> String {
-    pretty(&Document {
+    to_pretty_json(&Document {
         slackline: VERSION,
         version: comparison.version.clone(),
         workload: Workload { sha256: comparison.sha256.clone(), options: comparison.options.clone() },
@@ -379,10 +379,14 @@ pub fn write_bounds(bounds: &Bounds) -> String {
         bounds: &'a [NamedBound],
         best: Option<f64>,
     }
-    pretty(&Document { objective: bounds.objective.into(), bounds: &bounds.bounds, best: bounds.best })
+    to_pretty_json(&Document {
+        objective: bounds.objective.into(),
+        bounds: &bounds.bounds,
+        best: bounds.best,
+    })
 }
 
-pub(crate) fn pretty(document: &impl Serialize) -> String {
+pub(crate) fn to_pretty_json(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document).expect("invariant: keys are strings");
     text.push('\n');
     text

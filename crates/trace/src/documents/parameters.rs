@@ -45,7 +45,7 @@ impl Parameters {
             return Err(ParameterError(what));
         }
         self.refuse_known(name)?;
-        self.each = Some((name.to_owned(), several(values).map_err(ParameterError)?));
+        self.each = Some((name.to_owned(), parse_values(values).map_err(ParameterError)?));
         Ok(())
     }
 
@@ -65,7 +65,7 @@ impl Parameters {
     }
 
     /// What was said, by the names of the program's options: `set` and `for`.
-    pub fn said(&self) -> BTreeMap<String, String> {
+    pub fn options(&self) -> BTreeMap<String, String> {
         let set: Vec<String> = self.set.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
         let set = (!set.is_empty()).then(|| ("set".to_owned(), set.join(" ")));
         let each = self.each.iter().map(|(name, values)| ("for".to_owned(), format!("{name}={values:?}")));
@@ -91,7 +91,7 @@ pub(crate) fn check_value(value: &str) -> Result<(), String> {
 }
 
 /// The values of a list of values and ranges of such.
-fn several(text: &str) -> Result<Vec<String>, String> {
+fn parse_values(text: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = Vec::new();
     for item in text.split(',') {
         check_value(item)?;
@@ -124,7 +124,7 @@ fn range(first: &str, last: &str) -> Result<Vec<String>, String> {
         calendar::days_until(first, last).zip(calendar::day(first))
     {
         (days, Box::new(move |k| calendar::day_after(first, k)))
-    } else if let (Some(from), Some(to)) = (whole(first), whole(last)) {
+    } else if let (Some(from), Some(to)) = (parse_whole(first), parse_whole(last)) {
         let width = first.len();
         (to.checked_sub(from).map_or(0, |n| n + 1), Box::new(move |k| Some(format!("{:0width$}", from + k))))
     } else {
@@ -139,7 +139,7 @@ fn range(first: &str, last: &str) -> Result<Vec<String>, String> {
     }
 }
 
-fn whole(text: &str) -> Option<u64> {
+fn parse_whole(text: &str) -> Option<u64> {
     let is_whole = !text.is_empty() && text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit());
     is_whole.then(|| text.parse().ok()).flatten()
 }
@@ -202,7 +202,10 @@ mod tests {
         assert!(parameters.set("b", "2").is_err());
         assert!(parameters.set("d", "x\0").is_err());
         assert_eq!(parameters.values()["a"], "1 $(x); 'y'");
-        let said = [("for", "b=[\"2\"]"), ("set", "a=\"1 $(x); 'y'\"")];
-        assert_eq!(parameters.said(), said.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
+        let options = [("for", "b=[\"2\"]"), ("set", "a=\"1 $(x); 'y'\"")];
+        assert_eq!(
+            parameters.options(),
+            options.map(|(name, text)| (name.to_owned(), text.to_owned())).into()
+        );
     }
 }

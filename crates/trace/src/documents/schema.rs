@@ -13,7 +13,7 @@ pub(crate) fn schemas() -> [(&'static str, String); 8] {
     [
         of::<workload::wire::Workload>("workload"),
         of::<workload::wire::Line>("workload-line"),
-        of::<schedule::wire::Whole<'_>>("schedule"),
+        of::<schedule::wire::FullDocument<'_>>("schedule"),
         of::<schedule::wire::Line<'_>>("schedule-line"),
         of::<comparison::Document>("comparison"),
         of::<history::Document>("history"),

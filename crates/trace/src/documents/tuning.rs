@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::documents::comparison::pretty;
+use crate::documents::comparison::to_pretty_json;
 
 /// A split of the slots, an order on it, and what they give.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -84,12 +84,12 @@ pub struct TriedValue {
 
 /// A tuning as JSON.
 pub fn write_tuning(tuning: &Tuning) -> String {
-    pretty(tuning)
+    to_pretty_json(tuning)
 }
 
 /// A capacity as JSON.
 pub fn write_capacity(capacity: &Capacity) -> String {
-    pretty(capacity)
+    to_pretty_json(capacity)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
     let seconds = params.reals(if wide { "long" } else { "short" });
     let factor = if big { params.real("big-factor") } else { 1.0 };
     let n = count_in(rng, &params.counts("jobs")) as usize;
-    let after = dag::paired(rng, n, params.real("edge"));
+    let after = dag::random_edges(rng, n, params.real("edge"));
     let jobs = after.iter().enumerate().map(|(k, after)| {
         let height = count_in(rng, &heights);
         let work = whole_micros(f64::from(height) * factor * real_in(rng, &seconds));

@@ -64,7 +64,7 @@ fn make(params: &Params, seed: Seed) -> Draft {
 
 fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
     let n = count_in(rng, &params.counts("jobs")) as usize;
-    let after = dag::paired(rng, n, params.real("edge"));
+    let after = dag::random_edges(rng, n, params.real("edge"));
     let jobs = after.iter().enumerate().map(|(k, after)| {
         let maps = log_uniform(rng, &params.counts("maps"));
         let map_only = random::chance(rng, params.real("map-only"));

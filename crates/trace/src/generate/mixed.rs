@@ -82,9 +82,9 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
         ..Draft::default()
     };
     draft.flows.extend(elephants(params, &draft)?);
-    let busy = busy(&draft)?;
+    let average_busy_slots = average_busy_slots(&draft)?;
     let alone = alone(&draft)?;
-    let gap = busy / params.real("load") / draft.flows.len() as f64;
+    let gap = average_busy_slots / params.real("load") / draft.flows.len() as f64;
     let releases = releases(params, seed, gap);
     for (k, (flow, alone)) in draft.flows.iter_mut().zip(alone).enumerate() {
         let mut rng = random::rng(seed, "times", k as u64);
@@ -220,7 +220,7 @@ fn work(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
 }
 
 /// How long the busiest kind of slot is at work, in seconds, if all of them are all the time.
-fn busy(draft: &Draft) -> Result<f64, GenerateError> {
+fn average_busy_slots(draft: &Draft) -> Result<f64, GenerateError> {
     let instance = Instance::new(draft)?;
     let cluster = instance.cluster();
     let capacity = cluster.slot_kinds().iter().map(|&slot_kind| cluster.capacity(slot_kind));

@@ -61,7 +61,7 @@ fn make(params: &Params, seed: Seed) -> Draft {
         let (name, map, reduce) = BENCHMARKS[benchmark];
         let phase = |stream: &str, given: Phase| {
             if normal {
-                drawn(&mut random::rng(seed, stream, k as u64), given)
+                draw_phase(&mut random::rng(seed, stream, k as u64), given)
             } else {
                 TasksDraft::Uniform { tasks: given.0, seconds: given.1 }.into()
             }
@@ -83,7 +83,7 @@ fn make(params: &Params, seed: Seed) -> Draft {
 }
 
 /// Every task drawn separately. The deviations are below 40 % of the means: redrawing is rare.
-fn drawn(rng: &mut ChaCha8Rng, (tasks, mean, deviation): Phase) -> PhaseDraft {
+fn draw_phase(rng: &mut ChaCha8Rng, (tasks, mean, deviation): Phase) -> PhaseDraft {
     let mut positive = || loop {
         let draw = whole_micros(random::normal(rng, mean, deviation));
         if draw > 0.0 {

@@ -26,7 +26,7 @@ use slackline_model::params::{Param, Settings, Values};
 
 use crate::importers::importer::import_lines;
 use crate::importers::importer::{Importer, Input, Output};
-use crate::importers::line_import::{Line, LineImport, Marked, Said};
+use crate::importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, quoted, slots, task_count};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
@@ -118,60 +118,60 @@ struct Rows {
     /// Releases of jobs that may still go on, with the line of each.
     releases: BTreeSet<(i64, u32)>,
     /// The row and the place of the job, of the rows after which a job may be complete.
-    heard: VecDeque<(u64, usize)>,
+    last_rows: VecDeque<(u64, usize)>,
     /// Jobs that are complete, the earliest first.
-    complete: BinaryHeap<Reverse<Complete>>,
+    complete: BinaryHeap<Reverse<CompleteJob>>,
 }
 
 /// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long job may have tens of
 /// thousands wait for it.
-struct Complete {
+struct CompleteJob {
     release: i64,
     job: Job,
 }
 
-impl PartialEq for Complete {
+impl PartialEq for CompleteJob {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Complete {}
+impl Eq for CompleteJob {}
 
-impl PartialOrd for Complete {
+impl PartialOrd for CompleteJob {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Complete {
+impl Ord for CompleteJob {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.release, self.job.line).cmp(&(other.release, other.job.line))
     }
 }
 
 impl LineImport for Rows {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if line.text.trim().is_empty() || (self.n == 0 && is_header(line.text)) {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let (job, start, task) = self.row(line, diagnostics)?;
         self.n += 1;
         self.add(job, start, task);
-        while self.heard.front().is_some_and(|(row, _)| self.n - row > self.patience) {
-            let Some((row, place)) = self.heard.pop_front() else { break };
+        while self.last_rows.front().is_some_and(|(row, _)| self.n - row > self.patience) {
+            let Some((row, place)) = self.last_rows.pop_front() else { break };
             // Rows are counted, so that another job at its place was heard of with another one.
-            if self.jobs[place].heard == row {
+            if self.jobs[place].last_rows == row {
                 let job = std::mem::take(&mut self.jobs[place]);
                 self.open.remove(&job.name);
                 self.free.push(place);
                 self.close(job, diagnostics);
             }
         }
-        Ok(Said::earlier(self.due(diagnostics)))
+        Ok(LineContent::flows(self.due(diagnostics)))
     }
 
-    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if self.n == 0 {
             let what = "found no rows, expected those of batch_task.csv: task, instances, job, type, status, start, \
                         end, cpu and memory";
@@ -184,7 +184,7 @@ impl LineImport for Rows {
         for job in rest {
             self.close(job, diagnostics);
         }
-        Ok(Said::earlier(self.due(diagnostics)))
+        Ok(LineContent::flows(self.due(diagnostics)))
     }
 }
 
@@ -263,9 +263,9 @@ impl Rows {
             place
         });
         let job = &mut self.jobs[place];
-        job.heard = self.n;
+        job.last_rows = self.n;
         if self.patience != u64::MAX {
-            self.heard.push_back((self.n, place));
+            self.last_rows.push_back((self.n, place));
         }
         if let Some(start) = start
             && job.release.is_none_or(|release| start < release)
@@ -286,15 +286,15 @@ impl Rows {
         };
         self.releases.remove(&(release, job.line));
         job.tasks.shrink_to_fit();
-        self.complete.push(Reverse(Complete { release, job }));
+        self.complete.push(Reverse(CompleteJob { release, job }));
     }
 
     /// Flows before which no other one can come any more.
-    fn due(&mut self, diagnostics: &mut Diagnostics) -> Vec<Marked> {
+    fn due(&mut self, diagnostics: &mut Diagnostics) -> Vec<FlowAtLine> {
         let (mut flows, first) = (Vec::new(), self.releases.first().map(|&(release, _)| release));
-        let is_due = |job: &Complete| first.is_none_or(|first| job.release <= first);
+        let is_due = |job: &CompleteJob| first.is_none_or(|first| job.release <= first);
         while flows.len() < LEAVE && self.complete.peek().is_some_and(|Reverse(job)| is_due(job)) {
-            let Some(Reverse(Complete { release, job })) = self.complete.pop() else { break };
+            let Some(Reverse(CompleteJob { release, job })) = self.complete.pop() else { break };
             let line = job.line;
             flows.push((job.into_flow(release as f64, diagnostics), line));
         }

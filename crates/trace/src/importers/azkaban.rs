@@ -21,7 +21,7 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::Settings;
 
-use self::graph::{Flat, Node};
+use self::graph::{FlatGraph, Node};
 use crate::importers::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::oozie::side::Side;
 use crate::importers::oozie::{ACTIONS, SECONDS_ASSUMED};
@@ -68,7 +68,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         let (flow, paths) = read_flow(input.file, input.text, &side, &mut diagnostics)?;
         (flow, SourceMap::of_jobs(input.file, input.text, Format::Yaml, paths))
     };
-    side.all_known(|| flow.jobs.iter().map(|job| job.id.as_str()))?;
+    side.refuse_unknown(|| flow.jobs.iter().map(|job| job.id.as_str()))?;
     let flow = FlowDraft { deadline: side.deadline(), ..flow };
     Ok(Output::new(Draft { flows: vec![flow], ..Draft::default() }, diagnostics, source))
 }
@@ -81,7 +81,7 @@ fn read_flow(
     diagnostics: &mut Diagnostics,
 ) -> Result<(FlowDraft, Vec<String>), TraceError> {
     let document: File = parse(file, text, Format::Yaml, KIND)?;
-    let flat = Flat::of(&document.nodes).map_err(|fault| {
+    let flat = FlatGraph::of(&document.nodes).map_err(|fault| {
         SourceMap::document(file, text, Format::Yaml).error(vec![(fault.path, fault.what)])
     })?;
     if flat.jobs.is_empty() {
@@ -98,7 +98,7 @@ fn name_of(file: &str) -> &str {
 }
 
 /// The jobs of a flow.
-fn drafts(flat: Flat, side: &Side, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
+fn drafts(flat: FlatGraph, side: &Side, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
     let names: Vec<String> = flat.jobs.iter().map(|job| job.name.clone()).collect();
     let draft = |(job, after): (graph::Job, Vec<usize>)| {
         if job.is_conditional {

@@ -90,7 +90,7 @@ struct Profile {
 }
 
 /// Why a profile gives no time.
-enum Untimed<'a> {
+enum NoTimeReason<'a> {
     /// It is, or is composed of, one of that type.
     Kind(&'a str),
     /// It is wrong: at that profile, that.
@@ -102,7 +102,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
     let workload: Workload = parse(file, text, Format::Json, KIND)?;
     let document = || SourceMap::document(file, text, Format::Json);
     let wrong = |path: String, what: String| document().error(vec![(path, what)]);
-    let mut times: BTreeMap<&str, Result<f64, Untimed<'_>>> = BTreeMap::new();
+    let mut times: BTreeMap<&str, Result<f64, NoTimeReason<'_>>> = BTreeMap::new();
     let (mut flows, mut paths) = (Vec::new(), Vec::new());
     let mut diagnostics = Diagnostics::default();
     for (k, job) in workload.jobs.iter().enumerate() {
@@ -110,7 +110,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
         let time = times.entry(&job.profile).or_insert_with(|| seconds(&job.profile, &workload.profiles, 0));
         let delay = match time {
             Ok(delay) => *delay,
-            Err(Untimed::Kind(kind)) => {
+            Err(NoTimeReason::Kind(kind)) => {
                 let kind: String = kind.chars().take(60).collect();
                 diagnostics.add_flow(
                     1,
@@ -118,10 +118,10 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
                 );
                 continue;
             }
-            Err(Untimed::Wrong(profile, what)) if *profile == job.profile => {
+            Err(NoTimeReason::Wrong(profile, what)) if *profile == job.profile => {
                 return Err(wrong(at("profile"), format!("{profile:?}: {what}")));
             }
-            Err(Untimed::Wrong(profile, what)) => {
+            Err(NoTimeReason::Wrong(profile, what)) => {
                 return Err(wrong(format!("profiles.{profile}"), what.clone()));
             }
         };
@@ -171,8 +171,8 @@ fn seconds<'a>(
     name: &'a str,
     profiles: &'a BTreeMap<String, Profile>,
     depth: usize,
-) -> Result<f64, Untimed<'a>> {
-    let wrong = |what: String| Err(Untimed::Wrong(name, what));
+) -> Result<f64, NoTimeReason<'a>> {
+    let wrong = |what: String| Err(NoTimeReason::Wrong(name, what));
     let Some(profile) = profiles.get(name) else {
         return wrong("found no profile of that name, expected one in `profiles`".to_owned());
     };
@@ -210,14 +210,14 @@ fn seconds<'a>(
             let total = sum * repeat;
             if total.is_finite() { Ok(total) } else { wrong("found more seconds than there are".to_owned()) }
         }
-        kind => Err(Untimed::Kind(kind)),
+        kind => Err(NoTimeReason::Kind(kind)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::import::{ImportedWorkload, read_workload};
     use crate::importers::options::ImportOptions;
 
     const WORKLOAD: &str = r#"{ "nb_res": 4,
@@ -234,7 +234,7 @@ mod tests {
     "work": {"type": "ParallelTaskProfile", "cpu": [1e9, 1e9, 1e9], "com": []},
     "mixed": {"type": "composed", "nb": 2, "seq": ["nap", "work"]} } }"#;
 
-    fn read(text: &str) -> Result<Imported, TraceError> {
+    fn read(text: &str) -> Result<ImportedWorkload, TraceError> {
         read_workload("w.json", text.as_bytes(), None, &ImportOptions::default())
     }
 

@@ -97,7 +97,7 @@ pub(super) struct LoggedAttempt {
 
 impl LoggedAttempt {
     /// How long it took, if the log says so.
-    fn took(&self) -> Option<Millis> {
+    fn duration(&self) -> Option<Millis> {
         self.start.zip(self.end).map(|(start, end)| end - start).or(self.length)
     }
 }
@@ -116,19 +116,19 @@ pub(super) fn priority(name: &str) -> Option<u32> {
 }
 
 /// A job as it goes into the workload, but for the moment that is second 0.
-struct Made {
+struct ImportedJob {
     draft: JobDraft,
     id: String,
     user: Option<String>,
     queue: Option<String>,
     priority: Option<u32>,
     submitted: Millis,
-    attempts: Vec<MadeAttempt>,
+    attempts: Vec<ImportedAttempt>,
     workflow: Workflow,
     line: u32,
 }
 
-struct MadeAttempt {
+struct ImportedAttempt {
     phase: PhaseKind,
     task: u32,
     host: Option<Host>,
@@ -141,7 +141,7 @@ struct MadeAttempt {
 
 /// The jobs of a log, one after the other, and the workload that they make.
 pub(super) struct Log {
-    jobs: Vec<Made>,
+    jobs: Vec<ImportedJob>,
     drop_failed: bool,
     typed: bool,
     /// Whether times are counted from the start of the log, and not from 1970 on.
@@ -163,21 +163,26 @@ impl Log {
 
     /// Takes a job as the log has it.
     pub(super) fn add(&mut self, job: LoggedJob) {
-        let said = &mut self.diagnostics;
+        let diagnostics = &mut self.diagnostics;
         if job.failed {
             let what = if self.drop_failed {
                 "without success, left out (failed-jobs)"
             } else {
                 "without success, kept with what the tasks took"
             };
-            said.add_of("job", 1, job.line, what);
+            diagnostics.add_of("job", 1, job.line, what);
             if self.drop_failed {
                 return;
             }
         }
-        said.add_of("task", job.located, job.line, "with input in known places, which are not looked at");
+        diagnostics.add_of(
+            "task",
+            job.located,
+            job.line,
+            "with input in known places, which are not looked at",
+        );
         self.typed |= is_of_hadoop_1(&job.id);
-        self.jobs.extend(made(job, said));
+        self.jobs.extend(convert_job(job, diagnostics));
     }
 
     /// The workload; `file` is what messages call the log.
@@ -232,7 +237,7 @@ fn flow(jobs: workflow::Jobs, zero: Millis) -> FlowDraft {
     let submitted = jobs.of.iter().map(|job| job.submitted).min().unwrap_or(zero);
     let first = &jobs.of[0];
     let (user, pool, priority) = (first.user.clone(), first.queue.clone(), first.priority);
-    let recorded = |attempt: MadeAttempt| AttemptDraft {
+    let recorded = |attempt: ImportedAttempt| AttemptDraft {
         phase: attempt.phase,
         task: attempt.task,
         machine: attempt.host.map(|host| host.name),
@@ -249,53 +254,58 @@ fn flow(jobs: workflow::Jobs, zero: Millis) -> FlowDraft {
 }
 
 /// Tells jobs apart that the log has more than once.
-fn rename_copies(jobs: &mut [Made], said: &mut Diagnostics) {
+fn rename_copies(jobs: &mut [ImportedJob], diagnostics: &mut Diagnostics) {
     let mut seen = BTreeMap::<String, u32>::new();
     for job in jobs {
         let count = seen.entry(job.id.clone()).or_default();
         *count += 1;
         if *count > 1 {
-            said.add_of("job", 1, job.line, "with an id that the log had before, numbered");
+            diagnostics.add_of("job", 1, job.line, "with an id that the log had before, numbered");
             job.id = format!("{} ({count})", job.id);
         }
     }
 }
 
 /// The tasks of a job; `None` if none of them ran.
-fn made(job: LoggedJob, said: &mut Diagnostics) -> Option<Made> {
+fn convert_job(job: LoggedJob, diagnostics: &mut Diagnostics) -> Option<ImportedJob> {
     let line = job.line;
     let mut tasks = [Vec::new(), Vec::new()];
     for mut task in job.tasks {
-        repair(&mut task.attempts, line, said);
-        match counted(&task.attempts) {
+        repair(&mut task.attempts, line, diagnostics);
+        match successful_attempt(&task.attempts) {
             Some(counts) => tasks[usize::from(task.phase == PhaseKind::Reduce)].push((task, counts)),
-            None => said.add_of("task", 1, line, "not run for any known time, left out"),
+            None => diagnostics.add_of("task", 1, line, "not run for any known time, left out"),
         }
     }
     if tasks.iter().all(Vec::is_empty) {
-        said.add_of("job", 1, line, "without a task that ran, left out");
+        diagnostics.add_of("job", 1, line, "without a task that ran, left out");
         return None;
     }
     let starts = tasks.iter().flatten().flat_map(|(task, _)| &task.attempts);
     let earliest = starts.filter_map(|attempt| attempt.start).min();
     let submitted = job.submitted.or_else(|| {
-        said.add_of("job", 1, line, "without a time of submission, taken from the first attempt");
+        diagnostics.add_of("job", 1, line, "without a time of submission, taken from the first attempt");
         earliest
     })?;
     let [maps, reduces] = tasks;
     let last_map = maps.iter().filter_map(|(task, counts)| task.attempts[*counts].end).max();
     let draft = JobDraft {
         id: job_name(job.name.as_deref(), &job.id),
-        map: phase(maps.iter().map(|(task, counts)| taken(&task.attempts[*counts], None, line, said))),
+        map: phase(
+            maps.iter()
+                .map(|(task, counts)| attempt_seconds(&task.attempts[*counts], None, line, diagnostics)),
+        ),
         reduce: phase(
-            reduces.iter().map(|(task, counts)| taken(&task.attempts[*counts], last_map, line, said)),
+            reduces
+                .iter()
+                .map(|(task, counts)| attempt_seconds(&task.attempts[*counts], last_map, line, diagnostics)),
         ),
         ..JobDraft::default()
     };
-    let mut attempts = recorded(maps, submitted, line, said);
+    let mut attempts = recorded(maps, submitted, line, diagnostics);
     // Clocks may disagree, and jobs that fail are stopped in any order, but no reduce is done before the maps.
     let least = last_map.unwrap_or(0);
-    attempts.extend(recorded(reduces, submitted, line, said).into_iter().map(|mut attempt| {
+    attempts.extend(recorded(reduces, submitted, line, diagnostics).into_iter().map(|mut attempt| {
         if attempt.counts {
             attempt.end = attempt.end.max(least);
         }
@@ -304,40 +314,45 @@ fn made(job: LoggedJob, said: &mut Diagnostics) -> Option<Made> {
     let id = printable(&job.id).unwrap_or_else(|| format!("job on line {line}"));
     let LoggedJob { user, queue, priority, workflow, .. } = job;
     let [user, queue] = [user, queue].map(|name| printable(&name?));
-    Some(Made { draft, id, user, queue, priority, submitted, attempts, workflow, line })
+    Some(ImportedJob { draft, id, user, queue, priority, submitted, attempts, workflow, line })
 }
 
 /// Attempts that ended before they began have no length.
-fn repair(attempts: &mut [LoggedAttempt], line: u32, said: &mut Diagnostics) {
+fn repair(attempts: &mut [LoggedAttempt], line: u32, diagnostics: &mut Diagnostics) {
     for attempt in attempts {
         if let (Some(start), Some(end)) = (attempt.start, attempt.end)
             && end < start
         {
-            said.add_of("attempt", 1, line, "ended before the beginning, taken as 0 s long");
+            diagnostics.add_of("attempt", 1, line, "ended before the beginning, taken as 0 s long");
             attempt.end = Some(start);
         }
     }
 }
 
 /// Which attempt says how long the task takes: the last that succeeded, or else the longest.
-fn counted(attempts: &[LoggedAttempt]) -> Option<usize> {
-    let known = || attempts.iter().enumerate().filter(|(_, attempt)| attempt.took().is_some());
+fn successful_attempt(attempts: &[LoggedAttempt]) -> Option<usize> {
+    let known = || attempts.iter().enumerate().filter(|(_, attempt)| attempt.duration().is_some());
     let done = known().rev().find(|(_, attempt)| attempt.outcome == Outcome::Done);
-    let longest = || known().rev().max_by_key(|(_, attempt)| attempt.took());
+    let longest = || known().rev().max_by_key(|(_, attempt)| attempt.duration());
     done.or_else(longest).map(|(k, _)| k)
 }
 
 /// Seconds that an attempt took, from the last map of its job on.
-fn taken(attempt: &LoggedAttempt, last_map: Option<Millis>, line: u32, said: &mut Diagnostics) -> f64 {
-    let took = seconds(0, attempt.took().unwrap_or(0));
+fn attempt_seconds(
+    attempt: &LoggedAttempt,
+    last_map: Option<Millis>,
+    line: u32,
+    diagnostics: &mut Diagnostics,
+) -> f64 {
+    let duration = seconds(0, attempt.duration().unwrap_or(0));
     let (Some(start), Some(end), Some(last_map)) = (attempt.start, attempt.end, last_map) else {
-        return took;
+        return duration;
     };
     if last_map <= start {
-        return took;
+        return duration;
     }
     if end < last_map {
-        said.add_of(
+        diagnostics.add_of(
             "reduce",
             1,
             line,
@@ -345,7 +360,12 @@ fn taken(attempt: &LoggedAttempt, last_map: Option<Millis>, line: u32, said: &mu
         );
         return 0.0;
     }
-    said.add_of("reduce", 1, line, "early on a slot, before the last map was done, counted from then on");
+    diagnostics.add_of(
+        "reduce",
+        1,
+        line,
+        "early on a slot, before the last map was done, counted from then on",
+    );
     seconds(last_map, end)
 }
 
@@ -367,12 +387,12 @@ fn recorded(
     tasks: Vec<(LoggedTask, usize)>,
     submitted: Millis,
     line: u32,
-    said: &mut Diagnostics,
-) -> Vec<MadeAttempt> {
-    let mut made = Vec::new();
+    diagnostics: &mut Diagnostics,
+) -> Vec<ImportedAttempt> {
+    let mut convert_job = Vec::new();
     for (number, (task, counts)) in (0..).zip(tasks) {
         if task.attempts[counts].outcome != Outcome::Done {
-            said.add_of(
+            diagnostics.add_of(
                 "task",
                 1,
                 line,
@@ -381,11 +401,11 @@ fn recorded(
         }
         for (k, attempt) in task.attempts.into_iter().enumerate() {
             let (Some(start), Some(end)) = (attempt.start, attempt.end) else {
-                said.add_of("attempt", 1, line, "without start or end, not recorded");
+                diagnostics.add_of("attempt", 1, line, "without start or end, not recorded");
                 continue;
             };
             if start < submitted {
-                said.add_of(
+                diagnostics.add_of(
                     "attempt",
                     1,
                     line,
@@ -393,11 +413,11 @@ fn recorded(
                 );
             }
             if attempt.outcome != Outcome::Done {
-                said.add_of("attempt", 1, line, "failed or killed, recorded only");
+                diagnostics.add_of("attempt", 1, line, "failed or killed, recorded only");
             }
             let (start, end) = (start.max(submitted), end.max(submitted));
             let LoggedAttempt { host, outcome, .. } = attempt;
-            made.push(MadeAttempt {
+            convert_job.push(ImportedAttempt {
                 phase: task.phase,
                 task: number,
                 host,
@@ -408,7 +428,7 @@ fn recorded(
             });
         }
     }
-    made
+    convert_job
 }
 
 fn job_name(name: Option<&str>, id: &str) -> String {

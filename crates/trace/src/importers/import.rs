@@ -17,7 +17,7 @@ use crate::reading::text::{sha256, text};
 
 /// A workload that was read, and what is to be said of it.
 #[derive(Clone, Debug)]
-pub struct Imported {
+pub struct ImportedWorkload {
     /// The workload, unchecked; without machines if the source has none.
     pub draft: Draft,
     /// What was repaired, capped or looked odd, with counts.
@@ -44,7 +44,7 @@ pub fn read_workload(
     bytes: &[u8],
     from: Option<&str>,
     options: &ImportOptions,
-) -> Result<Imported, TraceError> {
+) -> Result<ImportedWorkload, TraceError> {
     let text = text(name, bytes)?;
     let importer = importer_of(name, &text, from, options)?;
     refuse_parameters(name, &importer, options)?;
@@ -55,7 +55,7 @@ pub fn read_workload(
         // That a file of another kind lacks what ours have says nothing.
         let guessed = Format::from_name(importer.name).filter(|_| from.is_none());
         let other = guessed
-            .and_then(|format| unsupported_formats::no_document(name, &text, format, options.importers()));
+            .and_then(|format| unsupported_formats::not_a_document(name, &text, format, options.importers()));
         let unnamed =
             guessed.filter(|format| !ending(name).is_some_and(|e| format.endings().contains(&e.as_str())));
         other.unwrap_or_else(|| match unnamed {
@@ -69,7 +69,7 @@ pub fn read_workload(
         return Err(source.error(faults));
     }
     diagnostics.extend(options.without_effect(&importer));
-    Ok(Imported { draft, diagnostics, sha256: sha256(bytes), source, importer })
+    Ok(ImportedWorkload { draft, diagnostics, sha256: sha256(bytes), source, importer })
 }
 
 /// Each job with a path or a command that a shell would read differently, with its place in the document.
@@ -95,7 +95,7 @@ pub fn read_folder(
     folder: &Folder,
     from: Option<&str>,
     options: &ImportOptions,
-) -> Result<Imported, TraceError> {
+) -> Result<ImportedWorkload, TraceError> {
     let wrong = |what: String| TraceError::input(folder.name(), None, what);
     let importers = options.importers();
     let known: Vec<&str> =
@@ -121,7 +121,7 @@ pub fn read_folder(
     let settings = options.settings(&importer).map_err(|error| wrong(error.to_string()))?;
     let Output { draft, mut diagnostics, source } = (reader.import)(folder, &settings)?;
     diagnostics.extend(options.without_effect(&importer));
-    Ok(Imported { draft, diagnostics, sha256: sha256(&folder.manifest()?), source, importer })
+    Ok(ImportedWorkload { draft, diagnostics, sha256: sha256(&folder.manifest()?), source, importer })
 }
 
 /// The format that a folder is in, if any.
@@ -155,7 +155,7 @@ pub(crate) fn importer_of(
             let known: Vec<&str> = importers.names().collect();
             TraceError::input(name, None, unknown_format(from, &known))
         }
-        None => unsupported_formats::unread(name, text, importers),
+        None => unsupported_formats::unreadable_file(name, text, importers),
     })
 }
 

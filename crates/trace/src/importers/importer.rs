@@ -7,7 +7,7 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
 
 use crate::documents::parameters::Parameters;
-use crate::importers::line_import::{Line, LineImport, OpenLines, Said};
+use crate::importers::line_import::{Line, LineContent, LineImport, OpenLines};
 use crate::reading::diagnostic::{Diagnostic, Diagnostics};
 use crate::reading::error::TraceError;
 use crate::reading::folder::Folder;
@@ -118,8 +118,8 @@ pub(crate) fn import_lines(
     let mut draft = Draft::default();
     let mut diagnostics = Diagnostics::default();
     let mut numbers = Vec::new();
-    let mut take = |said: Said, line| {
-        let (head, flows) = said.parts(line);
+    let mut take = |content: LineContent, line| {
+        let (head, flows) = content.parts(line);
         if let Some(head) = head {
             draft = Draft { flows: std::mem::take(&mut draft.flows), ..head };
         }
@@ -132,7 +132,7 @@ pub(crate) fn import_lines(
     }
     loop {
         match lines.end(input.file, &mut diagnostics)? {
-            Said::Nothing => break,
+            LineContent::Nothing => break,
             rest => take(rest, 0),
         }
     }

@@ -50,7 +50,7 @@ pub(super) const IMPORTER: Importer = Importer {
     shaped: Importer::every_setting,
     import,
     lines: None,
-    folder: Some(ImportFolder { looks_like: is_one, import: import_folder }),
+    folder: Some(ImportFolder { looks_like: has_histories, import: import_folder }),
 };
 
 /// Reads the history of one job.
@@ -65,7 +65,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 }
 
 /// Whether a folder has histories.
-fn is_one(folder: &Folder) -> bool {
+fn has_histories(folder: &Folder) -> bool {
     folder.files().iter().any(|name| is_history(name))
 }
 
@@ -75,7 +75,7 @@ fn is_history(name: &str) -> bool {
 }
 
 /// Whether a file is one that lies beside histories: configurations, summaries, descriptions, check sums.
-fn goes_with_histories(name: &str) -> bool {
+fn is_beside_histories(name: &str) -> bool {
     [".xml", ".summary", ".crc", ".md", ".txt", "README"].iter().any(|end| name.ends_with(end))
 }
 
@@ -91,12 +91,12 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
     let mut jobs = BTreeSet::new();
     for name in folder.files() {
         if !is_history(name) {
-            if !goes_with_histories(name) {
+            if !is_beside_histories(name) {
                 log.diagnostics.add_file(name, "file that is no job history, left out");
             }
             continue;
         }
-        log.diagnostics.go_to_file(name);
+        log.diagnostics.enter_file(name);
         let text = folder.text(name);
         let mut job = match text.and_then(|text| history(&folder.name_of(name), &text, &mut log)) {
             Ok(job) => job,
@@ -126,7 +126,7 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
     if let Some(error) = broken.filter(|_| read == 0) {
         return Err(error);
     }
-    log.diagnostics.go_past_files();
+    log.diagnostics.leave_files();
     // Lines mean nothing where there are several files.
     Ok(Output { source: SourceMap::marks(folder.name(), Vec::new()), ..log.finish(folder.name(), None) })
 }
@@ -185,37 +185,37 @@ struct Event {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Fields {
-    jobid: Loose,
-    job_name: Loose,
-    user_name: Loose,
-    job_queue_name: Loose,
-    priority: Loose,
-    job_priority: Loose,
-    submit_time: Loose,
-    workflow_id: Loose,
-    workflow_node_name: Loose,
-    workflow_adjacencies: Loose,
-    taskid: Loose,
-    task_type: Loose,
-    split_locations: Loose,
-    attempt_id: Loose,
-    start_time: Loose,
-    finish_time: Loose,
-    tracker_name: Loose,
-    hostname: Loose,
-    rackname: Loose,
+    jobid: VersionedValue,
+    job_name: VersionedValue,
+    user_name: VersionedValue,
+    job_queue_name: VersionedValue,
+    priority: VersionedValue,
+    job_priority: VersionedValue,
+    submit_time: VersionedValue,
+    workflow_id: VersionedValue,
+    workflow_node_name: VersionedValue,
+    workflow_adjacencies: VersionedValue,
+    taskid: VersionedValue,
+    task_type: VersionedValue,
+    split_locations: VersionedValue,
+    attempt_id: VersionedValue,
+    start_time: VersionedValue,
+    finish_time: VersionedValue,
+    tracker_name: VersionedValue,
+    hostname: VersionedValue,
+    rackname: VersionedValue,
 }
 
 /// A value as any version writes it: plain, null, or in a table that names its type.
 #[derive(Default)]
-enum Loose {
+enum VersionedValue {
     #[default]
     Nothing,
     Text(String),
     Whole(i64),
 }
 
-impl Loose {
+impl VersionedValue {
     fn text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
@@ -232,53 +232,53 @@ impl Loose {
     }
 }
 
-impl<'de> Deserialize<'de> for Loose {
+impl<'de> Deserialize<'de> for VersionedValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LooseVisitor)
+        deserializer.deserialize_any(VersionedValueVisitor)
     }
 }
 
-struct LooseVisitor;
+struct VersionedValueVisitor;
 
-impl<'de> Visitor<'de> for LooseVisitor {
-    type Value = Loose;
+impl<'de> Visitor<'de> for VersionedValueVisitor {
+    type Value = VersionedValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text or a number")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Loose, E> {
-        Ok(Loose::Nothing)
+    fn visit_bool<E>(self, _: bool) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Loose, E> {
-        Ok(Loose::Whole(number))
+    fn visit_i64<E>(self, number: i64) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Whole(number))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Loose, E> {
-        Ok(i64::try_from(number).map_or(Loose::Nothing, Loose::Whole))
+    fn visit_u64<E>(self, number: u64) -> Result<VersionedValue, E> {
+        Ok(i64::try_from(number).map_or(VersionedValue::Nothing, VersionedValue::Whole))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Loose, E> {
-        Ok(Loose::Nothing)
+    fn visit_f64<E>(self, _: f64) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
-        Ok(Loose::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Text(text.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Loose, E> {
-        Ok(Loose::Nothing)
+    fn visit_unit<E>(self) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Loose, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<VersionedValue, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Loose::Nothing)
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Loose, A::Error> {
-        let mut found = Loose::Nothing;
-        while let Some((_, value)) = table.next_entry::<IgnoredAny, Loose>()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<VersionedValue, A::Error> {
+        let mut found = VersionedValue::Nothing;
+        while let Some((_, value)) = table.next_entry::<IgnoredAny, VersionedValue>()? {
             found = value;
         }
         Ok(found)

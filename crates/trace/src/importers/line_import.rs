@@ -14,7 +14,7 @@ pub trait LineImport {
     ///
     /// # Errors
     /// Whatever keeps the line from being one of the format.
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError>;
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError>;
 
     /// Where in the line the part of its flow at a path such as `jobs[0].map` stands.
     fn place(&self, line: &Line<'_>, _path: &str) -> Place {
@@ -25,11 +25,11 @@ pub trait LineImport {
     ///
     /// # Errors
     /// A file that lacks something.
-    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError>;
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError>;
 }
 
 /// A flow and its line.
-pub type Marked = (FlowDraft, u32);
+pub type FlowAtLine = (FlowDraft, u32);
 
 /// Begins to read a file; the moment is that of [`super::importer::Input::now`].
 pub type OpenLines = fn(Option<&slackline_model::Start>, &Settings) -> Box<dyn LineImport>;
@@ -55,31 +55,31 @@ impl Line<'_> {
 /// What a line says.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Said {
+pub enum LineContent {
     Nothing,
     /// Everything but the flows; comes before them, if it comes. Of several the last one counts.
     Head(Box<Draft>),
     Flow(Box<FlowDraft>),
     /// Both: the first flow of a log says when second 0 is.
-    First(Box<Draft>, Box<FlowDraft>),
+    HeadAndFlow(Box<Draft>, Box<FlowDraft>),
     /// Flows that stand on earlier lines and are known as a whole now.
-    Earlier(Vec<Marked>),
+    Flows(Vec<FlowAtLine>),
 }
 
-impl Said {
+impl LineContent {
     /// Those flows, if there are any.
-    pub fn earlier(flows: Vec<Marked>) -> Self {
-        if flows.is_empty() { Self::Nothing } else { Self::Earlier(flows) }
+    pub fn flows(flows: Vec<FlowAtLine>) -> Self {
+        if flows.is_empty() { Self::Nothing } else { Self::Flows(flows) }
     }
 
     /// The head, if it is there, and flows with their lines; what stands on one line stands on that one.
-    pub(crate) fn parts(self, line: u32) -> (Option<Draft>, Vec<Marked>) {
+    pub(crate) fn parts(self, line: u32) -> (Option<Draft>, Vec<FlowAtLine>) {
         match self {
             Self::Nothing => (None, Vec::new()),
             Self::Head(head) => (Some(*head), Vec::new()),
             Self::Flow(flow) => (None, vec![(*flow, line)]),
-            Self::First(head, flow) => (Some(*head), vec![(*flow, line)]),
-            Self::Earlier(flows) => (None, flows),
+            Self::HeadAndFlow(head, flow) => (Some(*head), vec![(*flow, line)]),
+            Self::Flows(flows) => (None, flows),
         }
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn each_line(
     mut take: impl FnMut(u32, &str, &mut Diagnostics) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
     let mut lines = folder.lines(file)?;
-    diagnostics.go_to_file(file);
+    diagnostics.enter_file(file);
     loop {
         match lines.next() {
             Ok(true) => take(lines.number, &lines.text, diagnostics)?,

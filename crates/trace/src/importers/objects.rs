@@ -33,21 +33,21 @@ impl<'a> Objects<'a> {
         Self { file, text, at: 0, place: Place { line, column: 1 }, is_over: false }
     }
 
-    fn pass(&mut self, bytes: usize) {
+    fn advance(&mut self, bytes: usize) {
         let passed = &self.text[self.at..self.at + bytes];
-        self.place = moved(Place::of_offset(passed.as_bytes(), bytes), self.place);
+        self.place = offset_place(Place::of_offset(passed.as_bytes(), bytes), self.place);
         self.at += bytes;
     }
 
     fn read(&mut self) -> Option<Result<Object<'a>, TraceError>> {
         let rest = &self.text[self.at..];
-        self.pass(rest.len() - rest.trim_start().len());
+        self.advance(rest.len() - rest.trim_start().len());
         let (rest, place) = (&self.text[self.at..], self.place);
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
         match values.next()? {
             Ok(_) => {
                 let end = values.byte_offset();
-                self.pass(end);
+                self.advance(end);
                 Some(Ok(Object { file: self.file, text: &rest[..end], place }))
             }
             Err(error) => {
@@ -60,7 +60,7 @@ impl<'a> Objects<'a> {
                     what.unwrap_or(&message)
                 };
                 let found = Place { line: line.max(1), column: column.max(1) };
-                let place = if error.is_eof() { place } else { moved(found, place) };
+                let place = if error.is_eof() { place } else { offset_place(found, place) };
                 Some(Err(TraceError::input(self.file, Some(place), what)))
             }
         }
@@ -91,7 +91,7 @@ impl<'a> Object<'a> {
         parse(self.file, self.text, Format::Json, kind).map_err(|error| {
             let (TraceError::Input(mut faults) | TraceError::Mismatch(mut faults)) = error;
             for fault in &mut faults.list {
-                fault.place = Some(fault.place.map_or(self.place, |place| moved(place, self.place)));
+                fault.place = Some(fault.place.map_or(self.place, |place| offset_place(place, self.place)));
             }
             TraceError::Input(faults)
         })
@@ -167,7 +167,7 @@ impl Pieces {
             self.text.push('\n');
         }
         if self.text.len() > VALUE_MAX {
-            return Err(self.unfinished(line.file, &format!("more than {VALUE_MAX} bytes of a value")));
+            return Err(self.error_at_end(line.file, &format!("more than {VALUE_MAX} bytes of a value")));
         }
         Ok(())
     }
@@ -180,18 +180,18 @@ impl Pieces {
         if self.depth == 0 {
             Ok(())
         } else {
-            Err(self.unfinished(file, "the end of the file within a value"))
+            Err(self.error_at_end(file, "the end of the file within a value"))
         }
     }
 
-    fn unfinished(&self, file: &str, what: &str) -> TraceError {
+    fn error_at_end(&self, file: &str, what: &str) -> TraceError {
         let what = format!("found {what} that begins here, expected the rest of it");
         TraceError::input(file, self.start, what)
     }
 }
 
 /// A place in a part, as a place in the whole in which the part begins at `start`.
-fn moved(place: Place, start: Place) -> Place {
+fn offset_place(place: Place, start: Place) -> Place {
     let column = if place.line == 1 { start.column + place.column - 1 } else { place.column };
     Place { line: start.line + place.line - 1, column }
 }

@@ -116,7 +116,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         return Err(xml.error(root, "found no action on the way from start to end, expected at least one"));
     }
     let actions = || items.iter().filter(|i| matches!(i.kind, Kind::Action { .. })).map(|i| i.name.as_str());
-    side.all_known(actions)?;
+    side.refuse_unknown(actions)?;
     let name = root.attribute("name").map(|name| reader.expand(name.trim())).filter(|name| !name.is_empty());
     let mut flow = FlowDraft::new(name.unwrap_or_else(|| "workflow".to_owned()), jobs);
     flow.deadline = side.deadline();
@@ -211,7 +211,11 @@ impl Reader<'_> {
     }
 
     /// The only child of a name, and its transition.
-    fn only<'a, 'd>(&self, node: Node<'a, 'd>, name: &str) -> Result<Transition<'a, 'd>, TraceError> {
+    fn single_transition<'a, 'd>(
+        &self,
+        node: Node<'a, 'd>,
+        name: &str,
+    ) -> Result<Transition<'a, 'd>, TraceError> {
         let tag = node.tag_name().name();
         match child(node, name) {
             Some(found) => self.transition(found, "to"),
@@ -220,7 +224,7 @@ impl Reader<'_> {
     }
 
     fn action<'a, 'd>(&self, node: Node<'a, 'd>) -> Result<Kind<'a, 'd>, TraceError> {
-        let (ok, error) = (self.only(node, "ok")?, self.only(node, "error")?);
+        let (ok, error) = (self.single_transition(node, "ok")?, self.single_transition(node, "error")?);
         let work = elements(node).find(|part| !matches!(part.tag_name().name(), "ok" | "error" | "info"));
         Ok(Kind::Action { ok, error, work })
     }

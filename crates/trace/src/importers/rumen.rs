@@ -135,9 +135,9 @@ impl LoggedObjects for Trace {
         Ok(true)
     }
 
-    fn machines(&mut self, said: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
+    fn machines(&mut self, diagnostics: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
         let named = self.topology.as_ref().map_or(0, Topology::len) as u64;
-        said.add_all(
+        diagnostics.add_all(
             "machine",
             named,
             "of the topology, which does not say how many slots they have: not looked at",

@@ -260,7 +260,7 @@ mod tests {
     use slackline_model::draft::TasksDraft;
 
     use super::*;
-    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::import::{ImportedWorkload, read_workload};
     use crate::importers::options::ImportOptions;
 
     const JOBS: &str = r#"{ "num.nodes": 3, "num.racks": 1 }
@@ -272,7 +272,7 @@ mod tests {
   { "count": 3, "duration.ms": 1000 }, { "duration.ms": 4000, "container.type": "reduce", "container.request.delay": 5 } ] }
 "#;
 
-    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
         read_workload("t.json", text.as_bytes(), None, &options)
     }

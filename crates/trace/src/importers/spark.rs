@@ -138,20 +138,20 @@ fn output(
     source: impl FnOnce(Vec<(String, u32)>) -> SourceMap,
 ) -> Output {
     let slot_cores = settings.count(SLOT_CORES.name);
-    let begun = applications.iter().filter_map(|(_, application)| application.begun());
-    let first = begun.min().unwrap_or(0);
+    let started = applications.iter().filter_map(|(_, application)| application.started());
+    let first = started.min().unwrap_or(0);
     let mut draft = Draft { start: Zone::default().start(first), ..Draft::default() };
     let (mut places, mut known) = (Vec::new(), BTreeSet::new());
     for (name, application) in &mut applications {
-        diagnostics.back_to_file(name);
+        diagnostics.return_to_file(name);
         let id = application.id().unwrap_or_else(|| name.clone());
         if !known.insert(id.clone()) {
             diagnostics.add(application.line, "second log of an application, left out");
             continue;
         }
-        let begun = application.begun().unwrap_or(first);
+        let started = application.started().unwrap_or(first);
         let Some(mut flow) = application.flow(id, slot_cores, &mut diagnostics) else { continue };
-        flow.release = to_micros((begun as f64 - first as f64) / 1000.0);
+        flow.release = to_micros((started as f64 - first as f64) / 1000.0);
         draft.flows.push(flow);
         places.push((name.clone(), application.line));
     }

@@ -9,7 +9,7 @@ use slackline_model::instance::Refused;
 
 use crate::importers::import::{importer_of, refuse_parameters};
 use crate::importers::importer::Importer;
-use crate::importers::line_import::{Line, LineImport, Marked, Said};
+use crate::importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 use crate::importers::options::ImportOptions;
 use crate::reading::diagnostic::{Diagnostic, Diagnostics};
 use crate::reading::error::{Fault, Faults, TraceError};
@@ -24,7 +24,7 @@ pub struct WorkloadStream {
     import: Box<dyn LineImport>,
     head: Draft,
     /// Flows that were read and not handed on yet, with their lines.
-    read: VecDeque<Marked>,
+    read: VecDeque<FlowAtLine>,
     is_ended: bool,
     diagnostics: Diagnostics,
 }
@@ -72,23 +72,23 @@ impl WorkloadStream {
         while self.source.lines.next()? {
             let LineReader { ref file, ref text, number, .. } = self.source.lines;
             match self.import.line(&Line { file, number, text }, &mut self.diagnostics)? {
-                Said::Nothing => {}
-                said => {
-                    self.take(said, number);
+                LineContent::Nothing => {}
+                content => {
+                    self.take(content, number);
                     return Ok(true);
                 }
             }
         }
         if !self.is_ended {
             let rest = self.import.end(&self.source.lines.file, &mut self.diagnostics)?;
-            self.is_ended = matches!(rest, Said::Nothing);
+            self.is_ended = matches!(rest, LineContent::Nothing);
             self.take(rest, self.source.lines.number);
         }
         Ok(!self.is_ended)
     }
 
-    fn take(&mut self, said: Said, line: u32) {
-        let (head, flows) = said.parts(line);
+    fn take(&mut self, content: LineContent, line: u32) {
+        let (head, flows) = content.parts(line);
         self.head = head.unwrap_or_else(|| std::mem::take(&mut self.head));
         self.read.extend(flows);
     }

@@ -17,7 +17,7 @@ use slackline_model::{Draft, Start};
 
 use crate::importers::importer::import_lines;
 use crate::importers::importer::{Importer, Input, Output};
-use crate::importers::line_import::{Line, LineImport, Said};
+use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count, to_micros};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
@@ -132,17 +132,17 @@ impl Row<'_> {
 }
 
 impl LineImport for Rows {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         let text = line.text.trim();
         if text.is_empty() {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         if text.starts_with(';') {
             return Ok(match field(text) {
                 Some((name, value)) if !self.any && self.header.take(name, value) => {
-                    Said::Head(Box::new(self.header.draft(self.slot_cores)))
+                    LineContent::Head(Box::new(self.header.draft(self.slot_cores)))
                 }
-                _ => Said::Nothing,
+                _ => LineContent::Nothing,
             });
         }
         self.any = true;
@@ -152,12 +152,12 @@ impl LineImport for Rows {
             return Err(line.error(1, what));
         }
         let flow = self.flow(&row, diagnostics)?;
-        Ok(flow.map_or(Said::Nothing, |flow| Said::Flow(Box::new(flow))))
+        Ok(flow.map_or(LineContent::Nothing, |flow| LineContent::Flow(Box::new(flow))))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if self.any {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let what = format!("found no rows, expected one job per line: {COLUMNS} numbers");
         Err(TraceError::input(file, None, what))
@@ -263,7 +263,7 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::import::{ImportedWorkload, read_workload};
     use crate::importers::options::ImportOptions;
     use crate::importers::stream::WorkloadStream;
 
@@ -283,7 +283,7 @@ mod tests {
   7 9 0 -1 2 -1 -1 2 60 -1 1 4 1 1 1 1 -1 -1
 ";
 
-    fn read(text: &str, cores: &str) -> Result<Imported, TraceError> {
+    fn read(text: &str, cores: &str) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs([("slot-cores", cores)]).unwrap();
         read_workload("day.swf", text.as_bytes(), None, &options)
     }

@@ -25,7 +25,7 @@ pub fn unknown_format(found: &str, known: &[&str]) -> String {
 }
 
 /// What to say of a file that no importer takes.
-pub(crate) fn unread(file: &str, text: &str, importers: &Importers) -> TraceError {
+pub(crate) fn unreadable_file(file: &str, text: &str, importers: &Importers) -> TraceError {
     let known: Vec<&str> = importers.names().collect();
     let expected = one_of(&known);
     match of_text(text) {
@@ -46,7 +46,7 @@ pub(crate) fn unread(file: &str, text: &str, importers: &Importers) -> TraceErro
 }
 
 /// What to say of a text that was taken for a document of ours and is none at all; `None` if it is one with a fault.
-pub(crate) fn no_document(
+pub(crate) fn not_a_document(
     file: &str,
     text: &str,
     format: Format,
@@ -60,7 +60,7 @@ pub(crate) fn no_document(
         return None;
     }
     if of_text(text).is_some() {
-        return Some(unread(file, text, importers));
+        return Some(unreadable_file(file, text, importers));
     }
     let tree = tree?;
     let Value::Table(table) = tree.value() else { return None };

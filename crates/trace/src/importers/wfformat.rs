@@ -45,7 +45,7 @@ pub(super) const IMPORTER: Importer = Importer {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Versioned {
+struct SchemaVersion {
     schema_version: String,
 }
 
@@ -75,12 +75,12 @@ struct Task {
 
 #[derive(Deserialize)]
 struct Execution {
-    tasks: Vec<Executed>,
+    tasks: Vec<TaskExecution>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Executed {
+struct TaskExecution {
     id: String,
     runtime_in_seconds: f64,
 }
@@ -105,7 +105,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         Err(SourceMap::document(file, text, Format::Json).error(vec![(path, what)]))
     };
     let recorded = |k: usize| format!("workflow.execution.tasks[{k}]");
-    let Versioned { schema_version } = parse(file, text, Format::Json, KIND)?;
+    let SchemaVersion { schema_version } = parse(file, text, Format::Json, KIND)?;
     if schema_version != VERSION {
         let what = format!("found WfFormat version {schema_version:?}, expected {VERSION:?}");
         return wrong("schemaVersion".to_owned(), what);
@@ -178,7 +178,7 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::importers::import::{Imported, read_workload};
+    use crate::importers::import::{ImportedWorkload, read_workload};
     use crate::importers::options::ImportOptions;
 
     const CHAIN: &str = r#"{ "name": "two", "schemaVersion": "1.5", "workflow": {
@@ -188,7 +188,7 @@ mod tests {
   "execution": { "makespanInSeconds": 9, "tasks": [
     { "id": "a", "runtimeInSeconds": 1.5 }, { "id": "b", "runtimeInSeconds": 0 } ] } } }"#;
 
-    fn read(text: &str, scale: &str) -> Result<Imported, TraceError> {
+    fn read(text: &str, scale: &str) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs([("runtime-scale", scale)]).unwrap();
         read_workload("two.json", text.as_bytes(), None, &options)
     }

@@ -62,17 +62,17 @@ const fn importer(
 fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
     let (draft, source) = workload::read(input.file, input.text, format, input.now, input.parameters)?;
     let mut diagnostics = Diagnostics::default();
-    remark_hopeless(&draft, &source, &mut diagnostics);
+    warn_of_impossible_deadlines(&draft, &source, &mut diagnostics);
     Ok(Output::new(draft, diagnostics, source))
 }
 
 /// Remarks on deadlines that are over when their flow is released: they are legal, and hardly ever meant.
-fn remark_hopeless(draft: &Draft, source: &SourceMap, diagnostics: &mut Diagnostics) {
-    let is_hopeless = |flow: &FlowDraft| flow.deadline.is_some_and(|deadline| deadline < flow.release);
-    let mut hopeless = draft.flows.iter().enumerate().filter(|(_, flow)| is_hopeless(flow));
-    let Some((k, flow)) = hopeless.next() else { return };
+fn warn_of_impossible_deadlines(draft: &Draft, source: &SourceMap, diagnostics: &mut Diagnostics) {
+    let is_impossible = |flow: &FlowDraft| flow.deadline.is_some_and(|deadline| deadline < flow.release);
+    let mut impossible = draft.flows.iter().enumerate().filter(|(_, flow)| is_impossible(flow));
+    let Some((k, flow)) = impossible.next() else { return };
     let place = source.places(&[&format!("flows[{k}].deadline")])[0].unwrap_or(Place { line: 1, column: 1 });
     let what =
         format!("the deadline is before the release, as of {:?}, so that no schedule meets it", flow.id);
-    diagnostics.add_flows(1 + hopeless.count() as u64, place, what);
+    diagnostics.add_flows(1 + impossible.count() as u64, place, what);
 }

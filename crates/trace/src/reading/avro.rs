@@ -50,12 +50,12 @@ fn to_json(file: &str, schema: &[u8], values: &[u8], start: usize) -> Result<Str
                 json += &value.to_string();
                 json.push('\n');
             }
-            Err(Stop::End) => {
+            Err(DecodeError::End) => {
                 // An event that is begun and not finished, as the last line of the form in JSON may be.
                 json.push('{');
                 break;
             }
-            Err(Stop::Wrong(what)) => {
+            Err(DecodeError::Wrong(what)) => {
                 let at = start + reader.at;
                 return Err(TraceError::input(file, None, format!("at byte {at}: {what}")));
             }
@@ -192,7 +192,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Why there is no value.
-enum Stop {
+enum DecodeError {
     /// The bytes end before it does.
     End,
     /// It is none of its type.
@@ -208,15 +208,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, count: usize) -> Result<&[u8], Stop> {
-        let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len()).ok_or(Stop::End)?;
+    fn take(&mut self, count: usize) -> Result<&[u8], DecodeError> {
+        let end =
+            self.at.checked_add(count).filter(|end| *end <= self.bytes.len()).ok_or(DecodeError::End)?;
         let taken = &self.bytes[self.at..end];
         self.at = end;
         Ok(taken)
     }
 
     /// A whole number: seven bits a byte, the lowest first, the sign in the lowest bit of all.
-    fn whole(&mut self) -> Result<i64, Stop> {
+    fn read_integer(&mut self) -> Result<i64, DecodeError> {
         let mut bits = 0_u64;
         for shift in (0..70).step_by(7) {
             let byte = u64::from(self.take(1)?[0]);
@@ -225,47 +226,50 @@ impl Reader<'_> {
                 return Ok((bits >> 1).cast_signed() ^ -(bits & 1).cast_signed());
             }
         }
-        Err(Stop::Wrong("found a number of more than 10 bytes".to_owned()))
+        Err(DecodeError::Wrong("found a number of more than 10 bytes".to_owned()))
     }
 
-    fn length(&mut self) -> Result<usize, Stop> {
-        let length = self.whole()?;
-        usize::try_from(length).map_err(|_| Stop::Wrong(format!("found a length of {length}")))
+    fn length(&mut self) -> Result<usize, DecodeError> {
+        let length = self.read_integer()?;
+        usize::try_from(length).map_err(|_| DecodeError::Wrong(format!("found a length of {length}")))
     }
 
-    fn text(&mut self) -> Result<String, Stop> {
+    fn text(&mut self) -> Result<String, DecodeError> {
         let length = self.length()?;
         Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
     /// How many items the next block of a list has; 0 at its end. A negative number is followed by the bytes of the block.
-    fn block(&mut self) -> Result<u64, Stop> {
-        let count = self.whole()?;
+    fn block(&mut self) -> Result<u64, DecodeError> {
+        let count = self.read_integer()?;
         if count < 0 {
-            self.whole()?;
+            self.read_integer()?;
         }
         Ok(count.unsigned_abs())
     }
 
-    fn value(&mut self, of: usize, depth: usize) -> Result<Value, Stop> {
-        self.budget =
-            self.budget.checked_sub(1).ok_or_else(|| Stop::Wrong("found values without end".to_owned()))?;
+    fn value(&mut self, of: usize, depth: usize) -> Result<Value, DecodeError> {
+        self.budget = self
+            .budget
+            .checked_sub(1)
+            .ok_or_else(|| DecodeError::Wrong("found values without end".to_owned()))?;
         if depth > DEPTH_MAX {
-            return Err(Stop::Wrong(format!("found values nested more than {DEPTH_MAX} deep")));
+            return Err(DecodeError::Wrong(format!("found values nested more than {DEPTH_MAX} deep")));
         }
         let types = self.types;
-        let none =
-            |what: &str, number: i64| Stop::Wrong(format!("found {what} {number}, which its type has not"));
+        let none = |what: &str, number: i64| {
+            DecodeError::Wrong(format!("found {what} {number}, which its type has not"))
+        };
         Ok(match &types.table[of] {
             Type::Null => Value::Null,
             Type::Boolean => Value::Bool(self.take(1)?[0] != 0),
-            Type::Whole => self.whole()?.into(),
+            Type::Whole => self.read_integer()?.into(),
             Type::Float => real(f32::from_le_bytes(self.array()?).into()),
             Type::Double => real(f64::from_le_bytes(self.array()?)),
             Type::Text => self.text()?.into(),
             Type::Fixed(size) => String::from_utf8_lossy(self.take(*size)?).into_owned().into(),
             Type::Enum(symbols) => {
-                let number = self.whole()?;
+                let number = self.read_integer()?;
                 let symbol = usize::try_from(number).ok().and_then(|number| symbols.get(number));
                 symbol.ok_or_else(|| none("symbol", number))?.as_str().into()
             }
@@ -294,7 +298,7 @@ impl Reader<'_> {
                 }
             }
             Type::Union(branches) => {
-                let number = self.whole()?;
+                let number = self.read_integer()?;
                 let branch = usize::try_from(number).ok().and_then(|number| branches.get(number));
                 let branch = *branch.ok_or_else(|| none("branch", number))?;
                 let value = self.value(branch, depth + 1)?;
@@ -314,8 +318,8 @@ impl Reader<'_> {
         })
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
-        self.take(N)?.try_into().map_err(|_| Stop::End)
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        self.take(N)?.try_into().map_err(|_| DecodeError::End)
     }
 }
 
@@ -343,7 +347,7 @@ pub(crate) mod tests {
         bytes
     }
 
-    fn put_whole(number: i64, out: &mut Vec<u8>) {
+    fn put_integer(number: i64, out: &mut Vec<u8>) {
         let mut bits = (number << 1) as u64 ^ (number >> 63) as u64;
         while bits > 0x7f {
             out.push((bits & 0x7f) as u8 | 0x80);
@@ -353,7 +357,7 @@ pub(crate) mod tests {
     }
 
     fn put_text(text: &str, out: &mut Vec<u8>) {
-        put_whole(i64::try_from(text.len()).unwrap(), out);
+        put_integer(i64::try_from(text.len()).unwrap(), out);
         out.extend(text.as_bytes());
     }
 
@@ -361,25 +365,25 @@ pub(crate) mod tests {
         match &types.table[of] {
             Type::Null => {}
             Type::Boolean => out.push(u8::from(value.as_bool().expect("a truth value"))),
-            Type::Whole => put_whole(value.as_i64().expect("a whole number"), out),
+            Type::Whole => put_integer(value.as_i64().expect("a whole number"), out),
             Type::Float => out.extend((value.as_f64().expect("a number") as f32).to_le_bytes()),
             Type::Double => out.extend(value.as_f64().expect("a number").to_le_bytes()),
             Type::Text => put_text(value.as_str().expect("a text"), out),
             Type::Fixed(_) => out.extend(value.as_str().expect("a text").as_bytes()),
             Type::Enum(symbols) => {
                 let symbol = symbols.iter().position(|symbol| Some(symbol.as_str()) == value.as_str());
-                put_whole(i64::try_from(symbol.expect("a symbol")).unwrap(), out);
+                put_integer(i64::try_from(symbol.expect("a symbol")).unwrap(), out);
             }
             Type::Array(items) => {
                 for item in value.as_array().expect("a list") {
-                    put_whole(1, out);
+                    put_integer(1, out);
                     put(types, *items, item, out);
                 }
                 out.push(0);
             }
             Type::Map(values) => {
                 for (key, value) in value.as_object().expect("a map") {
-                    put_whole(1, out);
+                    put_integer(1, out);
                     put_text(key, out);
                     put(types, *values, value, out);
                 }
@@ -396,7 +400,7 @@ pub(crate) mod tests {
                     _ => false,
                 };
                 let branch = branches.iter().position(|branch| fits(&branch)).expect("a branch");
-                put_whole(i64::try_from(branch).unwrap(), out);
+                put_integer(i64::try_from(branch).unwrap(), out);
                 let is_wrapped = value.is_object();
                 put(types, branches[branch], if is_wrapped { only.expect("a value").1 } else { value }, out);
             }

@@ -129,7 +129,7 @@ fn damaged(what: &str) -> io::Error {
 
 /// An error of a decoder in words: that the file cannot be read, that it ends too early, or that it is damaged. What
 /// decoders say of themselves is for those who write decoders.
-fn in_words(error: &io::Error) -> io::Error {
+fn describe(error: &io::Error) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> =
         error.get_ref().map(|inner| inner as &(dyn Error + 'static));
     let mut kind = error.kind();
@@ -173,7 +173,7 @@ impl<R: BufRead> Read for Lz4<R> {
                 };
                 self.read(out)
             }
-            Self::Frames(decoder) => decoder.read(out).map_err(|error| in_words(&error)),
+            Self::Frames(decoder) => decoder.read(out).map_err(|error| describe(&error)),
             Self::Java(blocks) => blocks.read(out),
         }
     }
@@ -242,7 +242,7 @@ impl<R: BufRead> Frames<R> {
                 })) => {
                     io::copy(&mut (&mut self.source).take(u64::from(length)), &mut io::sink())?;
                 }
-                Err(error) => return Err(in_words(&io::Error::other(error))),
+                Err(error) => return Err(describe(&io::Error::other(error))),
             }
         }
         Ok(false)
@@ -268,7 +268,7 @@ impl<R: BufRead> Read for Frames<R> {
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 self.decoder
                     .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBytes(out.len()))
-                    .map_err(|error| in_words(&io::Error::other(error)))?;
+                    .map_err(|error| describe(&io::Error::other(error)))?;
             }
             let read = self.decoder.read(out)?;
             if read > 0 || out.is_empty() {

@@ -66,7 +66,7 @@ impl de::Error for Error {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!("found {}, expected {expected}", in_words(found)))
+        Self::new(format!("found {}, expected {expected}", describe(found)))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -94,7 +94,7 @@ impl de::Error for Error {
 }
 
 /// What a visitor did not want, as [`Value`] would say it.
-fn in_words(found: Unexpected<'_>) -> Cow<'static, str> {
+fn describe(found: Unexpected<'_>) -> Cow<'static, str> {
     let value = match found {
         Unexpected::Bool(is) => Value::Bool(is),
         Unexpected::Unsigned(n) => Value::Whole(n),
@@ -121,7 +121,7 @@ fn one_of(names: &[&str], quote: &str) -> String {
 }
 
 impl Node<'_> {
-    fn unlike(&self, expected: &str) -> Error {
+    fn wrong_type(&self, expected: &str) -> Error {
         Error::new(format!("found {}, expected {expected}", self.value())).at(self.offset)
     }
 }
@@ -137,7 +137,7 @@ macro_rules! whole {
             };
             let Some(number) = number else {
                 let (least, most) = (<$number>::MIN, <$number>::MAX);
-                return Err(self.unlike(&format!("a whole number from {least} to {most}")));
+                return Err(self.wrong_type(&format!("a whole number from {least} to {most}")));
             };
             visitor.$visit(number).map_err(|error: Error| error.at(self.offset))
         }
@@ -176,7 +176,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.value() {
             Value::Bool(is) => visitor.visit_bool(*is).map_err(|error: Error| error.at(self.offset)),
-            _ => Err(self.unlike("true or false")),
+            _ => Err(self.wrong_type("true or false")),
         }
     }
 
@@ -185,7 +185,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
             Value::Whole(n) => n as f64,
             Value::Negative(n) => n as f64,
             Value::Real(x) => x,
-            _ => return Err(self.unlike("a number")),
+            _ => return Err(self.wrong_type("a number")),
         };
         visitor.visit_f64(number).map_err(|error: Error| error.at(self.offset))
     }
@@ -197,7 +197,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.value() {
             Value::Text(text) => visit_text(text, visitor).map_err(|error| error.at(self.offset)),
-            _ => Err(self.unlike("text")),
+            _ => Err(self.wrong_type("text")),
         }
     }
 
@@ -225,7 +225,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
             Value::List(list) => {
                 visitor.visit_seq(Items { all: list, next: 0 }).map_err(|error| error.at(self.offset))
             }
-            _ => Err(self.unlike("a list")),
+            _ => Err(self.wrong_type("a list")),
         }
     }
 
@@ -236,7 +236,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
                 let what = format!("found a list of {}, expected one of {len}", list.len());
                 Err(Error::new(what).at(self.offset))
             }
-            _ => Err(self.unlike(&format!("a list of {len}"))),
+            _ => Err(self.wrong_type(&format!("a list of {len}"))),
         }
     }
 
@@ -245,7 +245,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
             Value::Table(table) => {
                 visitor.visit_map(Entries { all: table, next: 0 }).map_err(|error| error.at(self.offset))
             }
-            _ => Err(self.unlike("a table")),
+            _ => Err(self.wrong_type("a table")),
         }
     }
 
@@ -265,7 +265,7 @@ impl<'de> Deserializer<'de> for &Node<'de> {
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let Value::Text(text) = self.value() else { return Err(self.unlike(&one_of(known, ""))) };
+        let Value::Text(text) = self.value() else { return Err(self.wrong_type(&one_of(known, ""))) };
         let variant: StrDeserializer<'_, Error> = (**text).into_deserializer();
         visitor.visit_enum(variant).map_err(|error| error.at(self.offset))
     }

@@ -53,25 +53,25 @@ impl Diagnostics {
     }
 
     /// What is said from here on is of a folder as a whole: lines are not told, as they are of one file or another.
-    pub fn go_past_files(&mut self) {
+    pub fn leave_files(&mut self) {
         (self.file, self.is_past_files) = (None, true);
     }
 
     /// Lines from here on are those of that file of a folder.
-    pub fn go_to_file(&mut self, file: &str) {
+    pub fn enter_file(&mut self, file: &str) {
         self.file = Some(file.to_owned());
     }
 
     /// The same where there is a folder at all.
-    pub(crate) fn back_to_file(&mut self, file: &str) {
+    pub(crate) fn return_to_file(&mut self, file: &str) {
         if self.file.is_some() {
-            self.go_to_file(file);
+            self.enter_file(file);
         }
     }
 
     /// Counts that file of a folder under that text.
     pub fn add_file(&mut self, file: &str, what: &str) {
-        self.go_to_file(file);
+        self.enter_file(file);
         self.count(1, None, what, "file");
     }
 

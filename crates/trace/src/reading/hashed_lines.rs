@@ -23,12 +23,12 @@ pub(crate) struct HashedLines {
 }
 
 /// Hashes what is read.
-struct Hashed<R> {
+struct HashingReader<R> {
     source: R,
     hash: Arc<Mutex<Sha256>>,
 }
 
-impl<R: Read> Read for Hashed<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(out)?;
         self.hash.lock().unwrap_or_else(PoisonError::into_inner).update(&out[..read]);
@@ -40,7 +40,7 @@ impl HashedLines {
     /// Begins to read; `name` is what messages call the file.
     pub(crate) fn open(name: &str, source: impl Read + Send + 'static) -> Result<Self, TraceError> {
         let hash = Arc::new(Mutex::new(Sha256::new()));
-        let mut source = Hashed { source, hash: Arc::clone(&hash) };
+        let mut source = HashingReader { source, hash: Arc::clone(&hash) };
         let mut magic = Vec::with_capacity(MAGIC);
         let read = (&mut source).take(MAGIC as u64).read_to_end(&mut magic);
         read.map_err(|error| TraceError::input(name, None, format!("cannot be read: {error}")))?;

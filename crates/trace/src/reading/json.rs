@@ -15,23 +15,23 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 /// Broken syntax and wrong types, in the words of `serde_json`.
 pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<T> {
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = T::deserialize(Strict(&mut json))?;
+    let value = T::deserialize(StrictDeserializer(&mut json))?;
     json.end()?;
     Ok(value)
 }
 
 /// Passes on what it is asked, but asks for a table where a struct is wanted; so do the values within.
-struct Strict<T>(T);
+struct StrictDeserializer<T>(T);
 
 macro_rules! ask {
     ($($deserialize:ident)*) => {$(
         fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            self.0.$deserialize(Strict(visitor))
+            self.0.$deserialize(StrictDeserializer(visitor))
         }
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<D> {
     type Error = D::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -40,7 +40,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Strict(visitor))
+        self.0.deserialize_map(StrictDeserializer(visitor))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -48,7 +48,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_newtype_struct(name, Strict(visitor))
+        self.0.deserialize_newtype_struct(name, StrictDeserializer(visitor))
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(
@@ -60,7 +60,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple(len, Strict(visitor))
+        self.0.deserialize_tuple(len, StrictDeserializer(visitor))
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -69,7 +69,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         len: usize,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple_struct(name, len, Strict(visitor))
+        self.0.deserialize_tuple_struct(name, len, StrictDeserializer(visitor))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -99,7 +99,7 @@ macro_rules! tell {
 }
 
 /// What JSON has: no bytes, no characters, no enums with content.
-impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for StrictDeserializer<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,27 +120,27 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Strict(value))
+        self.0.visit_some(StrictDeserializer(value))
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, value: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Strict(value))
+        self.0.visit_newtype_struct(StrictDeserializer(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(Strict(list))
+        self.0.visit_seq(StrictDeserializer(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Strict(table))
+        self.0.visit_map(StrictDeserializer(table))
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Strict<A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for StrictDeserializer<A> {
     type Error = A::Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
-        self.0.next_element_seed(Strict(seed))
+        self.0.next_element_seed(StrictDeserializer(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -148,7 +148,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Strict<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Strict<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictDeserializer<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
@@ -156,7 +156,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Strict<A> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, A::Error> {
-        self.0.next_value_seed(Strict(seed))
+        self.0.next_value_seed(StrictDeserializer(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -164,10 +164,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Strict<A> {
     }
 }
 
-impl<'de, T: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<T> {
+impl<'de, T: DeserializeSeed<'de>> DeserializeSeed<'de> for StrictDeserializer<T> {
     type Value = T::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T::Value, D::Error> {
-        self.0.deserialize(Strict(deserializer))
+        self.0.deserialize(StrictDeserializer(deserializer))
     }
 }

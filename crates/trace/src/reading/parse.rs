@@ -42,8 +42,8 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     if let Some(found) = signatures::of_hadoop(text).filter(|_| is_ours) {
         return Err(another(found));
     }
-    let no_tree = |wrong: tree::Wrong| {
-        if is_csv(text) { another("rows of a table (CSV)") } else { wrong.into_error(file, text) }
+    let no_tree = |parse_error: tree::ParseError| {
+        if is_csv(text) { another("rows of a table (CSV)") } else { parse_error.into_error(file, text) }
     };
     let tree = tree::read(text, format).map_err(no_tree)?;
     T::deserialize(&tree).map_err(|error| {

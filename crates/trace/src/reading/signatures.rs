@@ -57,10 +57,10 @@ pub(crate) const BALLISTA: &str =
     "an event log of Ballista (convert its stages to jobs of a workload in lines, docs/formats.md)";
 
 /// Whether a text is in a format.
-type IsOf = fn(&str) -> bool;
+type FormatTest = fn(&str) -> bool;
 
 /// Formats of Hadoop that an importer reads, and its name.
-const HADOOP: [(IsOf, &str); 3] = [
+const HADOOP: [(FormatTest, &str); 3] = [
     (is_rumen, "a job trace of Rumen (--from rumen)"),
     (is_job_history, "a job history of Hadoop (--from jhist)"),
     (is_sls, "a trace of Hadoop's Scheduler Load Simulator (--from sls)"),

@@ -59,21 +59,21 @@ pub(crate) struct Entry<'a> {
 
 /// Why a text is no document of its form, or a number or name in it none that can be used.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct ParseError {
     offset: usize,
     what: String,
 }
 
-impl Wrong {
+impl ParseError {
     fn new(offset: usize, what: impl Into<String>) -> Self {
         Self { offset, what: what.into() }
     }
 
-    fn twice(offset: usize, key: &str) -> Self {
+    fn repeated_key(offset: usize, key: &str) -> Self {
         Self::new(offset, format!("found `{key}` a second time"))
     }
 
-    fn nested(offset: usize) -> Self {
+    fn too_deep(offset: usize) -> Self {
         Self::new(offset, format!("found lists and tables nested more than {DEPTH_MAX} deep"))
     }
 
@@ -93,7 +93,7 @@ pub(crate) fn fault(file: &str, text: &str, offset: usize, path: String, what: S
 ///
 /// # Errors
 /// Broken syntax, names given twice, numbers out of range, deep nesting, aliases that write out too much.
-pub(crate) fn read(text: &str, format: Format) -> Result<Node<'_>, Wrong> {
+pub(crate) fn read(text: &str, format: Format) -> Result<Node<'_>, ParseError> {
     match format {
         Format::Toml => toml::read(text),
         Format::Json => json::read(text),
@@ -128,10 +128,10 @@ impl<'a> Node<'a> {
 }
 
 /// A table, unless it has a name twice.
-fn table(entries: Vec<Entry<'_>>) -> Result<Value<'_>, Wrong> {
+fn table(entries: Vec<Entry<'_>>) -> Result<Value<'_>, ParseError> {
     let mut seen = BTreeSet::new();
     match entries.iter().find(|entry| !seen.insert(&*entry.key)) {
-        Some(second) => Err(Wrong::twice(second.key_offset, &second.key)),
+        Some(second) => Err(ParseError::repeated_key(second.key_offset, &second.key)),
         None => Ok(Value::Table(entries)),
     }
 }

@@ -318,9 +318,9 @@ impl<'de> Deserialize<'de> for Seconds {
 
 /// Named numbers in the order of the document, each name once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Named<V = f64>(pub(crate) Vec<(String, V)>);
+pub(crate) struct NamedValues<V = f64>(pub(crate) Vec<(String, V)>);
 
-/// A number of a [`Named`], if it is one.
+/// A number of a [`NamedValues`], if it is one.
 pub(crate) trait Number {
     fn number(&self) -> Option<f64>;
 }
@@ -332,7 +332,7 @@ impl Number for f64 {
 }
 
 #[cfg(test)]
-impl<V: schemars::JsonSchema> schemars::JsonSchema for Named<V> {
+impl<V: schemars::JsonSchema> schemars::JsonSchema for NamedValues<V> {
     fn inline_schema() -> bool {
         true
     }
@@ -346,22 +346,22 @@ impl<V: schemars::JsonSchema> schemars::JsonSchema for Named<V> {
     }
 }
 
-impl<V: Serialize> Serialize for Named<V> {
+impl<V: Serialize> Serialize for NamedValues<V> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
-struct NamedVisitor<V>(std::marker::PhantomData<V>);
+struct NamedValuesVisitor<V>(std::marker::PhantomData<V>);
 
-impl<'de, V: Deserialize<'de> + Number> Visitor<'de> for NamedVisitor<V> {
-    type Value = Named<V>;
+impl<'de, V: Deserialize<'de> + Number> Visitor<'de> for NamedValuesVisitor<V> {
+    type Value = NamedValues<V>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a table of numbers by name")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named<V>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedValues<V>, A::Error> {
         let mut seen = std::collections::BTreeSet::new();
         let mut list = Vec::new();
         while let Some((name, value)) = map.next_entry::<String, V>()? {
@@ -375,13 +375,13 @@ impl<'de, V: Deserialize<'de> + Number> Visitor<'de> for NamedVisitor<V> {
             }
             list.push((name, value));
         }
-        Ok(Named(list))
+        Ok(NamedValues(list))
     }
 }
 
-impl<'de, V: Deserialize<'de> + Number> Deserialize<'de> for Named<V> {
+impl<'de, V: Deserialize<'de> + Number> Deserialize<'de> for NamedValues<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(NamedVisitor(std::marker::PhantomData))
+        deserializer.deserialize_map(NamedValuesVisitor(std::marker::PhantomData))
     }
 }
 

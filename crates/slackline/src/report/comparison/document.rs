@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use slackline_model::Objective;
-use slackline_trace::documents::comparison::{Comparison, ComparisonEntry, Difference, Figure, GroupResult, ObjectiveResult};
+use slackline_trace::documents::comparison::{
+    Comparison, ComparisonEntry, Difference, Figure, GroupResult, ObjectiveResult,
+};
 use slackline_trace::write_comparison;
 
 use super::{Figures, unit_of};

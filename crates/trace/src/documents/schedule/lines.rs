@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin, Schedule, TaskRows};
 use slackline_model::{Instance, SlotRange};
 
-use super::names::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction, profile};
+use super::names::{Names, ScheduleFault, check_finite, check_gap_absolute, check_start, fraction, profile};
 use super::wire::{FirstLine, Flow, LastLine, Master, MasterLine, Task};
 use super::{Choice, Head, Meta, gap_absolute, write};
 use crate::documents::workload::convert::from_cluster;
@@ -24,7 +24,7 @@ use crate::reading::line_reader::LineReader;
 use crate::reading::parse::{VERSION, check_version, parse};
 use crate::reading::text::content;
 use crate::reading::times::Beginning;
-use crate::reading::wire::Named;
+use crate::reading::wire::NamedValues;
 
 /// The ending of files of lines.
 const ENDING: &str = "jsonl";
@@ -112,7 +112,7 @@ impl<W: Write> ScheduleLines<W> {
             gap: schedule.gap,
             gap_absolute: gap_absolute(schedule),
             status: meta.status.clone(),
-            metrics: Named(schedule.metrics.clone()),
+            metrics: NamedValues(schedule.metrics.clone()),
         };
         serde_json::to_writer(&mut self.out, &last)?;
         self.out.write_all(b"\n")?;
@@ -240,11 +240,11 @@ pub fn read_schedule_lines(
 }
 
 /// What the first line says, rows and claims missing.
-pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, Wrong> {
+pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedule, ScheduleFault> {
     check_start(first.start.as_ref(), instance)?;
     let text = |cluster| serde_json::to_string(cluster).ok();
     if text(&first.cluster) != text(&from_cluster(instance.cluster())) {
-        return Err(Wrong::mismatch("cluster", "found other machines than those of the workload"));
+        return Err(ScheduleFault::mismatch("cluster", "found other machines than those of the workload"));
     }
     Ok(Schedule {
         policy: first.policy.clone(),
@@ -266,7 +266,7 @@ pub(super) fn beginning(first: &FirstLine, instance: &Instance) -> Result<Schedu
 }
 
 /// Takes in the claims of the last line.
-pub(super) fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), Wrong> {
+pub(super) fn claim(schedule: &mut Schedule, last: &LastLine) -> Result<(), ScheduleFault> {
     let LastLine { cost, lower_bound, gap, gap_absolute, .. } = *last;
     check_finite(&[
         ("cost", cost),
@@ -371,7 +371,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Something is wrong with a part of this line.
-    pub(super) fn wrong(&self, wrong: Wrong) -> TraceError {
+    pub(super) fn wrong(&self, wrong: ScheduleFault) -> TraceError {
         wrong.into_error(&self.reader.file, &self.reader.text, Format::Json).on_line(self.reader.number)
     }
 

@@ -17,14 +17,14 @@ use crate::reading::times::Beginning;
 use crate::reading::wire::{Name, PhaseName};
 
 /// What is wrong, and where.
-pub(super) struct Wrong {
+pub(super) struct ScheduleFault {
     path: String,
     what: String,
     /// Whether the document is sound and only disagrees with the workload.
     mismatch: bool,
 }
 
-impl Wrong {
+impl ScheduleFault {
     pub(super) fn input(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into(), mismatch: false }
     }
@@ -47,62 +47,62 @@ impl Wrong {
 }
 
 /// The start that a schedule names must be that of its workload.
-pub(super) fn check_start(start: Option<&Beginning>, instance: &Instance) -> Result<(), Wrong> {
+pub(super) fn check_start(start: Option<&Beginning>, instance: &Instance) -> Result<(), ScheduleFault> {
     let Some(Beginning(start)) = start.filter(|start| instance.start() != Some(&start.0)) else {
         return Ok(());
     };
     let real = instance.start().map_or_else(|| "none".to_owned(), ToString::to_string);
-    Err(Wrong::mismatch("start", format!("found {start}, but that of the workload is {real}")))
+    Err(ScheduleFault::mismatch("start", format!("found {start}, but that of the workload is {real}")))
 }
 
 /// The profile that a schedule names, each parameter as a text or a number.
-pub(super) fn profile(values: Option<&wire::ProfileValues>) -> Result<Option<Profile>, Wrong> {
+pub(super) fn profile(values: Option<&wire::ProfileValues>) -> Result<Option<Profile>, ScheduleFault> {
     let Some(wire::ProfileValues { name, values }) = values else { return Ok(None) };
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let texts: Vec<(&str, String)> =
         values.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
     let profile = Profile::of(name, texts.iter().map(|(name, text)| (*name, text.as_str())));
-    profile.map(Some).map_err(|problem| Wrong::input("profile", problem.to_string()))
+    profile.map(Some).map_err(|problem| ScheduleFault::input("profile", problem.to_string()))
 }
 
-pub(super) fn fraction(path: &str, value: f64) -> Result<f64, Wrong> {
+pub(super) fn fraction(path: &str, value: f64) -> Result<f64, ScheduleFault> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
     }
-    Err(Wrong::input(path, format!("found {value}, expected a fraction from 0 to 1")))
+    Err(ScheduleFault::input(path, format!("found {value}, expected a fraction from 0 to 1")))
 }
 
 /// Claims are finite numbers.
-pub(super) fn check_finite(claims: &[(&str, Option<f64>)]) -> Result<(), Wrong> {
+pub(super) fn check_finite(claims: &[(&str, Option<f64>)]) -> Result<(), ScheduleFault> {
     claims.iter().try_for_each(|&(path, claim)| finite(path, claim).map(drop))
 }
 
 /// The one claim that a schedule does not keep must follow from those it does.
-pub(super) fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), Wrong> {
+pub(super) fn check_gap_absolute(schedule: &Schedule, claim: Option<f64>) -> Result<(), ScheduleFault> {
     let (Some(claim), Some(real)) = (claim, gap_absolute(schedule)) else { return Ok(()) };
     if (claim - real).abs() <= tolerance::of_amount(real) {
         return Ok(());
     }
     let what = format!("found {claim}, but the cost is {real} above the bound");
-    Err(Wrong::mismatch("gap_absolute", what))
+    Err(ScheduleFault::mismatch("gap_absolute", what))
 }
 
-fn finite(path: &str, value: Option<f64>) -> Result<Option<f64>, Wrong> {
+fn finite(path: &str, value: Option<f64>) -> Result<Option<f64>, ScheduleFault> {
     match value {
         Some(value) if !value.is_finite() => {
-            Err(Wrong::input(path, format!("found {value}, expected a finite number")))
+            Err(ScheduleFault::input(path, format!("found {value}, expected a finite number")))
         }
         value => Ok(value),
     }
 }
 
 /// A time of a row: finite and within what an instance may hold.
-fn seconds(path: &str, value: f64) -> Result<f64, Wrong> {
+fn seconds(path: &str, value: f64) -> Result<f64, ScheduleFault> {
     if (0.0..=SECONDS_MAX).contains(&value) {
         return Ok(value);
     }
     let what = format!("found {value}, expected seconds from 0 to {SECONDS_MAX:e}");
-    Err(Wrong::input(path, what))
+    Err(ScheduleFault::input(path, what))
 }
 
 /// Names of flows and jobs with their ids in an instance, which may come and go.
@@ -144,16 +144,19 @@ impl Names {
         self.flows.contains_key(flow)
     }
 
-    fn flow(&self, name: &Name<'_>) -> Result<&FlowNames, Wrong> {
+    fn flow(&self, name: &Name<'_>) -> Result<&FlowNames, ScheduleFault> {
         self.flows.get(&*name.0).ok_or_else(|| {
-            Wrong::mismatch("flow", format!("found flow {:?}, which the workload does not have", name.0))
+            ScheduleFault::mismatch(
+                "flow",
+                format!("found flow {:?}, which the workload does not have", name.0),
+            )
         })
     }
 
-    fn job(&self, flow: &Name<'_>, job: &Name<'_>) -> Result<JobId, Wrong> {
+    fn job(&self, flow: &Name<'_>, job: &Name<'_>) -> Result<JobId, ScheduleFault> {
         self.flow(flow)?.jobs.get(&*job.0).copied().ok_or_else(|| {
             let what = format!("found job {:?}, which flow {:?} does not have", job.0, flow.0);
-            Wrong::mismatch("job", what)
+            ScheduleFault::mismatch("job", what)
         })
     }
 
@@ -163,17 +166,17 @@ impl Names {
         flow: &Name<'_>,
         job: &Name<'_>,
         phase: PhaseName,
-    ) -> Result<PhaseId, Wrong> {
+    ) -> Result<PhaseId, ScheduleFault> {
         let id = self.job(flow, job)?;
         let kind = PhaseKind::from(phase);
         instance.job(id).phase(kind).ok_or_else(|| {
             let what =
                 format!("found a {kind} phase, which job {:?} of flow {:?} does not have", job.0, flow.0);
-            Wrong::mismatch("phase", what)
+            ScheduleFault::mismatch("phase", what)
         })
     }
 
-    pub(super) fn flow_row(&self, row: &wire::Flow<'_>) -> Result<FlowRow, Wrong> {
+    pub(super) fn flow_row(&self, row: &wire::Flow<'_>) -> Result<FlowRow, ScheduleFault> {
         Ok(FlowRow {
             flow: self.flow(&row.flow)?.id,
             release: seconds("release", row.release)?,
@@ -191,7 +194,7 @@ impl Names {
         &self,
         instance: &Instance,
         row: &wire::Allocation<'_>,
-    ) -> Result<Allocation, Wrong> {
+    ) -> Result<Allocation, ScheduleFault> {
         Ok(Allocation {
             phase: self.phase(instance, &row.flow, &row.job, row.phase)?,
             start: seconds("start", row.start)?,
@@ -201,16 +204,23 @@ impl Names {
     }
 
     /// The master of a job.
-    pub(super) fn master(&mut self, instance: &Instance, row: &wire::Master<'_>) -> Result<MasterRow, Wrong> {
+    pub(super) fn master(
+        &mut self,
+        instance: &Instance,
+        row: &wire::Master<'_>,
+    ) -> Result<MasterRow, ScheduleFault> {
         let job = self.job(&row.flow, &row.job)?;
         let slot = match (&row.machine, row.slot) {
             (Some(machine), Some(slot)) => {
                 let found = self.slot(instance.cluster(), PhaseKind::Map, &machine.0, slot);
-                Some(found.map_err(|what| Wrong::mismatch("slot", what))?)
+                Some(found.map_err(|what| ScheduleFault::mismatch("slot", what))?)
             }
             (None, None) => None,
             _ => {
-                return Err(Wrong::input("slot", "found one of `machine` and `slot`, expected both or none"));
+                return Err(ScheduleFault::input(
+                    "slot",
+                    "found one of `machine` and `slot`, expected both or none",
+                ));
             }
         };
         let time = |path, value| seconds(path, value).map(Time::from_seconds_nearest);
@@ -229,23 +239,26 @@ impl Names {
         &mut self,
         instance: &Instance,
         row: &wire::Task<'_>,
-    ) -> Result<(NewRow, Vec<SlotRange>), Wrong> {
+    ) -> Result<(NewRow, Vec<SlotRange>), ScheduleFault> {
         let phase = self.phase(instance, &row.flow, &row.job, row.phase)?;
         let (kind, cluster) = (instance.phase(phase).kind, instance.cluster());
         if row.count == 0 || row.task.checked_add(row.count).is_none() {
             let what = format!("found {} tasks from task {} on", row.count, row.task);
-            return Err(Wrong::input("count", what));
+            return Err(ScheduleFault::input("count", what));
         }
         let places = match (&row.machine, row.slot, &row.places) {
             (Some(machine), Some(slot), None) if row.count == 1 => {
                 let found = self.slot(cluster, kind, &machine.0, slot);
-                vec![SlotRange { first: found.map_err(|what| Wrong::mismatch("slot", what))?, len: 1 }]
+                vec![SlotRange {
+                    first: found.map_err(|what| ScheduleFault::mismatch("slot", what))?,
+                    len: 1,
+                }]
             }
             (None, None, Some(places)) => self.places(cluster, kind, places, row.count)?,
             _ => {
                 let what =
                     "found neither `machine` with `slot` (one task) nor `places` (several), expected one";
-                return Err(Wrong::input("task", what));
+                return Err(ScheduleFault::input("task", what));
             }
         };
         let time = |path, value| seconds(path, value).map(Time::from_seconds_nearest);
@@ -263,8 +276,12 @@ impl Names {
     }
 
     /// A segment of a run.
-    pub(super) fn segment(&mut self, cluster: &Cluster, row: &wire::Segment) -> Result<Segment, Wrong> {
-        let slots = row.places.as_ref().map(|places| self.slots_there(cluster, places)).transpose()?;
+    pub(super) fn segment(
+        &mut self,
+        cluster: &Cluster,
+        row: &wire::Segment,
+    ) -> Result<Segment, ScheduleFault> {
+        let slots = row.places.as_ref().map(|places| self.segment_slots(cluster, places)).transpose()?;
         Ok(Segment {
             start: Time::from_seconds_nearest(seconds("start", row.start)?),
             policy: row.policy.clone(),
@@ -274,12 +291,18 @@ impl Names {
     }
 
     /// The slots that places name, whatever tasks they serve.
-    fn slots_there(&mut self, cluster: &Cluster, places: &[String]) -> Result<[Vec<SlotRange>; 2], Wrong> {
+    fn segment_slots(
+        &mut self,
+        cluster: &Cluster,
+        places: &[String],
+    ) -> Result<[Vec<SlotRange>; 2], ScheduleFault> {
         let mut slots = [Vec::new(), Vec::new()];
         for (i, name) in places.iter().enumerate() {
             let path = || format!("places[{i}]");
-            let Some((machine, first, last)) = parse_place(name) else { return Err(no_place(path(), name)) };
-            let id = self.machine(cluster, machine).map_err(|what| Wrong::mismatch(path(), what))?;
+            let Some((machine, first, last)) = parse_place(name) else {
+                return Err(invalid_place(path(), name));
+            };
+            let id = self.machine(cluster, machine).map_err(|what| ScheduleFault::mismatch(path(), what))?;
             // Of typed slots the map slots come first.
             let mut before = 0;
             for &slot_kind in cluster.slot_kinds() {
@@ -293,7 +316,7 @@ impl Names {
             }
             if last >= before {
                 let what = format!("found slot {last} of machine {machine:?}, which has {before} slots");
-                return Err(Wrong::mismatch(path(), what));
+                return Err(ScheduleFault::mismatch(path(), what));
             }
         }
         Ok(slots)
@@ -306,16 +329,17 @@ impl Names {
         kind: PhaseKind,
         names: &[Name<'_>],
         count: u32,
-    ) -> Result<Vec<SlotRange>, Wrong> {
+    ) -> Result<Vec<SlotRange>, ScheduleFault> {
         let mut ranges: Vec<SlotRange> = Vec::new();
         let mut total = 0u64;
         for (i, name) in names.iter().enumerate() {
             let path = || format!("places[{i}]");
             let Some((machine, first, last)) = parse_place(&name.0) else {
-                return Err(no_place(path(), &name.0));
+                return Err(invalid_place(path(), &name.0));
             };
             let mut slot = |number| {
-                self.slot(cluster, kind, machine, number).map_err(|what| Wrong::mismatch(path(), what))
+                self.slot(cluster, kind, machine, number)
+                    .map_err(|what| ScheduleFault::mismatch(path(), what))
             };
             // Slots of a machine are consecutive in their slot kind, so the ends vouch for the middle.
             let range = SlotRange { first: slot(first)?, len: last - first + 1 };
@@ -326,7 +350,10 @@ impl Names {
         if total == u64::from(count) {
             return Ok(ranges);
         }
-        Err(Wrong::input("places", format!("found {total} slots, expected as many as tasks: {count}")))
+        Err(ScheduleFault::input(
+            "places",
+            format!("found {total} slots, expected as many as tasks: {count}"),
+        ))
     }
 
     /// The slot of its kind that is `slot` of the machine of that name.
@@ -350,8 +377,11 @@ impl Names {
     }
 }
 
-fn no_place(path: String, found: &str) -> Wrong {
-    Wrong::input(path, format!("found {found:?}, expected \"machine/slot\" or \"machine/first-last\""))
+fn invalid_place(path: String, found: &str) -> ScheduleFault {
+    ScheduleFault::input(
+        path,
+        format!("found {found:?}, expected \"machine/slot\" or \"machine/first-last\""),
+    )
 }
 
 /// Adds a range, which may continue the last one.

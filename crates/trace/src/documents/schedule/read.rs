@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use slackline_model::Instance;
 use slackline_model::schedule::{Clock, Schedule, TaskRows};
 
-use super::names::{Names, Wrong, check_finite, check_gap_absolute, check_start, fraction, profile};
+use super::names::{Names, ScheduleFault, check_finite, check_gap_absolute, check_start, fraction, profile};
 use super::{Head, Meta, lines, wire};
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -38,7 +38,7 @@ pub fn read_schedule(name: &str, bytes: &[u8], instance: &Instance) -> Result<(S
     }
     let text = text(name, bytes)?;
     let format = native(name, &text);
-    let document: wire::Whole<'_> = parse(name, &text, format, SCHEDULE)?;
+    let document: wire::FullDocument<'_> = parse(name, &text, format, SCHEDULE)?;
     check_version(name, &text, format, document.slackline)?;
     let meta = meta(&document);
     match convert(document, instance) {
@@ -66,7 +66,7 @@ fn meta<F, A, T, M>(document: &wire::Document<F, A, T, M>) -> Meta {
     }
 }
 
-fn convert(document: wire::Whole<'_>, instance: &Instance) -> Result<Schedule, Wrong> {
+fn convert(document: wire::FullDocument<'_>, instance: &Instance) -> Result<Schedule, ScheduleFault> {
     let mut names = Names::new(instance);
     check_finite(&[
         ("cost", document.cost),

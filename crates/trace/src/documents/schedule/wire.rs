@@ -8,7 +8,7 @@ use super::{Choice, RuleCost};
 use crate::documents::counts::JobCounts;
 use crate::documents::workload::wire::Cluster;
 use crate::reading::times::Beginning;
-use crate::reading::wire::{Aim, Name, Named, OutcomeName, PhaseName, SchemaName};
+use crate::reading::wire::{Aim, Name, NamedValues, OutcomeName, PhaseName, SchemaName};
 
 fn one() -> f64 {
     1.0
@@ -81,7 +81,7 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     pub(crate) status: String,
     /// Claimed metrics by their names in the comparison document.
     #[serde(default)]
-    pub(crate) metrics: Named,
+    pub(crate) metrics: NamedValues,
     /// What the jobs of a real run counted.
     #[serde(default)]
     pub(crate) jobs: Vec<JobCounts>,
@@ -124,7 +124,8 @@ pub(crate) struct Segment {
 }
 
 /// The document with its lists.
-pub(crate) type Whole<'a> = Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Master<'a>>>;
+pub(crate) type FullDocument<'a> =
+    Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Master<'a>>>;
 
 /// The workload that a document is about.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -225,7 +226,7 @@ pub(crate) struct LastLine {
     pub(crate) status: String,
     /// Claimed metrics by their names in the comparison document.
     #[serde(default)]
-    pub(crate) metrics: Named,
+    pub(crate) metrics: NamedValues,
 }
 
 /// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its rows and

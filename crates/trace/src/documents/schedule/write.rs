@@ -13,7 +13,7 @@ use super::wire::ProfileValues;
 use super::{COUNTS, Meta, gap_absolute};
 use crate::documents::comparison::Figure;
 use crate::reading::parse::VERSION;
-use crate::reading::wire::Named;
+use crate::reading::wire::NamedValues;
 
 /// Writes a schedule of an instance as a document, one row a line. O(rows + machines named in them).
 ///
@@ -84,7 +84,7 @@ fn head(out: &mut impl Write, instance: &Instance, schedule: &Schedule, meta: &M
     entry(out, "status", &meta.status)?;
     if !schedule.metrics.is_empty() {
         let metrics = schedule.metrics.iter().map(|(name, value)| (name.clone(), figure(name, *value)));
-        entry(out, "metrics", &Named(metrics.collect::<Vec<_>>()))?;
+        entry(out, "metrics", &NamedValues(metrics.collect::<Vec<_>>()))?;
     }
     if !meta.jobs.is_empty() {
         out.write_all(b",\n")?;

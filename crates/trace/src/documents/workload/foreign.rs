@@ -32,7 +32,7 @@ pub(super) fn faults(draft: &Draft) -> Vec<Fault> {
         }
     }
     if faults.is_empty() {
-        faults.extend(circle(draft, &flows));
+        faults.extend(cycle(draft, &flows));
     }
     faults
 }
@@ -68,11 +68,11 @@ fn wrong_with(
 }
 
 /// The first flow that waits for itself by way of others.
-fn circle(draft: &Draft, flows: &BTreeMap<&str, &FlowDraft>) -> Option<Fault> {
+fn cycle(draft: &Draft, flows: &BTreeMap<&str, &FlowDraft>) -> Option<Fault> {
     let mut done: BTreeSet<&str> = BTreeSet::new();
     for flow in &draft.flows {
         // The flows from the first to the one that is looked at, each with those it waits for that are left.
-        let mut path: Vec<(&str, Vec<&str>)> = vec![(&flow.id, waits_for(flow))];
+        let mut path: Vec<(&str, Vec<&str>)> = vec![(&flow.id, inputs_from(flow))];
         while let Some((at, left)) = path.last_mut() {
             let Some(next) = left.pop() else {
                 done.insert(at);
@@ -87,14 +87,14 @@ fn circle(draft: &Draft, flows: &BTreeMap<&str, &FlowDraft>) -> Option<Fault> {
                 return Some((format!("flows[{index}]"), what));
             }
             if !done.contains(next) {
-                path.push((next, flows.get(next).copied().map_or_else(Vec::new, waits_for)));
+                path.push((next, flows.get(next).copied().map_or_else(Vec::new, inputs_from)));
             }
         }
     }
     None
 }
 
-fn waits_for(flow: &FlowDraft) -> Vec<&str> {
+fn inputs_from(flow: &FlowDraft) -> Vec<&str> {
     flow.foreign_inputs().map(|(flow, _)| flow).collect()
 }
 

@@ -17,7 +17,7 @@ type Fault = (String, String);
 
 /// A document without parameters, and what its flows were in the document that had them.
 #[derive(Debug)]
-pub(super) struct Applied {
+pub(super) struct ExpandedWorkload {
     pub(super) document: wire::Workload,
     /// By flow: its number in the document.
     pub(super) origins: Vec<usize>,
@@ -25,11 +25,14 @@ pub(super) struct Applied {
 
 /// Replaces the parameters of a document by their values; a flow that uses one with several values becomes one flow a
 /// value. O(bytes of run sections · copies).
-pub(super) fn apply(mut document: wire::Workload, given: &Parameters) -> Result<Applied, Vec<Fault>> {
+pub(super) fn apply(
+    mut document: wire::Workload,
+    given: &Parameters,
+) -> Result<ExpandedWorkload, Vec<Fault>> {
     let values = values(std::mem::take(&mut document.parameters), given).map_err(|fault| vec![fault])?;
     let n_flows = document.flows.len();
     if values.is_empty() {
-        return Ok(Applied { document, origins: (0..n_flows).collect() });
+        return Ok(ExpandedWorkload { document, origins: (0..n_flows).collect() });
     }
     let mut values = Braces::new(values);
     let mut faults: Vec<Fault> = braces_of_the_shell(&document, &values);
@@ -41,14 +44,14 @@ pub(super) fn apply(mut document: wire::Workload, given: &Parameters) -> Result<
         for run in document.flows.iter_mut().flat_map(runs_of) {
             run.texts().for_each(|(_, text)| values.fill(text));
         }
-        return Ok(Applied { document, origins: (0..n_flows).collect() });
+        return Ok(ExpandedWorkload { document, origins: (0..n_flows).collect() });
     };
-    let several = Several::new(&mut document, name, each)?;
+    let parse_values = ParameterValues::new(&mut document, name, each)?;
     let (mut flows, mut origins) = (Vec::new(), Vec::new());
     for (at, flow) in std::mem::take(&mut document.flows).into_iter().enumerate() {
-        if !several.using.contains(&flow.id) {
+        if !parse_values.using.contains(&flow.id) {
             let mut flow = flow;
-            several.read_all(&mut flow);
+            parse_values.read_all(&mut flow);
             runs_of(&mut flow).flat_map(wire::Run::texts).for_each(|(_, text)| values.fill(text));
             flows.push(flow);
             origins.push(at);
@@ -56,14 +59,14 @@ pub(super) fn apply(mut document: wire::Workload, given: &Parameters) -> Result<
         }
         for value in each {
             values.set(name, value);
-            let mut copy = wire::Flow { id: copy_id(&flow.id, value), ..flow.clone() };
-            several.read_same(&mut copy, value);
+            let mut copy = wire::Flow { id: flow_id_of_value(&flow.id, value), ..flow.clone() };
+            parse_values.check_shared_inputs(&mut copy, value);
             runs_of(&mut copy).flat_map(wire::Run::texts).for_each(|(_, text)| values.fill(text));
             flows.push(copy);
             origins.push(at);
         }
     }
-    Ok(Applied { document: wire::Workload { flows, ..document }, origins })
+    Ok(ExpandedWorkload { document: wire::Workload { flows, ..document }, origins })
 }
 
 /// The value of each parameter that is declared.
@@ -141,17 +144,17 @@ fn braces_of_jars(document: &wire::Workload, values: &Braces) -> Vec<Fault> {
 }
 
 /// The id of the copy of a flow that has this value.
-fn copy_id(flow: &str, value: &str) -> String {
+fn flow_id_of_value(flow: &str, value: &str) -> String {
     format!("{flow}#{value}")
 }
 
 /// A parameter with several values, and the flows that use it.
-struct Several<'a> {
+struct ParameterValues<'a> {
     values: &'a [String],
     using: BTreeSet<String>,
 }
 
-impl<'a> Several<'a> {
+impl<'a> ParameterValues<'a> {
     /// Finds the flows; each of their jobs must name the parameter in its output, or all copies would write the same.
     fn new(document: &mut wire::Workload, name: &str, values: &'a [String]) -> Result<Self, Vec<Fault>> {
         let (mut using, mut faults) = (BTreeSet::new(), Vec::new());
@@ -186,13 +189,13 @@ impl<'a> Several<'a> {
     /// A flow that is there once reads from every copy.
     fn read_all(&self, flow: &mut wire::Flow) {
         self.rename(flow, |from, job| {
-            self.values.iter().map(|value| format!("@{}/{job}", copy_id(from, value))).collect()
+            self.values.iter().map(|value| format!("@{}/{job}", flow_id_of_value(from, value))).collect()
         });
     }
 
     /// A copy reads from those with its own value.
-    fn read_same(&self, flow: &mut wire::Flow, value: &str) {
-        self.rename(flow, |from, job| vec![format!("@{}/{job}", copy_id(from, value))]);
+    fn check_shared_inputs(&self, flow: &mut wire::Flow, value: &str) {
+        self.rename(flow, |from, job| vec![format!("@{}/{job}", flow_id_of_value(from, value))]);
     }
 
     /// Puts the names of copies in place of inputs from flows that have copies.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
-use crate::importers::dag::bridged;
+use crate::importers::dag::bridge;
 use crate::reading::diagnostic::Diagnostics;
 
 /// The rows of a job.
@@ -14,7 +14,7 @@ pub(super) struct Job {
     /// The line of its first row.
     pub(super) line: u32,
     /// Its last row.
-    pub(super) heard: u64,
+    pub(super) last_rows: u64,
     /// When its first task started; of tasks that ran.
     pub(super) release: Option<i64>,
     pub(super) tasks: Vec<Task>,
@@ -47,7 +47,7 @@ impl Job {
             is_first
         });
         let after = self.after(diagnostics);
-        let after = bridged(&after, |k| self.tasks[k].ran.is_some());
+        let after = bridge(&after, |k| self.tasks[k].ran.is_some());
         let job_of = |(task, after): (&Task, Vec<usize>)| {
             let (tasks, seconds) = task.ran?;
             let map = Some(TasksDraft::Uniform { tasks, seconds }.into());

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use slackline_model::names::did_you_mean;
 
-use crate::importers::dag::bridged;
+use crate::importers::dag::bridge;
 
 /// The most jobs that embedded flows may make of a flow.
 const JOBS_MAX: usize = 100_000;
@@ -33,7 +33,7 @@ impl Node {
 }
 
 /// The jobs of a flow.
-pub(super) struct Flat {
+pub(super) struct FlatGraph {
     pub(super) jobs: Vec<Job>,
     /// What each comes after.
     pub(super) after: Vec<Vec<usize>>,
@@ -49,7 +49,7 @@ pub(super) struct Job {
 }
 
 /// What is wrong, and where in the document.
-pub(super) struct Fault {
+pub(super) struct GraphFault {
     pub(super) path: String,
     pub(super) what: String,
 }
@@ -62,16 +62,16 @@ struct Graph {
     after: Vec<Vec<usize>>,
 }
 
-impl Flat {
+impl FlatGraph {
     /// Of the nodes of a flow.
     ///
     /// # Errors
     /// Names that stand for no node or for two; cycles; more jobs than there can be.
-    pub(super) fn of(nodes: &[Node]) -> Result<Self, Fault> {
+    pub(super) fn of(nodes: &[Node]) -> Result<Self, GraphFault> {
         let mut graph = Graph::default();
         graph.add(nodes, "", "nodes")?;
         let Graph { nodes, after } = graph;
-        let after = bridged(&after, |node| nodes[node].is_some());
+        let after = bridge(&after, |node| nodes[node].is_some());
         // Where each job is among the jobs.
         let mut places = Vec::new();
         let mut n = 0;
@@ -93,12 +93,12 @@ impl Graph {
     }
 
     /// Adds the nodes of one flow; gives the first and the last node of each, which are one of a job.
-    fn add(&mut self, nodes: &[Node], within: &str, path: &str) -> Result<Vec<(usize, usize)>, Fault> {
+    fn add(&mut self, nodes: &[Node], within: &str, path: &str) -> Result<Vec<(usize, usize)>, GraphFault> {
         let at = |k: usize, field: &str| format!("{path}[{k}]{field}");
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for (k, node) in nodes.iter().enumerate() {
             if names.insert(&node.name, k).is_some() {
-                return Err(Fault {
+                return Err(GraphFault {
                     path: at(k, ".name"),
                     what: format!("found {:?} a second time", node.name),
                 });
@@ -107,7 +107,7 @@ impl Graph {
         let mut before: Vec<Vec<usize>> = Vec::new();
         for (k, node) in nodes.iter().enumerate() {
             let find = |(i, name): (usize, &String)| {
-                names.get(name.as_str()).copied().ok_or_else(|| Fault {
+                names.get(name.as_str()).copied().ok_or_else(|| GraphFault {
                     path: at(k, &format!(".dependsOn[{i}]")),
                     what: format!(
                         "found {name:?}, expected a node of the same flow{}",
@@ -120,7 +120,7 @@ impl Graph {
         if let Some(cycle) = cycle(&before) {
             let list: Vec<&str> = cycle.iter().map(|&k| nodes[k].name.as_str()).collect();
             let what = format!("found jobs that wait for each other: {}", list.join(" after "));
-            return Err(Fault { path: at(cycle[0], ".dependsOn"), what });
+            return Err(GraphFault { path: at(cycle[0], ".dependsOn"), what });
         }
         let mut spans = Vec::new();
         for (k, node) in nodes.iter().enumerate() {
@@ -134,9 +134,12 @@ impl Graph {
     }
 
     /// Adds a node, with those within it.
-    fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), Fault> {
+    fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), GraphFault> {
         if self.nodes.len() > JOBS_MAX {
-            return Err(Fault { path, what: format!("found more than {JOBS_MAX} jobs in embedded flows") });
+            return Err(GraphFault {
+                path,
+                what: format!("found more than {JOBS_MAX} jobs in embedded flows"),
+            });
         }
         let is_conditional = node.condition.is_some();
         let Some(inner) = &node.nodes else {

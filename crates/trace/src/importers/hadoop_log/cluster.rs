@@ -8,7 +8,7 @@ use slackline_model::PhaseKind;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::MachineDraft;
 
-use super::{Made, Millis, printable};
+use super::{ImportedJob, Millis, printable};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -65,7 +65,7 @@ impl Topology {
         }
         let tree: Tree = parse("the topology", text, Format::Json, "a topology as Rumen writes it")?;
         let mut hosts = Vec::new();
-        leaves(tree, None, &mut hosts);
+        add_leaves(tree, None, &mut hosts);
         Ok(Some(Self::of(hosts.into_iter().map(|host| (host, None)))))
     }
 
@@ -97,12 +97,12 @@ impl Topology {
 }
 
 /// The hosts below a node; the rack is the name of the node above.
-fn leaves(tree: Tree, above: Option<&str>, hosts: &mut Vec<Host>) {
+fn add_leaves(tree: Tree, above: Option<&str>, hosts: &mut Vec<Host>) {
     let name = tree.name.unwrap_or_default();
     match tree.children {
         Some(children) if !children.is_empty() => {
             for child in children {
-                leaves(child, Some(&name), hosts);
+                add_leaves(child, Some(&name), hosts);
             }
         }
         // A rack without hosts would have none above it but the root.
@@ -129,7 +129,7 @@ impl SlotKind {
 
 /// What was seen of a machine: its slots by kind, or all in the first.
 #[derive(Default)]
-struct Seen {
+struct MachineUse {
     rack: Option<String>,
     slot_kinds: [SlotKind; 2],
     given: Option<u32>,
@@ -138,14 +138,14 @@ struct Seen {
 /// Every machine that ran something, with as many slots as were busy at once, and those of the topology, which have as many
 /// as the middle one of the others if nobody says how many. In the order of their names.
 pub(super) fn machines(
-    jobs: &[Made],
+    jobs: &[ImportedJob],
     typed: bool,
     topology: Option<&Topology>,
-    said: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Vec<MachineDraft> {
-    let mut seen = BTreeMap::<&str, Seen>::new();
+    let mut seen = BTreeMap::<&str, MachineUse>::new();
     for TopologyHost { host, slots } in topology.iter().flat_map(|topology| &topology.0) {
-        let fresh = || Seen { rack: host.rack.clone(), given: *slots, ..Seen::default() };
+        let fresh = || MachineUse { rack: host.rack.clone(), given: *slots, ..MachineUse::default() };
         seen.entry(&host.name).or_insert_with(fresh);
     }
     let listed = seen.len();
@@ -165,11 +165,11 @@ pub(super) fn machines(
     }
     if listed > 0 {
         let more = (seen.len() - listed) as u64;
-        said.add_all("machine", more, "busy and not in the topology, added");
+        diagnostics.add_all("machine", more, "busy and not in the topology, added");
     }
     let usual: [u32; 2] =
         [0, 1].map(|slot_kind| middle(seen.values().map(|machine| machine.slot_kinds[slot_kind].slots())));
-    let draft = |(name, machine): (&str, Seen)| {
+    let draft = |(name, machine): (&str, MachineUse)| {
         let [map, reduce] = [0, 1].map(|slot_kind| {
             let slots = machine.slot_kinds[slot_kind].slots();
             let is_idle = machine.slot_kinds.iter().all(|slot_kind| slot_kind.slots() == 0);
@@ -185,7 +185,7 @@ pub(super) fn machines(
     let machines: Vec<MachineDraft> = seen.into_iter().map(draft).collect();
     if topology.is_none_or(|topology| topology.0.iter().all(|host| host.slots.is_none())) {
         let what = "from the log, with as many slots as were busy at once (options for machines and slots go before)";
-        said.add_all("machine", machines.len() as u64, what);
+        diagnostics.add_all("machine", machines.len() as u64, what);
     }
     machines
 }

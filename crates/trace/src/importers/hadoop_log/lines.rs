@@ -12,9 +12,9 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::params::{Param, Settings, Values};
 
 use super::workflow::Jobs;
-use super::{Log, Made, Millis, Topology, flow, start};
+use super::{ImportedJob, Log, Millis, Topology, flow, start};
 use crate::importers::importer::{Input, Output};
-use crate::importers::line_import::{Line, LineImport, Marked, Said};
+use crate::importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 use crate::importers::objects::{Object, Objects, Pieces};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
@@ -39,7 +39,7 @@ pub(in crate::importers) trait LoggedObjects {
     fn take(&mut self, object: &Object<'_>, log: &mut Log) -> Result<bool, TraceError>;
 
     /// The machines that are known before any job is.
-    fn machines(&mut self, said: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError>;
+    fn machines(&mut self, diagnostics: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError>;
 
     /// The log that its jobs go into.
     fn log(settings: &Settings) -> Log {
@@ -79,7 +79,7 @@ pub(in crate::importers) struct LoggedLines<O> {
     /// How many jobs were taken.
     taken: u64,
     /// Jobs that have not left, the earliest first.
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    waiting: BinaryHeap<Reverse<BufferedJob>>,
     /// Second 0, once the first job has left.
     zero: Option<Millis>,
     /// When the job that left last was submitted.
@@ -87,27 +87,27 @@ pub(in crate::importers) struct LoggedLines<O> {
 }
 
 /// A job that has not left.
-struct Waiting {
+struct BufferedJob {
     /// When it was submitted, and which job it is.
     rank: (Millis, u64),
-    job: Made,
+    job: ImportedJob,
 }
 
-impl PartialEq for Waiting {
+impl PartialEq for BufferedJob {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Waiting {}
+impl Eq for BufferedJob {}
 
-impl PartialOrd for Waiting {
+impl PartialOrd for BufferedJob {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Waiting {
+impl Ord for BufferedJob {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.rank.cmp(&other.rank)
     }
@@ -147,27 +147,27 @@ impl<O: LoggedObjects> LoggedLines<O> {
                 }
                 job.attempts.clear();
                 *taken += 1;
-                waiting.push(Reverse(Waiting { rank: (job.submitted, *taken), job }));
+                waiting.push(Reverse(BufferedJob { rank: (job.submitted, *taken), job }));
             }
             Ok(())
         })
     }
 
     /// Everything but the flows, when the first of them is about to leave.
-    fn head(&mut self) -> Result<Said, TraceError> {
+    fn head(&mut self) -> Result<LineContent, TraceError> {
         let first = self.waiting.peek().map_or(0, |Reverse(first)| first.rank.0);
         let zero = if self.log.is_relative { 0 } else { first };
         self.zero = Some(zero);
         let objects = self.objects.as_mut().map_err(|error| error.clone())?;
         let machines = objects.machines(&mut self.log.diagnostics)?;
-        Ok(Said::Head(Box::new(Draft { start: start(zero), machines, ..Draft::default() })))
+        Ok(LineContent::Head(Box::new(Draft { start: start(zero), machines, ..Draft::default() })))
     }
 
     /// Jobs leave until so many are left, at most as many at once as memory should hold.
-    fn leave(&mut self, left: usize) -> Vec<Marked> {
+    fn release_jobs(&mut self, left: usize) -> Vec<FlowAtLine> {
         let mut flows = Vec::new();
         while self.waiting.len() > left && flows.len() < LEAVE {
-            let Some(Reverse(Waiting { rank, mut job })) = self.waiting.pop() else { break };
+            let Some(Reverse(BufferedJob { rank, mut job })) = self.waiting.pop() else { break };
             self.latest = rank.0;
             let workflow = std::mem::take(&mut job.workflow);
             if workflow.is_known() {
@@ -180,33 +180,33 @@ impl<O: LoggedObjects> LoggedLines<O> {
         flows
     }
 
-    fn step(&mut self, left: usize) -> Result<Said, TraceError> {
+    fn step(&mut self, left: usize) -> Result<LineContent, TraceError> {
         if self.waiting.len() <= left {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         if self.zero.is_none() {
             return self.head();
         }
-        Ok(Said::earlier(self.leave(left)))
+        Ok(LineContent::flows(self.release_jobs(left)))
     }
 }
 
 impl<O: LoggedObjects> LineImport for LoggedLines<O> {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         std::mem::swap(&mut self.log.diagnostics, diagnostics);
-        let said = self.read(line).and_then(|()| self.step(self.skew));
+        let content = self.read(line).and_then(|()| self.step(self.skew));
         std::mem::swap(&mut self.log.diagnostics, diagnostics);
-        said
+        content
     }
 
-    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         self.pieces.end(file)?;
         if !self.is_begun {
             return Err(TraceError::input(file, None, O::NOTHING));
         }
         std::mem::swap(&mut self.log.diagnostics, diagnostics);
-        let said = self.step(0);
+        let content = self.step(0);
         std::mem::swap(&mut self.log.diagnostics, diagnostics);
-        said
+        content
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Made, printable};
+use super::{ImportedJob, printable};
 use crate::reading::diagnostic::Diagnostics;
 
 /// What a job is to others.
@@ -67,13 +67,13 @@ fn targets(text: &str) -> Vec<String> {
 /// Jobs that are one flow.
 pub(super) struct Jobs {
     pub(super) id: String,
-    pub(super) of: Vec<Made>,
+    pub(super) of: Vec<ImportedJob>,
 }
 
 /// Jobs as flows, in the order of the first job of each.
-pub(super) fn flows(jobs: Vec<Made>, said: &mut Diagnostics) -> Vec<Jobs> {
+pub(super) fn flows(jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Vec<Jobs> {
     let groups = groups(&jobs);
-    let mut flows: Vec<(Option<String>, Vec<Made>)> = Vec::new();
+    let mut flows: Vec<(Option<String>, Vec<ImportedJob>)> = Vec::new();
     let mut at = BTreeMap::new();
     for (job, group) in jobs.into_iter().zip(groups) {
         let mut begin = |group| {
@@ -95,20 +95,21 @@ pub(super) fn flows(jobs: Vec<Made>, said: &mut Diagnostics) -> Vec<Jobs> {
         // A workflow may be called as a job is, and two that differ in what cannot be printed alike.
         let id = if ids.contains(&id) { format!("{id} ({})", of[0].id) } else { id };
         ids.insert(id.clone());
-        let of = if of.len() > 1 { ordered(of, said) } else { of };
+        let of = if of.len() > 1 { ordered(of, diagnostics) } else { of };
         made.push(Jobs { id, of });
     }
     made
 }
 
 /// By job: the name of what it belongs to with others, if there is something.
-fn groups(jobs: &[Made]) -> Vec<Option<String>> {
+fn groups(jobs: &[ImportedJob]) -> Vec<Option<String>> {
     let has_edges: BTreeSet<&str> = jobs
         .iter()
         .filter(|job| !job.workflow.edges.is_empty())
         .filter_map(|job| job.workflow.id.as_deref())
         .collect();
-    let of_workflow = |job: &Made| job.workflow.id.clone().filter(|id| has_edges.contains(id.as_str()));
+    let of_workflow =
+        |job: &ImportedJob| job.workflow.id.clone().filter(|id| has_edges.contains(id.as_str()));
     let mut groups: Vec<Option<String>> = jobs.iter().map(of_workflow).collect();
     let index: BTreeMap<&str, usize> =
         jobs.iter().enumerate().rev().map(|(k, job)| (job.id.as_str(), k)).collect();
@@ -127,7 +128,7 @@ fn groups(jobs: &[Made]) -> Vec<Option<String>> {
 }
 
 /// Jobs of a flow with their names in it and what each comes after.
-fn ordered(mut jobs: Vec<Made>, said: &mut Diagnostics) -> Vec<Made> {
+fn ordered(mut jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Vec<ImportedJob> {
     let mut parents = BTreeMap::<&str, BTreeSet<&str>>::new();
     let edges: Vec<(String, Vec<String>)> =
         jobs.iter_mut().flat_map(|job| std::mem::take(&mut job.workflow.edges)).collect();
@@ -136,7 +137,7 @@ fn ordered(mut jobs: Vec<Made>, said: &mut Diagnostics) -> Vec<Made> {
             parents.entry(target).or_default().insert(from);
         }
     }
-    let node = |job: &Made| job.workflow.node.as_deref().and_then(printable);
+    let node = |job: &ImportedJob| job.workflow.node.as_deref().and_then(printable);
     let mut names = BTreeSet::new();
     for job in &mut jobs {
         let name = node(job).unwrap_or_else(|| job.id.clone());
@@ -165,7 +166,7 @@ fn ordered(mut jobs: Vec<Made>, said: &mut Diagnostics) -> Vec<Made> {
     }
     for (job, after) in jobs.iter_mut().zip(after) {
         let line = job.line;
-        said.add_of("job", 1, line, "of a workflow whose order is known, in one flow with the others");
+        diagnostics.add_of("job", 1, line, "of a workflow whose order is known, in one flow with the others");
         job.draft.after = after.into_iter().collect();
     }
     jobs

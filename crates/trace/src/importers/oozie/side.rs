@@ -153,7 +153,7 @@ impl Side {
     }
 
     /// Refuses actions that the workflow does not have.
-    pub(in crate::importers) fn all_known<'n, I: Iterator<Item = &'n str>>(
+    pub(in crate::importers) fn refuse_unknown<'n, I: Iterator<Item = &'n str>>(
         &self,
         names: impl Fn() -> I,
     ) -> Result<(), TraceError> {

@@ -7,10 +7,10 @@ use slackline_model::{Draft, Instance};
 use super::*;
 use slackline_model::draft::TasksDraft;
 
-use crate::importers::import::{Imported, read_workload};
+use crate::importers::import::{ImportedWorkload, read_workload};
 use crate::importers::options::ImportOptions;
 
-fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
     let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
     read_workload("t.json", text.as_bytes(), None, &options)
 }
@@ -31,7 +31,7 @@ fn job(id: &str, submit: i64, more: &str, maps: &[&[String]], reduces: &[&[Strin
     )
 }
 
-fn said(imported: &Imported) -> Vec<String> {
+fn said(imported: &ImportedWorkload) -> Vec<String> {
     imported.diagnostics.iter().map(ToString::to_string).collect()
 }
 

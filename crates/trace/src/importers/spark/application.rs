@@ -108,7 +108,7 @@ impl Application {
     }
 
     /// When it began, milliseconds after 1970.
-    pub(super) fn begun(&self) -> Option<i64> {
+    pub(super) fn started(&self) -> Option<i64> {
         let submitted = self.jobs.values().filter_map(|job| job.submitted);
         self.start.as_ref().map(|start| start.millis).or_else(|| submitted.min())
     }
@@ -194,7 +194,7 @@ impl Application {
         diagnostics: &mut Diagnostics,
     ) -> Option<FlowDraft> {
         for stage in self.stages.values_mut() {
-            stage.settle(diagnostics);
+            stage.complete_tasks(diagnostics);
         }
         let spans = self.spans(diagnostics);
         let stages: Vec<order::Stage<'_>> = self
@@ -233,17 +233,17 @@ impl Application {
     fn spans(&self, diagnostics: &mut Diagnostics) -> Vec<JobSpan> {
         let mut jobs: Vec<&Job> = self.jobs.values().collect();
         jobs.sort_by_key(|job| job.submitted);
-        let mut over: Option<i64> = None;
+        let mut last_end: Option<i64> = None;
         for job in &jobs {
             let (Some(submitted), Some(completed)) = (job.submitted, job.completed) else { continue };
-            if over.is_some_and(|over| (submitted as f64 - over as f64) / 1000.0 >= PAUSE) {
+            if last_end.is_some_and(|end| (submitted as f64 - end as f64) / 1000.0 >= PAUSE) {
                 diagnostics
                     .add(job.line, "pause of a program between its jobs of a second or more, left out");
             }
-            over = over.max(Some(completed));
+            last_end = last_end.max(Some(completed));
         }
         let span = |job: &Job| JobSpan {
-            span: Span { begun: job.submitted, over: job.completed },
+            span: Span { start: job.submitted, end: job.completed },
             stages: job.stages.clone(),
         };
         jobs.into_iter().map(span).collect()
@@ -258,7 +258,7 @@ const REPEATED: &str = "task that had succeeded before, left out";
 
 impl Stage {
     /// Fills up what is not done with tasks of later attempts, and tells of what is missing.
-    fn settle(&mut self, diagnostics: &mut Diagnostics) {
+    fn complete_tasks(&mut self, diagnostics: &mut Diagnostics) {
         let mut next = self.done.keys().next_back().map_or(0, |last| last.saturating_add(1));
         for seconds in std::mem::take(&mut self.repeated) {
             if (self.done.len() as u64) < self.announced && !self.done.contains_key(&next) {

@@ -20,7 +20,7 @@ pub(super) enum Event {
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct EventName<'a> {
     #[serde(rename = "Event", borrow)]
     event: Cow<'a, str>,
 }
@@ -142,7 +142,7 @@ pub(super) struct TaskInfo {
 
 /// What a line says; `None` if it is no event.
 pub(super) fn read(line: &str) -> Option<Event> {
-    let Named { event } = serde_json::from_str(line).ok()?;
+    let EventName { event } = serde_json::from_str(line).ok()?;
     let event = match &*event {
         "SparkListenerApplicationStart" => Event::ApplicationStart(serde_json::from_str(line).ok()?),
         "SparkListenerEnvironmentUpdate" => Event::Environment(serde_json::from_str(line).ok()?),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::importers::dag::{Span, bridged, waited_for};
+use crate::importers::dag::{Span, bridge, infer_dependencies};
 
 /// A stage that a job listed.
 pub(super) struct Stage<'a> {
@@ -13,7 +13,7 @@ pub(super) struct Stage<'a> {
     pub(super) ran: bool,
 }
 
-/// A job: when it was submitted and over, and its stages.
+/// A job: when it was submitted and end, and its stages.
 pub(super) struct JobSpan {
     pub(super) span: Span,
     pub(super) stages: Vec<i64>,
@@ -29,7 +29,7 @@ pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64
     let mut after = parents.clone();
     after.resize(stages.len() + 2 * jobs.len(), Vec::new());
     let spans: Vec<Span> = jobs.iter().map(|job| job.span).collect();
-    let before = waited_for(&spans);
+    let before = infer_dependencies(&spans);
     let mut placed = BTreeSet::new();
     for (job, span) in jobs.iter().enumerate() {
         after[begin(job)].extend(before[job].iter().map(|&other| end(other)));
@@ -50,7 +50,7 @@ pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64
             }
         }
     }
-    let after = bridged(&after, |node| stages.get(node).is_some_and(|stage| stage.ran));
+    let after = bridge(&after, |node| stages.get(node).is_some_and(|stage| stage.ran));
     let named = |nodes: &[usize]| nodes.iter().map(|&node| stages[node].id).collect();
     let ran = stages.iter().zip(&after).filter(|(stage, _)| stage.ran);
     ran.map(|(stage, after)| (stage.id, named(after))).collect()
@@ -81,8 +81,8 @@ fn parents(stages: &[Stage<'_>], at: &BTreeMap<i64, usize>) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    fn span(begun: i64, over: i64, stages: &[i64]) -> JobSpan {
-        JobSpan { span: Span { begun: Some(begun), over: Some(over) }, stages: stages.to_vec() }
+    fn span(start: i64, end: i64, stages: &[i64]) -> JobSpan {
+        JobSpan { span: Span { start: Some(start), end: Some(end) }, stages: stages.to_vec() }
     }
 
     fn stage(id: i64, parents: &[i64], data_set: i64, ran: bool) -> Stage<'_> {

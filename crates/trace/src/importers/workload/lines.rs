@@ -10,7 +10,7 @@ use slackline_model::{Start, Time};
 use crate::documents::workload::{convert, wire};
 use crate::importers::importer::Importer;
 use crate::importers::importer::import_lines;
-use crate::importers::line_import::{Line, LineImport, Said};
+use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::reading::diagnostic::Diagnostics;
 use crate::reading::error::TraceError;
 use crate::reading::format::Format;
@@ -57,16 +57,16 @@ struct Lines {
     now: Option<Start>,
     start: Option<Start>,
     /// Whether the first line was there.
-    begun: bool,
+    has_head: bool,
     latest: f64,
 }
 
 impl Lines {
     fn new(now: Option<&Start>) -> Self {
-        Self { now: now.cloned(), start: None, begun: false, latest: 0.0 }
+        Self { now: now.cloned(), start: None, has_head: false, latest: 0.0 }
     }
 
-    fn head(&mut self, line: &Line<'_>) -> Result<Said, TraceError> {
+    fn head(&mut self, line: &Line<'_>) -> Result<LineContent, TraceError> {
         let keys = json::from_str::<Keys>(line.text).ok();
         let expected = "expected the first line of a workload in lines, such as {\"slackline\": 1}";
         if keys.as_ref().is_some_and(|keys| keys.slackline.is_some() && keys.policy.is_some()) {
@@ -86,11 +86,11 @@ impl Lines {
             SourceMap::document(line.file, line.text, Format::Json).error(faults).on_line(line.number)
         })?;
         self.start.clone_from(&draft.start);
-        self.begun = true;
-        Ok(Said::Head(Box::new(draft)))
+        self.has_head = true;
+        Ok(LineContent::Head(Box::new(draft)))
     }
 
-    fn flow(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn flow(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         let flow: wire::Flow = parse(line.file, line.text, Format::Json, "a flow of a workload in lines")
             .map_err(|error| error.on_line(line.number))?;
         let mut faults = Vec::new();
@@ -122,15 +122,15 @@ impl Lines {
             diagnostics
                 .add_flow(line.number, "the deadline is before the release, so that no schedule meets it");
         }
-        Ok(Said::Flow(Box::new(flow)))
+        Ok(LineContent::Flow(Box::new(flow)))
     }
 }
 
 impl LineImport for Lines {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if line.text.trim().is_empty() {
-            Ok(Said::Nothing)
-        } else if self.begun {
+            Ok(LineContent::Nothing)
+        } else if self.has_head {
             self.flow(line, diagnostics)
         } else {
             self.head(line)
@@ -142,9 +142,9 @@ impl LineImport for Lines {
         Place { line: line.number, column: place.map_or(1, |place| place.column) }
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
-        if self.begun {
-            return Ok(Said::Nothing);
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<LineContent, TraceError> {
+        if self.has_head {
+            return Ok(LineContent::Nothing);
         }
         Err(TraceError::input(file, None, "found nothing, expected a workload in lines"))
     }

@@ -7,22 +7,22 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::{DEPTH_MAX, Entry, Node, Value, Wrong, scalar, table};
+use super::{DEPTH_MAX, Entry, Node, ParseError, Value, scalar, table};
 
-pub(super) fn read(text: &str) -> Result<Node<'_>, Wrong> {
+pub(super) fn read(text: &str) -> Result<Node<'_>, ParseError> {
     // The reader of JSON knows best what is no JSON; the walk may then rely on the text.
-    serde_json::from_str::<IgnoredAny>(text).map_err(|error| wrong(text, 0, &error))?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| parse_error(text, 0, &error))?;
     Walk { text, at: 0 }.value(0)
 }
 
 /// The reader's message without the place that it repeats, of a part that begins at `start`.
-fn wrong(text: &str, start: usize, error: &serde_json::Error) -> Wrong {
+fn parse_error(text: &str, start: usize, error: &serde_json::Error) -> ParseError {
     let (line, column) = (error.line(), error.column());
     let message = error.to_string();
     let what = message.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&message);
     let lines = text[start..].split_inclusive('\n');
     let before: usize = lines.take(line.saturating_sub(1)).map(str::len).sum();
-    Wrong::new(start + before + column.saturating_sub(1), what)
+    ParseError::new(start + before + column.saturating_sub(1), what)
 }
 
 /// Walks a text that is known to be JSON.
@@ -33,17 +33,21 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// The next byte that is no white space, not consumed.
-    fn peek(&mut self) -> Result<u8, Wrong> {
+    fn peek(&mut self) -> Result<u8, ParseError> {
         let rest = &self.text.as_bytes()[self.at..];
         self.at += rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
-        self.text.as_bytes().get(self.at).copied().ok_or_else(|| Wrong::new(self.at, "found no more JSON"))
+        self.text
+            .as_bytes()
+            .get(self.at)
+            .copied()
+            .ok_or_else(|| ParseError::new(self.at, "found no more JSON"))
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node<'a>, Wrong> {
+    fn value(&mut self, depth: usize) -> Result<Node<'a>, ParseError> {
         let first = self.peek()?;
         let offset = self.at;
         if depth > DEPTH_MAX {
-            return Err(Wrong::nested(offset));
+            return Err(ParseError::too_deep(offset));
         }
         let value = match first {
             b'{' => self.table(depth)?,
@@ -55,7 +59,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A number, true, false or null.
-    fn word(&mut self) -> Result<Value<'a>, Wrong> {
+    fn word(&mut self) -> Result<Value<'a>, ParseError> {
         let offset = self.at;
         let rest = &self.text[offset..];
         let end = |c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace();
@@ -65,11 +69,11 @@ impl<'a> Walk<'a> {
             "null" => Ok(Value::Null),
             "true" => Ok(Value::Bool(true)),
             "false" => Ok(Value::Bool(false)),
-            number => scalar::decimal(number).map_err(|what| Wrong::new(offset, what)),
+            number => scalar::decimal(number).map_err(|what| ParseError::new(offset, what)),
         }
     }
 
-    fn table(&mut self, depth: usize) -> Result<Value<'a>, Wrong> {
+    fn table(&mut self, depth: usize) -> Result<Value<'a>, ParseError> {
         let mut entries = Vec::new();
         self.at += 1;
         loop {
@@ -90,7 +94,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value<'a>, Wrong> {
+    fn list(&mut self, depth: usize) -> Result<Value<'a>, ParseError> {
         let mut list = Vec::new();
         self.at += 1;
         loop {
@@ -106,7 +110,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A text in quotes; borrowed if it has no escapes.
-    fn text(&mut self) -> Result<Cow<'a, str>, Wrong> {
+    fn text(&mut self) -> Result<Cow<'a, str>, ParseError> {
         let (text, start) = (self.text, self.at);
         let inside = &text.as_bytes()[start + 1..];
         let mut end = 0;
@@ -115,7 +119,7 @@ impl<'a> Walk<'a> {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
                 Some(_) => end += 1,
-                None => return Err(Wrong::new(start, "found a text without its end")),
+                None => return Err(ParseError::new(start, "found a text without its end")),
             }
         }
         self.at = start + end + 2;
@@ -124,6 +128,6 @@ impl<'a> Walk<'a> {
             return Ok(Cow::Borrowed(inner));
         }
         let quoted = &text[start..self.at];
-        serde_json::from_str(quoted).map(Cow::Owned).map_err(|error| wrong(text, start, &error))
+        serde_json::from_str(quoted).map(Cow::Owned).map_err(|error| parse_error(text, start, &error))
     }
 }

@@ -3,25 +3,25 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
-use super::{Entry, Node, Value, Wrong, scalar};
+use super::{Entry, Node, ParseError, Value, scalar};
 
-pub(super) fn read(text: &str) -> Result<Node<'_>, Wrong> {
-    let root = DeTable::parse(text).map_err(|error| wrong(text, &error))?;
+pub(super) fn read(text: &str) -> Result<Node<'_>, ParseError> {
+    let root = DeTable::parse(text).map_err(|error| parse_error(text, &error))?;
     let offset = root.span().start;
     Ok(Node::new(offset, table(root.into_inner())?))
 }
 
-fn wrong(text: &str, error: &Error) -> Wrong {
+fn parse_error(text: &str, error: &Error) -> ParseError {
     let span = error.span().unwrap_or_default();
     match error.message() {
-        "duplicate key" => Wrong::twice(span.start, text.get(span.clone()).unwrap_or_default()),
-        message => Wrong::new(span.start, message.trim_end().replace('\n', ", ")),
+        "duplicate key" => ParseError::repeated_key(span.start, text.get(span.clone()).unwrap_or_default()),
+        message => ParseError::new(span.start, message.trim_end().replace('\n', ", ")),
     }
 }
 
-fn value(value: Spanned<DeValue<'_>>) -> Result<Node<'_>, Wrong> {
+fn value(value: Spanned<DeValue<'_>>) -> Result<Node<'_>, ParseError> {
     let offset = value.span().start;
-    let at = |what| Wrong::new(offset, what);
+    let at = |what| ParseError::new(offset, what);
     let value = match value.into_inner() {
         DeValue::String(text) => Value::Text(text),
         DeValue::Integer(n) if n.radix() == 10 => scalar::decimal(n.as_str()).map_err(at)?,
@@ -38,7 +38,7 @@ fn value(value: Spanned<DeValue<'_>>) -> Result<Node<'_>, Wrong> {
     Ok(Node::new(offset, value))
 }
 
-fn table(table: DeTable<'_>) -> Result<Value<'_>, Wrong> {
+fn table(table: DeTable<'_>) -> Result<Value<'_>, ParseError> {
     let entry = |(key, inner): (Spanned<_>, _)| {
         Ok(Entry { key_offset: key.span().start, key: key.into_inner(), value: value(inner)? })
     };

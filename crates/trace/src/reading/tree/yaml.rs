@@ -9,18 +9,19 @@ use std::rc::Rc;
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 
-use super::{DEPTH_MAX, Entry, Node, Value, Wrong, scalar, table};
+use super::{DEPTH_MAX, Entry, Node, ParseError, Value, scalar, table};
 
 /// Nodes and bytes of text that aliases and merge keys may write out: so many, and so many a byte of the text.
 const WRITTEN_OUT: usize = 1 << 20;
 const WRITTEN_OUT_A_BYTE: usize = 4;
 
-pub(super) fn read(text: &str) -> Result<Node<'_>, Wrong> {
+pub(super) fn read(text: &str) -> Result<Node<'_>, ParseError> {
     let left = WRITTEN_OUT + WRITTEN_OUT_A_BYTE * text.len();
     let mut reader = Reader { open: Vec::new(), anchors: BTreeMap::new(), left, documents: 0, root: None };
     for event in Parser::new_from_str(text) {
-        let (event, span) = event
-            .map_err(|error| Wrong::new(error.marker().byte_offset().unwrap_or(text.len()), error.info()))?;
+        let (event, span) = event.map_err(|error| {
+            ParseError::new(error.marker().byte_offset().unwrap_or(text.len()), error.info())
+        })?;
         reader.event(event, span.start.byte_offset().unwrap_or(text.len()))?;
     }
     Ok(reader.root.unwrap_or(Node::new(0, Value::Null)))
@@ -28,8 +29,8 @@ pub(super) fn read(text: &str) -> Result<Node<'_>, Wrong> {
 
 struct Reader<'a> {
     /// Lists and tables that are not at their end.
-    open: Vec<Open<'a>>,
-    anchors: BTreeMap<usize, Measured<Rc<Node<'a>>>>,
+    open: Vec<OpenCollection<'a>>,
+    anchors: BTreeMap<usize, ExpandedNode<Rc<Node<'a>>>>,
     /// What may yet be written out.
     left: usize,
     documents: usize,
@@ -38,7 +39,7 @@ struct Reader<'a> {
 
 /// Something with its size when all aliases in it are written out.
 #[derive(Clone)]
-struct Measured<T> {
+struct ExpandedNode<T> {
     what: T,
     /// Nodes and bytes of text.
     weight: usize,
@@ -47,7 +48,7 @@ struct Measured<T> {
 }
 
 /// A list or table that is not at its end.
-struct Open<'a> {
+struct OpenCollection<'a> {
     offset: usize,
     anchor: usize,
     weight: usize,
@@ -74,21 +75,21 @@ struct Key<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn event(&mut self, event: Event<'a>, offset: usize) -> Result<(), Wrong> {
+    fn event(&mut self, event: Event<'a>, offset: usize) -> Result<(), ParseError> {
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    return Err(Wrong::new(offset, "found a second document, expected one"));
+                    return Err(ParseError::new(offset, "found a second document, expected one"));
                 }
                 Ok(())
             }
             Event::SequenceStart(_, anchor, tag) => {
-                fits(tag.as_deref(), "seq", offset)?;
+                check_tag(tag.as_deref(), "seq", offset)?;
                 self.begin(offset, anchor, Inner::List(Vec::new()))
             }
             Event::MappingStart(_, anchor, tag) => {
-                fits(tag.as_deref(), "map", offset)?;
+                check_tag(tag.as_deref(), "map", offset)?;
                 self.begin(
                     offset,
                     anchor,
@@ -99,7 +100,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, style, anchor, _) if self.wants_key() => {
                 if anchor != 0 {
                     let what = Rc::new(Node::new(offset, Value::Text(text.clone())));
-                    self.anchors.insert(anchor, Measured { what, weight: 1 + text.len(), height: 0 });
+                    self.anchors.insert(anchor, ExpandedNode { what, weight: 1 + text.len(), height: 0 });
                 }
                 let merges = style == ScalarStyle::Plain && text == "<<";
                 self.key(Key { text, offset, merges });
@@ -107,8 +108,9 @@ impl<'a> Reader<'a> {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let weight = 1 + text.len();
-                let value = scalar(text, style, tag.as_deref()).map_err(|what| Wrong::new(offset, what))?;
-                self.put(Measured { what: Node::new(offset, value), weight, height: 0 }, anchor)
+                let value =
+                    scalar(text, style, tag.as_deref()).map_err(|what| ParseError::new(offset, what))?;
+                self.put(ExpandedNode { what: Node::new(offset, value), weight, height: 0 }, anchor)
             }
             Event::Alias(id) => self.alias(id, offset),
             _ => Ok(()),
@@ -117,71 +119,73 @@ impl<'a> Reader<'a> {
 
     /// Whether the next node is a key.
     fn wants_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open { inner: Inner::Table { key: None, .. }, .. }))
+        matches!(self.open.last(), Some(OpenCollection { inner: Inner::Table { key: None, .. }, .. }))
     }
 
     fn key(&mut self, next: Key<'a>) {
-        if let Some(Open { inner: Inner::Table { key, .. }, weight, .. }) = self.open.last_mut() {
+        if let Some(OpenCollection { inner: Inner::Table { key, .. }, weight, .. }) = self.open.last_mut() {
             *weight += next.text.len();
             *key = Some(next);
         }
     }
 
-    fn begin(&mut self, offset: usize, anchor: usize, inner: Inner<'a>) -> Result<(), Wrong> {
+    fn begin(&mut self, offset: usize, anchor: usize, inner: Inner<'a>) -> Result<(), ParseError> {
         if self.wants_key() {
-            return Err(Wrong::new(offset, "found a list or table before a colon, expected a name"));
+            return Err(ParseError::new(offset, "found a list or table before a colon, expected a name"));
         }
         if self.open.len() == DEPTH_MAX {
-            return Err(Wrong::nested(offset));
+            return Err(ParseError::too_deep(offset));
         }
-        self.open.push(Open { offset, anchor, weight: 1, height: 1, inner });
+        self.open.push(OpenCollection { offset, anchor, weight: 1, height: 1, inner });
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Wrong> {
-        let Some(Open { offset, anchor, weight, height, inner }) = self.open.pop() else { return Ok(()) };
+    fn end(&mut self) -> Result<(), ParseError> {
+        let Some(OpenCollection { offset, anchor, weight, height, inner }) = self.open.pop() else {
+            return Ok(());
+        };
         let value = match inner {
             Inner::List(list) => Value::List(list),
             Inner::Table { entries, merged, .. } if merged.is_empty() => table(entries)?,
             Inner::Table { entries, merged, .. } => merge(table(entries)?, &merged)?,
         };
-        self.put(Measured { what: Node::new(offset, value), weight, height }, anchor)
+        self.put(ExpandedNode { what: Node::new(offset, value), weight, height }, anchor)
     }
 
-    fn alias(&mut self, id: usize, offset: usize) -> Result<(), Wrong> {
+    fn alias(&mut self, id: usize, offset: usize) -> Result<(), ParseError> {
         let Some(anchored) = self.anchors.get(&id).cloned() else {
-            return Err(Wrong::new(offset, "found an alias of a value that it is part of"));
+            return Err(ParseError::new(offset, "found an alias of a value that it is part of"));
         };
         if self.wants_key() {
             let Value::Text(text) = anchored.what.value() else {
-                return Err(Wrong::new(offset, "found an alias before a colon, expected a name"));
+                return Err(ParseError::new(offset, "found an alias before a colon, expected a name"));
             };
             let text = text.clone();
-            self.charge(anchored.weight, offset)?;
+            self.count_expansion(anchored.weight, offset)?;
             self.key(Key { text, offset, merges: false });
             return Ok(());
         }
         if self.open.len() + anchored.height > DEPTH_MAX {
-            return Err(Wrong::nested(offset));
+            return Err(ParseError::too_deep(offset));
         }
-        self.charge(anchored.weight, offset)?;
-        let Measured { what, weight, height } = anchored;
-        self.put(Measured { what: Node::new(offset, Value::Shared(what)), weight, height }, 0)
+        self.count_expansion(anchored.weight, offset)?;
+        let ExpandedNode { what, weight, height } = anchored;
+        self.put(ExpandedNode { what: Node::new(offset, Value::Shared(what)), weight, height }, 0)
     }
 
-    fn charge(&mut self, weight: usize, offset: usize) -> Result<(), Wrong> {
+    fn count_expansion(&mut self, weight: usize, offset: usize) -> Result<(), ParseError> {
         let left = self.left.checked_sub(weight);
-        self.left = left.ok_or_else(|| Wrong::new(offset, "found aliases that write out too much"))?;
+        self.left = left.ok_or_else(|| ParseError::new(offset, "found aliases that write out too much"))?;
         Ok(())
     }
 
     /// A node that is complete goes where it belongs.
-    fn put(&mut self, node: Measured<Node<'a>>, anchor: usize) -> Result<(), Wrong> {
-        let Measured { mut what, weight, height } = node;
+    fn put(&mut self, node: ExpandedNode<Node<'a>>, anchor: usize) -> Result<(), ParseError> {
+        let ExpandedNode { mut what, weight, height } = node;
         if anchor != 0 {
             let offset = what.offset;
             let shared = Rc::new(what);
-            self.anchors.insert(anchor, Measured { what: Rc::clone(&shared), weight, height });
+            self.anchors.insert(anchor, ExpandedNode { what: Rc::clone(&shared), weight, height });
             what = Node::new(offset, Value::Shared(shared));
         }
         let Some(parent) = self.open.last_mut() else {
@@ -196,7 +200,7 @@ impl<'a> Reader<'a> {
                 Some(Key { merges: true, .. }) => {
                     let offset = what.offset;
                     merged.push(what);
-                    self.charge(weight, offset)?;
+                    self.count_expansion(weight, offset)?;
                 }
                 Some(Key { text, offset, .. }) => {
                     entries.push(Entry { key: text, key_offset: offset, value: what });
@@ -209,7 +213,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A table with what `<<` names, as far as it does not have it itself; of several the first.
-fn merge<'a>(own: Value<'a>, merged: &[Node<'a>]) -> Result<Value<'a>, Wrong> {
+fn merge<'a>(own: Value<'a>, merged: &[Node<'a>]) -> Result<Value<'a>, ParseError> {
     let Value::Table(mut entries) = own else { return Ok(own) };
     let mut known: BTreeSet<Cow<'a, str>> = entries.iter().map(|entry| entry.key.clone()).collect();
     for node in merged {
@@ -220,7 +224,10 @@ fn merge<'a>(own: Value<'a>, merged: &[Node<'a>]) -> Result<Value<'a>, Wrong> {
         for table in several {
             let Value::Table(others) = table.value() else {
                 let found = table.value();
-                return Err(Wrong::new(table.offset, format!("found {found} for `<<`, expected a table")));
+                return Err(ParseError::new(
+                    table.offset,
+                    format!("found {found} for `<<`, expected a table"),
+                ));
             };
             entries.extend(others.iter().filter(|other| known.insert(other.key.clone())).cloned());
         }
@@ -229,10 +236,10 @@ fn merge<'a>(own: Value<'a>, merged: &[Node<'a>]) -> Result<Value<'a>, Wrong> {
 }
 
 /// Whether the tag of a list or table says what it is.
-fn fits(tag: Option<&Tag>, core: &str, offset: usize) -> Result<(), Wrong> {
+fn check_tag(tag: Option<&Tag>, core: &str, offset: usize) -> Result<(), ParseError> {
     match tag {
         Some(tag) if tag.core_suffix() != Some(core) && !is_plain_mark(tag) => {
-            Err(Wrong::new(offset, unknown(tag)))
+            Err(ParseError::new(offset, unknown(tag)))
         }
         _ => Ok(()),
     }
