@@ -1,7 +1,7 @@
 //! Files that are written as a whole or not at all.
 //!
-//! Not `tempfile`: its files are readable by their owner alone, and results should be as readable as any other
-//! new file.
+//! Not `tempfile`: its files are readable by their owner alone, and results should be as readable as any
+//! other new file.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// written directly. A file that is replaced keeps its permissions.
 ///
 /// # Errors
-/// Whatever the file system or `content` says; then the file is as it was.
+/// Errors of the file system or of `content`; then the file is unchanged.
 pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // Devices and pipes cannot be replaced.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -22,7 +22,8 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
     replace(path, content)
 }
 
-/// The same, but what has the name is replaced, be it a device, a pipe or a link: for files that other users may replace.
+/// The same, but what has the name is replaced, be it a device, a pipe or a link: for files that other users
+/// may replace.
 ///
 /// # Errors
 /// As [`fn@write`].

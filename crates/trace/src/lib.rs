@@ -1,4 +1,5 @@
-//! Reads and writes Slackline's documents, imports workloads from other formats, and generates the workloads of papers.
+//! Reads and writes Slackline's documents, imports workloads from other formats, and generates the workloads
+//! of papers.
 //!
 //! Never knows: scheduling.
 //!
@@ -9,9 +10,11 @@
 //!
 //! # Modules
 //!
-//! - [`reading`]: from bytes to structs: compression, TOML, JSON, YAML, XML and Avro, places in a file, errors;
+//! - [`reading`]: from bytes to structs: compression, TOML, JSON, YAML, XML and Avro, places in a file,
+//!   errors;
 //! - [`documents`]: the workload, schedule, comparison, tuning and history documents;
-//! - [`importers`]: the table of formats, one file for each format, and reading in any format, whole or as a stream;
+//! - [`importers`]: the table of formats, one file for each format, and reading in any format, whole or as a
+//!   stream;
 //! - [`generate`]: generators of the workloads of papers;
 //! - [`atomic_file`]: files that are written as a whole or not at all.
 //!

@@ -1,4 +1,5 @@
-//! From the bytes of a file to structs: decompression, TOML, JSON, YAML, XML and Avro, places in a file, and errors.
+//! From the bytes of a file to structs: decompression, TOML, JSON, YAML, XML and Avro, places in a file, and
+//! errors.
 
 pub(crate) mod avro;
 pub mod compression;

@@ -1,4 +1,5 @@
-//! The comparison document: what several policies gave on one workload; and the document of bounds.
+//! The comparison document (the results of several policies on one workload) and the document of lower
+//! bounds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,8 +27,8 @@ pub struct Comparison {
     pub options: BTreeMap<String, serde_json::Value>,
     /// The seeds of the simulations.
     pub seeds: Vec<u64>,
-    /// What was compared, where that are several files or pieces of a workload, such as days; empty otherwise. Of several
-    /// seeds or samples, every [`Figure`] that is there is a [`Spread`].
+    /// What was compared, where that are several files or pieces of a workload, such as days; empty
+    /// otherwise. Of several seeds or samples, every [`Figure`] that is there is a [`Spread`].
     pub samples: Vec<String>,
     /// What was to be small.
     pub objective: Objective,
@@ -99,7 +100,8 @@ pub struct Spread {
     pub sd: f64,
     /// Half the width of the 95 % confidence interval of the mean.
     pub ci95: f64,
-    /// The paired difference, seed by seed or day by day, to the first policy that ran; null where there is none.
+    /// The paired difference, seed by seed or day by day, to the first policy that ran; null where there is
+    /// none.
     pub difference: Option<Difference>,
 }
 
@@ -151,7 +153,7 @@ impl Number for Figure {
     }
 }
 
-// Told apart by hand: what serde derives for untagged enums says neither what was found nor where.
+// Distinguished by hand: what serde derives for untagged enums says neither what was found nor where.
 struct FigureVisitor;
 
 impl<'de> Visitor<'de> for FigureVisitor {
@@ -188,8 +190,9 @@ impl<'de> Deserialize<'de> for Figure {
     }
 }
 
-/// What several policies gave on one workload. With one seed every figure is a number; with several, or on several files or
-/// pieces of a workload, it is the mean and spread over them, with the paired difference to the first policy that ran.
+/// What several policies gave on one workload. With one seed every figure is a number; with several, or on
+/// several files or pieces of a workload, it is the mean and spread over them, with the paired difference to
+/// the first policy that ran.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(
     test,
@@ -229,11 +232,11 @@ struct Entry {
     refused: Option<String>,
     /// Its value of the objective.
     objective: Option<ObjectiveResult>,
-    /// Metrics by name. Times are seconds, `utilisation` and gaps are fractions, counts are whole numbers with one
-    /// seed; null where they are about flows that are done and none is.
+    /// Metrics by name. Times are seconds, `utilisation` and gaps are fractions, counts are whole numbers
+    /// with one seed; null where they are about flows that are done and none is.
     metrics: Option<NamedValues<Figure>>,
-    /// The same metrics for the flows of each pool, each user and each size class, where the workload has several.
-    /// `makespan` is that of the group; `utilisation` is its part in that of the whole.
+    /// The same metrics for the flows of each pool, each user and each size class, where the workload has
+    /// several. `makespan` is that of the group; `utilisation` is its part in that of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<Group>,
 }

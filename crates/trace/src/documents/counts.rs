@@ -1,5 +1,5 @@
-//! What a job of a real run counted: records and bytes, and what its commands counted and said. Schedules of real runs and
-//! the history have it.
+//! Counters of the jobs of a real run: records, bytes, and counters and status texts of commands. They are
+//! part of schedules of real runs and of the history.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! The history document: what finished tasks took, from run to run (`--history FILE`).
+//! The history document: durations of finished tasks, kept from run to run (`--history FILE`).
 //!
-//! One row for each phase and group of machines, each on a line of its own. Of real runs there is a line a run beside
-//! them: what its jobs took and moved, from which the rows were made.
+//! It has one line for each phase and group of machines. For each real run it also has a line with the
+//! durations and bytes of its jobs, from which the other lines were computed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -148,7 +148,7 @@ pub fn read_history_and_runs(name: &str, bytes: &[u8]) -> Result<(History, Vec<H
 }
 
 fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
-    /// So many that no sum of them can go wrong.
+    /// Few enough that no sum of them overflows.
     const TASKS_MAX: u64 = 1 << 53;
     if !(1..=TASKS_MAX).contains(&row.tasks) {
         return Err(("tasks", format!("found {}, expected 1 to {TASKS_MAX}", row.tasks)));
@@ -171,7 +171,7 @@ fn add(history: &mut History, row: Row) -> Result<(), (&'static str, String)> {
 /// Writes a history as JSON.
 ///
 /// # Errors
-/// Whatever the writer says.
+/// Errors of the writer.
 pub fn write_history(out: &mut dyn Write, history: &History) -> io::Result<()> {
     write_history_and_runs(out, history, &[])
 }
@@ -179,7 +179,7 @@ pub fn write_history(out: &mut dyn Write, history: &History) -> io::Result<()> {
 /// Writes a history with real runs as JSON.
 ///
 /// # Errors
-/// Whatever the writer says.
+/// Errors of the writer.
 pub fn write_history_and_runs(out: &mut dyn Write, history: &History, runs: &[HistoryRun]) -> io::Result<()> {
     writeln!(out, "{{ \"slackline\": {VERSION}, \"history\": [")?;
     let mut before = "";

@@ -1,5 +1,5 @@
-//! What is said of the parameters of a document beside it: values instead of its defaults, and one parameter that
-//! takes several values, one a flow.
+//! Values for the parameters that a document declares (`--set`, `--for`): one value instead of the default,
+//! or several values of one parameter, each for a copy of the flow.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +32,8 @@ impl Parameters {
         Ok(())
     }
 
-    /// Every flow that uses the parameter becomes one for each of these values; flows that do not use it stay as they
-    /// are. Values are a list such as `north,south`, whole numbers such as `1..24` or days such as
+    /// Every flow that uses the parameter becomes one for each of these values; flows that do not use it stay
+    /// as they are. Values are a list such as `north,south`, whole numbers such as `1..24` or days such as
     /// `2026-03-01..2026-03-07`, ends included, or several of these with commas between them.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Whether nothing was said.
+    /// Whether no value was given.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty() && self.each.is_none()
     }
@@ -64,7 +64,7 @@ impl Parameters {
         self.each.as_ref().map(|(name, values)| (name.as_str(), values.as_slice()))
     }
 
-    /// What was said, by the names of the program's options: `set` and `for`.
+    /// The given values by the names of the program's options: `set` and `for`.
     pub fn options(&self) -> BTreeMap<String, String> {
         let set: Vec<String> = self.set.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
         let set = (!set.is_empty()).then(|| ("set".to_owned(), set.join(" ")));

@@ -1,5 +1,5 @@
-//! Schedules in and out, with what must be known to check them: the workload's hash and the options
-//! it was read with.
+//! The schedule document: read and written, with the hash of its workload and the import options, which
+//! `check` needs.
 
 mod lines;
 mod names;
@@ -54,24 +54,26 @@ pub struct Meta {
 pub struct Choice {
     /// When, in seconds.
     pub at: f64,
-    /// The rule that the order of flows came from, with its parameters as those of the policy `rule`: `due:x=0.1:tail=no`;
-    /// without them in documents of earlier versions.
+    /// The rule that the order of flows came from, with its parameters as those of the policy `rule`:
+    /// `due:x=0.1:tail=no`; without them in documents of earlier versions.
     pub rule: String,
-    /// Whether that order was in force and was kept, is that of the rule, or was found by a search near it; documents of earlier
-    /// versions do not say it.
+    /// Whether that order was in force and was kept, is that of the rule, or was found by a search near it;
+    /// documents of earlier versions do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ChosenBy>,
-    /// What the flows that were there were believed to cost under it, by the objective; null where some would never end.
+    /// What the flows that were there were believed to cost under it, by the objective; null where some would
+    /// never end.
     pub cost: Option<f64>,
     /// How many flows were there.
     pub flows: u32,
-    /// Less than this those flows could not cost by the objective, whatever was done from then on; where certificates were
-    /// asked for.
+    /// Less than this those flows could not cost by the objective, whatever was done from then on; where
+    /// certificates were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<f64>,
 }
 
-/// How an order was come to: it was in force and was kept, it is that of the rule, or a search found it near one of the rule.
+/// How an order was come to: it was in force and was kept, it is that of the rule, or a search found it near
+/// one of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "lowercase")]
@@ -122,13 +124,14 @@ pub fn status(cost: Option<f64>, lower_bound: Option<f64>) -> String {
     }
 }
 
-/// A gap for people, everywhere: percent with one digit after the point, rounded up, so that what is said of the
-/// distance to the optimum stays true.
+/// A gap for people, everywhere: percent with one digit after the point, rounded up, so that what is said of
+/// the distance to the optimum stays true.
 pub fn gap_text(gap: f64) -> String {
     format!("{:.1} %", rounded_up(100.0 * gap, 10.0))
 }
 
-/// The value in the next `1 / parts` above it. A hair less is taken of it first, or 18.8 itself would be rounded up.
+/// The value in the next `1 / parts` above it. A hair less is taken of it first, or 18.8 itself would be
+/// rounded up.
 fn rounded_up(value: f64, parts: f64) -> f64 {
     // Plus nothing, which makes nothing of minus nothing.
     (value * parts - 1e-6).ceil() / parts + 0.0

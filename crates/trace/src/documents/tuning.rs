@@ -28,7 +28,8 @@ pub struct TunedSplit {
 pub struct Tuning {
     /// What the method chooses.
     pub best: TunedSplit,
-    /// What nothing beats in both makespan and total completion time, least makespan first, if it was asked for.
+    /// What nothing beats in both makespan and total completion time, least makespan first, if it was asked
+    /// for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pareto: Option<Vec<TunedSplit>>,
     /// As many map as reduce slots, in the order of the method's rule.
@@ -49,8 +50,8 @@ pub struct Capacity {
     pub policy: String,
     /// What was varied: machines, slots, map-slots, reduce-slots, slowstart or heartbeat (seconds).
     pub over: String,
-    /// The smallest size that meets all conditions; of settings the one that does at the least cost. Null if nothing that
-    /// was tried does.
+    /// The smallest size that meets all conditions; of settings the one that does at the least cost. Null if
+    /// nothing that was tried does.
     pub found: Option<f64>,
     /// Whether sizes were tried by halves (bisect), or all of them, if need be up to the answer (every).
     pub search: String,
@@ -62,7 +63,7 @@ pub struct Capacity {
     pub tried: Vec<TriedValue>,
 }
 
-/// A value of what is varied, and what it gave.
+/// A value of the varied dimension, and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
 pub struct TriedValue {
@@ -70,7 +71,8 @@ pub struct TriedValue {
     pub value: f64,
     /// Whether all conditions hold.
     pub meets: bool,
-    /// Simulated to its end (done), flows failed (failed), or stopped when a condition could not be met any more (given-up).
+    /// Simulated to its end (done), flows failed (failed), or stopped when a condition could not be met any
+    /// more (given-up).
     pub outcome: String,
     /// The cost of the schedule by the objective of the workload; null unless done.
     pub cost: Option<f64>,

@@ -1,4 +1,4 @@
-//! The workload document in three forms: read into a draft, and written from one.
+//! The workload document in TOML, JSON and YAML: read into a draft, and written from one.
 
 pub(crate) mod convert;
 mod foreign;
@@ -22,7 +22,7 @@ pub use write::{write_workload, write_workload_lines};
 /// Reads a document whose second 0 is `now`, or else what it says itself.
 ///
 /// # Errors
-/// Whatever keeps the text from being a workload document, with its place.
+/// A text that is not a workload document; the error has the place.
 pub(crate) fn read(
     file: &str,
     text: &str,

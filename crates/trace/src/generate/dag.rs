@@ -70,7 +70,6 @@ pub(super) fn layered(rng: &mut ChaCha8Rng, n: usize, shape: Wiring) -> Vec<Vec<
     after
 }
 
-/// The names of these jobs.
 pub(super) fn names(after: &[usize]) -> Vec<String> {
     after.iter().map(|&a| job_name(a)).collect()
 }

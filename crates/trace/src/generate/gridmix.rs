@@ -19,8 +19,8 @@ use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 use super::dag;
 use super::generator::{Generator, Params};
 use super::shape::{
-    count_in, job, job_name, machines_param, map_slots_param, real_in, reduce_slots_param, typed_nodes,
-    whole_micros,
+    count_in, job, job_name, machines_param, map_slots_param, phase, real_in, reduce_slots_param,
+    typed_nodes, whole_micros,
 };
 use crate::random::{self, ChaCha8Rng};
 
@@ -71,7 +71,12 @@ fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
         let reduces = if map_only { 0.0 } else { (maps / params.real("maps-per-reduce")).ceil() };
         let map_seconds = real_in(rng, &params.reals("map-seconds"));
         let reduce_seconds = real_in(rng, &params.reals("reduce-seconds"));
-        job(job_name(k), dag::names(after), (maps as u32, map_seconds), (reduces as u32, reduce_seconds))
+        job(
+            job_name(k),
+            dag::names(after),
+            phase(maps as u32, map_seconds),
+            phase(reduces as u32, reduce_seconds),
+        )
     });
     jobs.collect()
 }

@@ -1,18 +1,19 @@
 //! Batch jobs of Alibaba's cluster trace of 2018: `batch_task.csv`, nine columns without a header.
 //!
-//! `task_name,instance_num,job_name,task_type,status,start_time,end_time,plan_cpu,plan_mem`. The rows of a job become one
-//! flow, a task a job with a map phase of as many tasks as it has instances. Names such as `M2_1` or `J5_3_4` say what
-//! comes after what: task 5 after 3 and 4; all other names are of tasks that wait for none. An instance takes as long as
-//! its task was recorded to take from start to end, which is the time of its longest instances, or of several waves of
-//! them. `plan_cpu` is in hundredths of a core; an instance that takes more than `slot-cores` becomes several tasks.
-//! `plan_mem` is a share of a machine that the trace does not describe and is not looked at.
+//! `task_name,instance_num,job_name,task_type,status,start_time,end_time,plan_cpu,plan_mem`. The rows of a
+//! job become one flow, a task a job with a map phase of as many tasks as it has instances. Names such as
+//! `M2_1` or `J5_3_4` say what comes after what: task 5 after 3 and 4; all other names are of tasks that wait
+//! for none. An instance takes as long as its task was recorded to take from start to end, which is the time
+//! of its longest instances, or of several waves of them. `plan_cpu` is in hundredths of a core; an instance
+//! that takes more than `slot-cores` becomes several tasks. `plan_mem` is a share of a machine that the trace
+//! does not describe and is ignored.
 //!
-//! Tasks that have no end are left out, and what came after them comes after what they came after. A flow is released
-//! when its first task started.
+//! Tasks that have no end are left out, and what came after them comes after what they came after. A flow is
+//! released when its first task started.
 //!
-//! Read as a stream, a job is complete when it was not heard of for `job-rows` rows; its flow leaves when no job that is
-//! not complete may be released earlier. So the rows must be nearly in the order of their starts, as
-//! `sort -t, -k6,6n` makes them, and those of a job near each other.
+//! Read as a stream, a job is complete when `job-rows` rows in a row do not name it; its flow leaves when no
+//! job that is not complete may be released earlier. So the rows must be nearly in the order of their starts,
+//! as `sort -t, -k6,6n` makes them, and those of a job near each other.
 
 mod job;
 #[cfg(test)]
@@ -72,7 +73,8 @@ const COLUMNS: [&str; 9] = [
     "a share of memory",
 ];
 
-/// Whether the first row is of `batch_task` in either version, or of `batch_instance`, which are refused by their names.
+/// Whether the first row is of `batch_task` in either version, or of `batch_instance`, which are refused by
+/// their names.
 fn looks_like(text: &str) -> bool {
     let mut rows = text.lines().filter(|row| !row.trim().is_empty() && !is_header(row));
     let Some(row) = rows.next() else { return text.lines().next().is_some_and(is_header) };
@@ -99,32 +101,32 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(Rows::of(settings))
 }
 
-/// Most flows that leave at once: flows take more memory than what was read of them, and one long job may keep many.
+/// Most flows that leave at once: flows take more memory than what was read of them, and one long job may
+/// keep many.
 const LEAVE: usize = 64;
 
 /// Reads the trace row by row.
 #[derive(Default)]
 struct Rows {
     slot_cores: u64,
-    /// How many rows without a word of a job it is waited for.
+    /// After how many rows without a job that job is complete.
     patience: u64,
-    /// How many rows there were.
     n: u64,
-    /// Jobs that may still go on: where they are in `jobs`, by name.
+    /// Jobs that may have more rows: their index in `jobs`, by name.
     open: BTreeMap<Box<str>, usize>,
     jobs: Vec<Job>,
     /// Places in `jobs` of jobs that are complete.
     free: Vec<usize>,
-    /// Releases of jobs that may still go on, with the line of each.
+    /// Releases of jobs that may have more rows, with the line of each.
     releases: BTreeSet<(i64, u32)>,
-    /// The row and the place of the job, of the rows after which a job may be complete.
+    /// For each row after which a job may be complete: the row, and the index of the job.
     last_rows: VecDeque<(u64, usize)>,
     /// Jobs that are complete, the earliest first.
     complete: BinaryHeap<Reverse<CompleteJob>>,
 }
 
-/// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long job may have tens of
-/// thousands wait for it.
+/// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long
+/// job may have tens of thousands wait for it.
 struct CompleteJob {
     release: i64,
     job: Job,
@@ -160,7 +162,7 @@ impl LineImport for Rows {
         self.add(job, start, task);
         while self.last_rows.front().is_some_and(|(row, _)| self.n - row > self.patience) {
             let Some((row, place)) = self.last_rows.pop_front() else { break };
-            // Rows are counted, so that another job at its place was heard of with another one.
+            // Rows are counted, so that another job at this index has another last row.
             if self.jobs[place].last_rows == row {
                 let job = std::mem::take(&mut self.jobs[place]);
                 self.open.remove(&job.name);

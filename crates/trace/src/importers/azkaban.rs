@@ -1,12 +1,14 @@
-//! Flows of Azkaban: a `.flow` file (Flow 2.0, YAML), or a folder of them or of `.job` files (Flow 1.0, properties).
+//! Flows of Azkaban: a `.flow` file (Flow 2.0, YAML), or a folder of them or of `.job` files (Flow 1.0,
+//! properties).
 //!
-//! - A node becomes a job of one map task. Azkaban knows nothing of durations: they come from a side file (`actions`, as
-//!   of Oozie, with the nodes' names); where it has none a task is given [`SECONDS_ASSUMED`]. `noop` takes no time.
-//! - `dependsOn` and `dependencies` become what comes after what. An embedded flow stands for its nodes, whose names
-//!   begin with its own: `embedded:node`; what comes after it comes after its last ones.
+//! - A node becomes a job of one map task. Azkaban knows nothing of durations: they come from a side file
+//!   (`actions`, as of Oozie, with the nodes' names); where it has none a task is given [`SECONDS_ASSUMED`].
+//!   `noop` takes no time.
+//! - `dependsOn` and `dependencies` become what comes after what. An embedded flow stands for its nodes,
+//!   whose names begin with its own: `embedded:node`; what comes after it comes after its last ones.
 //! - Conditions are not evaluated: every job runs when all that it comes after are over. That is counted.
-//! - In a folder of `.job` files every job that no other waits for ends a flow of its name, unless it is embedded in
-//!   another; in a folder of `.flow` files every file is a flow.
+//! - In a folder of `.job` files every job that no other waits for ends a flow of its name, unless it is
+//!   embedded in another; in a folder of `.flow` files every file is a flow.
 //! - Cycles, and names of nodes that are not there, are refused.
 //!
 //! Children: `graph` (from nodes to jobs), `project` (folders and `.job` files).
@@ -40,7 +42,7 @@ pub(super) const IMPORTER: Importer = Importer {
     endings: &["flow", "job"],
     looks_like: |text| text.lines().any(|line| line.trim_end() == "nodes:") && !text.contains("\nslackline:"),
     params: &[ACTIONS],
-    // An empty text says nothing.
+    // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
     import,
     lines: None,
@@ -97,7 +99,6 @@ fn name_of(file: &str) -> &str {
     name.split_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// The jobs of a flow.
 fn drafts(flat: FlatGraph, side: &Side, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
     let names: Vec<String> = flat.jobs.iter().map(|job| job.name.clone()).collect();
     let draft = |(job, after): (graph::Job, Vec<usize>)| {

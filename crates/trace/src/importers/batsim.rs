@@ -1,9 +1,10 @@
 //! Workloads of Batsim: a JSON file of `jobs` and the `profiles` that say what they do.
 //!
-//! A job becomes a flow, released at `subtime`, of one map phase with a task for each of its `res` resources; the tasks need
-//! not start together. Read are profiles that say how long they take: a delay, and compositions of delays one after the
-//! other, also repeated. Jobs of other profiles, which say what is computed and sent, are left out and counted by the type
-//! of the profile. A job that takes longer than its `walltime` ends then. `nb_res` hosts of one slot are the cluster.
+//! A job becomes a flow, released at `subtime`, of one map phase with a task for each of its `res` resources;
+//! the tasks need not start together. Read are profiles that say how long they take: a delay, and
+//! compositions of delays one after the other, also repeated. Jobs of other profiles, which say what is
+//! computed and sent, are left out and counted by the type of the profile. A job that takes longer than its
+//! `walltime` ends then. `nb_res` hosts of one slot are the cluster.
 //!
 //! Types have the names of Batsim 5 (`DelayProfile`) or those of before (`delay`).
 
@@ -27,7 +28,7 @@ use crate::reading::source::SourceMap;
 /// What messages call such a document.
 const KIND: &str = "a workload of Batsim";
 
-/// How much of a file is looked at to guess its format.
+/// How many characters of a file are searched to guess its format.
 const HEAD: usize = 4096;
 
 /// How deep compositions may be.

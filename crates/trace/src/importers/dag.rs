@@ -1,16 +1,16 @@
-//! What comes after what, when some of it is left out or only times are known.
+//! Dependencies between nodes when some nodes are left out, or when only start and end times are known.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// When something was start and when it was end, in milliseconds; `None` where that is not known.
+/// Start and end of an activity, in milliseconds; `None` where unknown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: Option<i64>,
     pub(super) end: Option<i64>,
 }
 
-/// What each node that is kept comes after, where those that are left out stand for what they come after themselves;
-/// in ascending order. Nodes are named by their numbers, and cycles are survived.
+/// What each node that is kept comes after, where those that are left out stand for what they come after
+/// themselves; in ascending order. Nodes are named by their numbers, and cycles are survived.
 pub(super) fn bridge(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let of_node = |node: usize| {
         if !is_kept(node) {
@@ -32,7 +32,8 @@ pub(super) fn bridge(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> V
     (0..after.len()).map(of_node).collect()
 }
 
-/// What was end when each began, but for what another one of those had waited for already. O(n log n) and what is found.
+/// For each span the spans that had ended when it began, without those that one of them had waited for
+/// already. O(n log n + result).
 pub(super) fn infer_dependencies(spans: &[Span]) -> Vec<Vec<usize>> {
     let mut order: Vec<(i64, usize)> = Vec::new();
     let mut ends: Vec<(i64, usize)> = Vec::new();
@@ -45,7 +46,7 @@ pub(super) fn infer_dependencies(spans: &[Span]) -> Vec<Vec<usize>> {
     ends.sort_unstable();
     let mut ends = ends.into_iter().peekable();
     let mut finished: VecDeque<(i64, usize)> = VecDeque::new();
-    // When the latest of what is end began.
+    // When the latest of the finished spans began.
     let mut latest = i64::MIN;
     let mut found = vec![Vec::new(); spans.len()];
     for (start, k) in order {

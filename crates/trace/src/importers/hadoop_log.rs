@@ -1,17 +1,18 @@
-//! What importers of Hadoop's logs share: jobs with the attempts of their tasks, and the workload that they make.
+//! Shared by the importers of Hadoop's logs: jobs with the attempts of their tasks, and their conversion into
+//! a workload.
 //!
-//! - A job becomes a flow of one job, named after its id; the job within has the name that its user gave it. Jobs of one
-//!   workflow of which it is known which comes after which become one flow.
-//! - A task takes as long as its attempt that succeeded. A task of which none did takes as long as its longest
-//!   attempt, which is what the cluster gave it; one that never ran is left out.
-//! - A reduce that took its slot before the last map of its job was done waited there: it takes as long as from then on,
-//!   which is what it takes in a simulation, early or not.
-//! - The cluster, unless another is given, is that of the log: every machine that ran anything, with as many slots as were
-//!   busy at once. That is the least it can have had.
+//! - A job becomes a flow of one job, named after its id; the job within has the name that its user gave it.
+//!   Jobs of one workflow of which it is known which comes after which become one flow.
+//! - A task takes as long as its attempt that succeeded. A task of which none did takes as long as its
+//!   longest attempt, which is what the cluster gave it; one that never ran is left out.
+//! - A reduce that took its slot before the last map of its job was done waited there: it takes as long as
+//!   from then on, which is what it takes in a simulation, early or not.
+//! - The cluster, unless another is given, is that of the log: every machine that ran anything, with as many
+//!   slots as were busy at once. That is the least it can have had.
 //! - Second 0 is the first submission.
-//! - Read as a stream (`lines`), a job is a flow of its own, and the cluster is not that of the log.
-//! - Every attempt with its times is kept as what is recorded of its job. A clock that was behind that of the master may
-//!   have it begin before its job was submitted: then it is taken to begin with the job.
+//! - Read as a stream (`lines`), each job is one flow, and the cluster is not that of the log.
+//! - Every attempt with its times is kept as what is recorded of its job. A clock that was behind that of the
+//!   master may have it begin before its job was submitted: then it is taken to begin with the job.
 
 mod cluster;
 mod lines;
@@ -35,7 +36,7 @@ pub(super) use cluster::{Host, Topology};
 pub(super) use lines::{JOB_SKEW, LoggedLines, LoggedObjects, import_objects};
 pub(super) use workflow::{Workflow, adjacencies};
 
-/// What becomes of jobs that did not succeed.
+/// Whether jobs that did not succeed are kept.
 pub(super) const FAILED_JOBS: Param = Param::new(
     "failed-jobs",
     "keep",
@@ -57,7 +58,6 @@ pub(super) fn time(millis: Option<i64>) -> Option<Millis> {
     millis.filter(|millis| (1..=MILLIS_MAX).contains(millis))
 }
 
-/// A job of a log.
 #[derive(Debug, Default)]
 pub(super) struct LoggedJob {
     pub(super) id: String,
@@ -77,7 +77,6 @@ pub(super) struct LoggedJob {
     pub(super) line: u32,
 }
 
-/// A task of a log.
 #[derive(Debug)]
 pub(super) struct LoggedTask {
     pub(super) phase: PhaseKind,
@@ -115,7 +114,7 @@ pub(super) fn priority(name: &str) -> Option<u32> {
     }
 }
 
-/// A job as it goes into the workload, but for the moment that is second 0.
+/// A job for the workload; its times are still those of the log.
 struct ImportedJob {
     draft: JobDraft,
     id: String,
@@ -216,8 +215,8 @@ fn place(line: u32) -> Place {
     Place { line, column: 1 }
 }
 
-/// Whether a job ran on typed slots: up to Hadoop 1 the first number of its id is the minute in which the JobTracker
-/// started, with YARN the millisecond, which has more digits.
+/// Whether a job ran on typed slots: up to Hadoop 1 the first number of its id is the minute in which the
+/// JobTracker started, with YARN the millisecond, which has more digits.
 fn is_of_hadoop_1(id: &str) -> bool {
     id.split('_').nth(1).is_some_and(|number| number.len() == "200904211745".len())
 }
@@ -303,7 +302,8 @@ fn convert_job(job: LoggedJob, diagnostics: &mut Diagnostics) -> Option<Imported
         ..JobDraft::default()
     };
     let mut attempts = recorded(maps, submitted, line, diagnostics);
-    // Clocks may disagree, and jobs that fail are stopped in any order, but no reduce is done before the maps.
+    // Clocks may disagree, and jobs that fail are stopped in any order, but no reduce is done before the
+    // maps.
     let least = last_map.unwrap_or(0);
     attempts.extend(recorded(reduces, submitted, line, diagnostics).into_iter().map(|mut attempt| {
         if attempt.counts {
@@ -337,7 +337,7 @@ fn successful_attempt(attempts: &[LoggedAttempt]) -> Option<usize> {
     done.or_else(longest).map(|(k, _)| k)
 }
 
-/// Seconds that an attempt took, from the last map of its job on.
+/// The duration of an attempt in seconds, counted from the end of the last map of its job.
 fn attempt_seconds(
     attempt: &LoggedAttempt,
     last_map: Option<Millis>,
@@ -369,7 +369,7 @@ fn attempt_seconds(
     seconds(last_map, end)
 }
 
-/// A phase of tasks that take so many seconds each.
+/// A phase of tasks with these durations in seconds.
 fn phase(seconds: impl Iterator<Item = f64>) -> Option<PhaseDraft> {
     let seconds: Vec<f64> = seconds.collect();
     let first = *seconds.first()?;

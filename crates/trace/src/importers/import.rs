@@ -1,4 +1,4 @@
-//! Workloads in, from any format: [`read_workload`].
+//! Reads a workload in any format: [`read_workload`], [`read_folder`].
 
 use slackline_model::Draft;
 use slackline_model::draft::RunDraft;
@@ -15,7 +15,7 @@ use crate::reading::format::{Format, ending};
 use crate::reading::source::SourceMap;
 use crate::reading::text::{sha256, text};
 
-/// A workload that was read, and what is to be said of it.
+/// A workload that was read, with its diagnostics and its source.
 #[derive(Clone, Debug)]
 pub struct ImportedWorkload {
     /// The workload, unchecked; without machines if the source has none.
@@ -26,18 +26,17 @@ pub struct ImportedWorkload {
     pub sha256: String,
     /// Where its parts stand, for what is found wrong later.
     pub source: SourceMap,
-    /// The format it is in.
     pub importer: Importer,
 }
 
 /// Reads a workload from the bytes of a file, compressed (gzip, zstd) or not. O(bytes).
 ///
-/// `name` is what messages call the file; `from` names its format (one of [`ImportOptions::importers`]), which
-/// otherwise is guessed from the name and the content. The options shape what an importer makes of a trace and
-/// leave our own documents alone.
+/// `name` is what messages call the file; `from` names its format (one of [`ImportOptions::importers`]),
+/// which otherwise is guessed from the name and the content. The options shape what an importer makes of a
+/// trace and leave our own documents alone.
 ///
 /// # Errors
-/// Whatever keeps the bytes from being a workload document or trace, with lines. That the draft is a
+/// Bytes that are no workload document or trace; errors have lines. That the draft is a
 /// valid instance is not checked here; see [`TraceError::from_invalid`].
 pub fn read_workload(
     name: &str,
@@ -86,11 +85,12 @@ fn texts_of_a_shell(draft: &Draft) -> Vec<(String, String)> {
     faults
 }
 
-/// Reads a folder whose files are one workload; see [`read_workload`]. The hash is that of its files' names and hashes.
+/// Reads a folder whose files are one workload; see [`read_workload`]. The hash is that of its files' names
+/// and hashes.
 ///
 /// # Errors
-/// A folder of no format that is known, or of one that is read from files alone; whatever keeps its files from being in
-/// the format.
+/// A folder of no format that is known, or of one that is read from files alone; files that are not in the
+/// format.
 pub fn read_folder(
     folder: &Folder,
     from: Option<&str>,
@@ -138,7 +138,8 @@ fn only_format_of<'i>(folder: &Folder, importers: &'i Importers) -> Result<Optio
     Err(TraceError::input(folder.name(), None, what))
 }
 
-/// The format of a file: the one that is named, or else the one that its name and its text, or the beginning of it, say.
+/// The format of a file: the one that is named, or else the one that its name and its text, or the beginning
+/// of it, say.
 pub(crate) fn importer_of(
     name: &str,
     text: &str,

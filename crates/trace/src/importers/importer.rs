@@ -1,7 +1,7 @@
-//! What an importer is: the entry that its file declares and the table of formats lists.
+//! An importer: the entry that the file of a format declares and the table of formats lists.
 //!
-//! Nothing else knows of a format: how it is guessed, the flags of the program and their help, what a schedule
-//! records and how it is read back follow from the entry.
+//! Nothing else knows of a format: how it is guessed, the flags of the program and their help, what a
+//! schedule records and how it is read back follow from the entry.
 
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
@@ -38,8 +38,8 @@ pub struct Importer {
     /// defaults included, so that a later version with other defaults imports the same.
     pub shaped: fn(&Settings, &str) -> bool,
     pub import: Import,
-    /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is sorted by time
-    /// can be simulated as it is read.
+    /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is
+    /// sorted by time can be simulated as it is read.
     pub lines: Option<OpenLines>,
     /// Reads a folder whose files are one workload.
     pub folder: Option<ImportFolder>,
@@ -50,17 +50,15 @@ pub struct Importer {
 pub struct ImportFolder {
     /// Whether a folder could be in this format.
     pub looks_like: fn(&Folder) -> bool,
-    /// Reads it; see [`Import`].
     pub import: fn(&Folder, &Settings) -> Result<Output, TraceError>,
 }
 
 /// Reads a text with a valid value for each parameter of the importer.
 ///
-/// Fails with whatever keeps the text from being in the format, with its line. That the draft is a valid
-/// instance is not checked here.
+/// Fails on a text that is not in the format; the error has the line. That the draft is a valid instance is
+/// not checked here.
 pub type Import = fn(&Input<'_>, &Settings) -> Result<Output, TraceError>;
 
-/// A text to be imported.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// What messages call the file.
@@ -109,7 +107,7 @@ impl Output {
     }
 }
 
-/// Reads a whole text by its lines; what `origin` makes of the lines of the flows says where their parts stand.
+/// Reads a whole text line by line; `origin` makes a source map of the line numbers of the flows.
 pub(crate) fn import_lines(
     input: &Input<'_>,
     mut lines: Box<dyn LineImport>,

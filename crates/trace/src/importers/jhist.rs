@@ -1,14 +1,18 @@
-//! Job histories of Hadoop 2 and 3: `.jhist` files, in JSON or binary Avro, and whole folders of a JobHistory server.
+//! Job histories of Hadoop 2 and 3: `.jhist` files, in JSON or binary Avro, and whole folders of a JobHistory
+//! server.
 //!
-//! A file tells of one job, event by event: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `logged` says what becomes of it.
+//! A file tells of one job, event by event: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `hadoop_log` makes a
+//! flow of it.
 //!
-//! - What may be missing may be null, a plain value, or a table that names its type, depending on the version that wrote it.
-//! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or without the end
-//!   of the job: what there is counts. Attempts without an end are left out.
-//! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the last counts.
+//! - What may be missing may be null, a plain value, or a table that names its type, depending on the version
+//!   that wrote it.
+//! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or
+//!   without the end of the job: what there is counts. Attempts without an end are left out.
+//! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the
+//!   last counts.
 //! - In a folder files that are damaged, or cut off before their job was submitted, are left out and counted.
-//! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where the history
-//!   does not.
+//! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where
+//!   the history does not.
 //! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +68,6 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
     Ok(log.finish(input.file, None))
 }
 
-/// Whether a folder has histories.
 fn has_histories(folder: &Folder) -> bool {
     folder.files().iter().any(|name| is_history(name))
 }
@@ -79,8 +82,8 @@ fn is_beside_histories(name: &str) -> bool {
     [".xml", ".summary", ".crc", ".md", ".txt", "README"].iter().any(|end| name.ends_with(end))
 }
 
-/// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it is of, is left
-/// out unless all are: a server that was stopped leaves such files among thousands.
+/// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it
+/// is of, is left out unless all are: a server that was stopped leaves such files among thousands.
 ///
 /// # Errors
 /// The first file that is none, with its line; a folder without any.
@@ -172,7 +175,6 @@ fn configure(job: &mut LoggedJob, properties: &BTreeMap<String, String>) {
     }
 }
 
-/// A line of a history.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]

@@ -1,4 +1,4 @@
-//! Formats in which a line is all that is needed to make a flow: they can be read as a stream.
+//! The interface of formats that are read line by line, and therefore as a stream.
 
 use slackline_model::Draft;
 use slackline_model::draft::FlowDraft;
@@ -10,10 +10,10 @@ use crate::reading::place::Place;
 
 /// Reads a workload line by line, in the order of the file.
 pub trait LineImport {
-    /// What a line says.
+    /// The content of a line.
     ///
     /// # Errors
-    /// Whatever keeps the line from being one of the format.
+    /// A line that is not in the format.
     fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError>;
 
     /// Where in the line the part of its flow at a path such as `jobs[0].map` stands.
@@ -21,7 +21,7 @@ pub trait LineImport {
         Place { line: line.number, column: 1 }
     }
 
-    /// There are no more lines: what is still to come. It is asked again until it says nothing.
+    /// Called when there are no more lines, until it returns [`LineContent::Nothing`]: what is still to come.
     ///
     /// # Errors
     /// A file that lacks something.
@@ -34,7 +34,6 @@ pub type FlowAtLine = (FlowDraft, u32);
 /// Begins to read a file; the moment is that of [`super::importer::Input::now`].
 pub type OpenLines = fn(Option<&slackline_model::Start>, &Settings) -> Box<dyn LineImport>;
 
-/// A line of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
     /// What messages call the file.
@@ -52,22 +51,22 @@ impl Line<'_> {
     }
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LineContent {
     Nothing,
-    /// Everything but the flows; comes before them, if it comes. Of several the last one counts.
+    /// Everything but the flows; it precedes them. Of several heads the last one counts.
     Head(Box<Draft>),
     Flow(Box<FlowDraft>),
-    /// Both: the first flow of a log says when second 0 is.
+    /// Both: the first flow of a log determines second 0.
     HeadAndFlow(Box<Draft>, Box<FlowDraft>),
-    /// Flows that stand on earlier lines and are known as a whole now.
+    /// Flows of earlier lines that are complete now.
     Flows(Vec<FlowAtLine>),
 }
 
 impl LineContent {
-    /// Those flows, if there are any.
+    /// These flows, if any.
     pub fn flows(flows: Vec<FlowAtLine>) -> Self {
         if flows.is_empty() { Self::Nothing } else { Self::Flows(flows) }
     }

@@ -1,5 +1,5 @@
-//! JSON objects one after the other in one text, as Hadoop's tools write them: neither a list nor one a line. [`Objects`] of a
-//! whole text, [`Pieces`] of lines as they come.
+//! Reads JSON objects that follow each other in one text, as Hadoop's tools write them: neither a list nor
+//! one per line. [`Objects`] reads a whole text, [`Pieces`] lines as they come.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -15,7 +15,6 @@ pub(super) struct Objects<'a> {
     file: &'a str,
     text: &'a str,
     at: usize,
-    /// Where that is.
     place: Place,
     is_over: bool,
 }
@@ -97,7 +96,6 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// Something is wrong with it.
     pub(super) fn error(&self, what: impl Into<String>) -> TraceError {
         TraceError::input(self.file, Some(self.place), what)
     }
@@ -109,7 +107,7 @@ const VALUE_MAX: usize = 1 << 30;
 /// Values that come line by line: a line may end none of them, or several.
 #[derive(Default)]
 pub(super) struct Pieces {
-    /// The beginning of the value that goes on.
+    /// The beginning of a value that is not complete.
     text: String,
     start: Option<Place>,
     /// How many brackets are open.

@@ -1,10 +1,10 @@
 //! Workflows of Apache Oozie: `workflow.xml` (schemas 0.1 to 1.0), with `job.properties` and a side file
-//! of what Oozie does not know.
+//! with durations, which Oozie does not know.
 //!
 //! - Actions become jobs; start, end, fork and join vanish into what comes after what.
 //! - `ok` transitions are followed; `error` transitions are the way of failure and are left out.
 //! - Forks and joins must be paired; cycles and transitions to unknown nodes are errors, wherever they are.
-//! - A decision takes the case it is told to (`cases`), else the default, else, if the default leads
+//! - A decision takes the case that `cases` names, else the default, else, if the default leads
 //!   straight to a kill, the first case that does not. Expressions are never evaluated.
 //! - `${name}` is replaced by the value in `job.properties`, or else in `<parameters>`; others stay.
 //! - Task counts come from the side file (`actions`), else from the action's configuration. Durations
@@ -57,14 +57,13 @@ pub(super) const IMPORTER: Importer = Importer {
         ACTIONS,
         Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go at decisions"),
     ],
-    // An empty text says nothing.
+    // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
     import,
     lines: None,
     folder: None,
 };
 
-/// A node of the workflow.
 struct Item<'a, 'd> {
     name: String,
     node: Node<'a, 'd>,
@@ -293,7 +292,7 @@ impl Reader<'_> {
             None => [None; 2],
         };
         let known = side.action(&item.name);
-        // Only MapReduce has reduces of its own accord: one, Hadoop's default.
+        // Only MapReduce has reduces by default: one.
         let usual = if tag == "map-reduce" { [1, 1] } else { [1, 0] };
         let mut draft = JobDraft { id: item.name.clone(), ..JobDraft::default() };
         for (k, phase) in [&mut draft.map, &mut draft.reduce].into_iter().enumerate() {

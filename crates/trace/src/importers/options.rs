@@ -1,4 +1,4 @@
-//! Import options: what importers are told where a file is silent.
+//! Import options: what importers assume where a file has no value.
 //!
 //! They are name-value pairs, because a schedule records them and `check` imports the trace again with them;
 //! the importers' tables of parameters say which there are and what they may be.
@@ -14,7 +14,7 @@ use crate::importers::Importers;
 use crate::importers::importer::{Importer, SEED};
 use crate::reading::diagnostic::Diagnostic;
 
-/// The formats that are known, and what their importers are told.
+/// The known formats, and the options of their importers.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     importers: Importers,
@@ -29,17 +29,12 @@ pub struct ImportOptions {
 #[non_exhaustive]
 pub enum OptionError {
     #[error("{}", unknown("import option", .name, .known))]
-    Unknown {
-        name: String,
-        /// The options there are.
-        known: Vec<&'static str>,
-    },
+    Unknown { name: String, known: Vec<&'static str> },
     #[error(transparent)]
     Value(#[from] ParamError),
 }
 
 impl ImportOptions {
-    /// Every option at its default.
     pub fn new(importers: Importers) -> Self {
         Self { importers, ..Self::default() }
     }
@@ -56,7 +51,8 @@ impl ImportOptions {
         Ok(options)
     }
 
-    /// The same for flows that begin to run at this moment: it is second 0, whatever a document says.
+    /// The same for flows that begin to run at this moment: it is second 0, even if a document has another
+    /// start.
     #[must_use]
     pub fn starting(self, now: Start) -> Self {
         Self { now: Some(now), ..self }
@@ -68,7 +64,8 @@ impl ImportOptions {
         Self { parameters, ..self }
     }
 
-    /// The same for a document that this program wrote: its paths and commands were checked when a user wrote them.
+    /// The same for a document that this program wrote: its paths and commands were checked when a user wrote
+    /// them.
     #[must_use]
     pub fn trusting_texts(self) -> Self {
         Self { trusts_texts: true, ..self }
@@ -107,12 +104,11 @@ impl ImportOptions {
         self.values.insert(SEED.name.to_owned(), seed.0.to_string());
     }
 
-    /// The formats that are known.
     pub fn importers(&self) -> &Importers {
         &self.importers
     }
 
-    /// What is to be said of options that an importer does not have: they were given for nothing.
+    /// The remark on options that the importer does not have.
     pub(crate) fn without_effect(&self, importer: &Importer) -> Option<Diagnostic> {
         let is_other =
             |name: &&String| *name != SEED.name && importer.params.iter().all(|param| param.name != **name);

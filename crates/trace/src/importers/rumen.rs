@@ -1,12 +1,13 @@
 //! Job traces of Rumen: what Hadoop's own simulators read, made of job histories by its TraceBuilder.
 //!
-//! JSON objects one after the other, a job each, with every task and attempt: times in milliseconds, hosts, outcomes. The
-//! topology that Rumen writes beside a trace may be given too. `logged` says what becomes of the jobs.
+//! JSON objects one after the other, a job each, with every task and attempt: times in milliseconds, hosts,
+//! outcomes. The topology that Rumen writes beside a trace may be given too. `hadoop_log` makes flows of the
+//! jobs.
 //!
 //! - Names may have their dots escaped (`node1\.example\.com`).
 //! - A machine is named by `hostName` (`/rack/host`), or else by `location`.
 //! - Where the input of a map lies is counted and not used: durations are as they were measured there.
-//! - Distributions (`…CDFs`), counters and usage are not looked at.
+//! - Distributions (`…CDFs`), counters and usage are ignored.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +115,6 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(LoggedLines::new(settings, trace))
 }
 
-/// The objects of a trace.
 struct Trace {
     /// Machines of which it is not said how many slots they have.
     topology: Option<Topology>,

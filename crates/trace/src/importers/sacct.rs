@@ -1,14 +1,16 @@
-//! Accounts of Slurm: `sacct --allocations --parsable2 --format=JobID,JobName,User,Partition,State,Submit,Elapsed,AllocCPUS`.
+//! Accounting records of Slurm: `sacct --allocations --parsable2
+//! --format=JobID,JobName,User,Partition,State,Submit,Elapsed,AllocCPUS`.
 //!
-//! The first line names the columns, which may be any and in any order; needed are `JobID`, `Submit` and the time that a
-//! job ran (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`, what `AllocTRES` says, or
-//! `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor, or for each `slot-cores` processors,
-//! of the time that it ran: tasks that need not start together. `User` becomes the user, `Partition` the pool, `Priority`
-//! the priority.
+//! The first line names the columns, which may be any and in any order; needed are `JobID`, `Submit` and the
+//! time that a job ran (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`,
+//! what `AllocTRES` says, or `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor,
+//! or for each `slot-cores` processors, of the time that it ran: tasks that need not start together. `User`
+//! becomes the user, `Partition` the pool, `Priority` the priority.
 //!
-//! Each element of an array is a job, as it is in Slurm. Steps (`17.batch`) are left out, and so are jobs that never ran
-//! or are not over. Clock times are those of `time-zone`; the first submission is second 0. Dependencies
-//! (`--dependency`) are not in accounts: a job that waited for another one is released when it was submitted.
+//! Each element of an array is a job, as it is in Slurm. Steps (`17.batch`) are left out, and so are jobs
+//! that never ran or are not over. Clock times are those of `time-zone`; the first submission is second 0.
+//! Dependencies (`--dependency`) are not in accounts: a job that waited for another one is released when it
+//! was submitted.
 
 use slackline_model::calendar::Zone;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
@@ -91,7 +93,7 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     })
 }
 
-/// Reads accounts row by row.
+/// Reads accounting records row by row.
 struct Rows {
     slot_cores: u64,
     zone: Result<Zone, String>,
@@ -103,7 +105,6 @@ struct Rows {
 struct LastJob {
     /// When the first one was submitted, milliseconds after 1970.
     first: i64,
-    /// When this one was.
     submit: i64,
     id: String,
     /// How many records of it there were.
@@ -154,7 +155,6 @@ impl Columns {
     }
 }
 
-/// A row by its columns.
 struct Row<'a> {
     line: &'a Line<'a>,
     cells: Vec<&'a str>,
@@ -236,7 +236,7 @@ impl LineImport for Rows {
 }
 
 impl Rows {
-    /// The flow with its release; records of one job that follow each other are told apart.
+    /// The flow with its release; records of one job that follow each other get different names.
     fn flow_at(
         &mut self,
         submit: i64,

@@ -1,13 +1,14 @@
-//! Traces of Hadoop's Scheduler Load Simulator (SLS): JSON objects one after the other, a job each, with a task for each
-//! container; and the file of nodes that goes with them. `logged` says what becomes of the jobs.
+//! Traces of Hadoop's Scheduler Load Simulator (SLS): JSON objects one after the other, a job each, with a
+//! task for each container; and the file of nodes that goes with them. `hadoop_log` makes flows of the jobs.
 //!
 //! - Times are milliseconds from the start of the trace. A task has a start and an end, or only a duration
 //!   (`duration.ms`): then nothing is recorded of it, and a reduce is not early.
 //! - `count` of a task and `job.count` stand for that many.
-//! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and `vcores`, by
-//!   default 10,240 and 10. A task is one slot, whatever it asks for.
-//! - In a trace of `dag` type containers are asked for after a delay, which is counted and not looked at: what comes after
-//!   what it does not say. An object with the numbers of nodes and racks says nothing that matters here.
+//! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and
+//!   `vcores`, by default 10,240 and 10. A task is one slot, even if its container is larger.
+//! - In a trace of `dag` type containers are asked for after a delay, which is counted and ignored: what
+//!   comes after what it does not say. An object with the numbers of nodes and racks says nothing that
+//!   matters here.
 
 use serde::Deserialize;
 use slackline_model::draft::MachineDraft;
@@ -30,13 +31,14 @@ use crate::reading::signatures::is_sls;
 const JOB: &str = "a job of an SLS trace";
 const RACK: &str = "a rack of an SLS file of nodes";
 
-/// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`, `yarn.sls.nm.*`).
+/// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`,
+/// `yarn.sls.nm.*`).
 const CONTAINER_MB: u64 = 1024;
 const NODE_MB: u64 = 10_240;
 const NODE_CORES: u64 = 10;
 
-/// The most tasks that counts add to a trace that is kept, or to an object of one that is not: counts that say more are
-/// mistaken, and each task takes memory.
+/// The most tasks that counts add to a trace that is kept, or to an object of one that is not: counts that
+/// say more are mistaken, and each task takes memory.
 const COUNTED_MAX: u64 = 1_000_000;
 
 /// The latest time that is believed, milliseconds: a thousand years.
@@ -128,12 +130,10 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(LoggedLines::new(settings, trace))
 }
 
-/// The objects of a trace.
 #[derive(Default)]
 struct Trace {
     /// Machines that are known before the jobs.
     nodes: Option<Topology>,
-    /// How many jobs there were.
     jobs: u64,
     /// How many tasks counts have added, where all are kept.
     counted: Option<u64>,

@@ -1,20 +1,23 @@
-//! Event logs of Spark: what `spark.eventLog.enabled` writes, one application a file or a folder of rolled files.
+//! Event logs of Spark: what `spark.eventLog.enabled` writes, one application a file or a folder of rolled
+//! files.
 //!
-//! An application becomes a flow, released when it started; a stage becomes a job with a map phase of its tasks, each as
-//! long as the attempt that succeeded took. Stages come after their parents. A stage that was not run because an
-//! earlier job of the application had left its output stands for the stage that wrote it, which has the same last data
-//! set. A job of the application that was submitted after others were over comes after them, as the program waited for
-//! them; what the program itself did meanwhile takes no slot and is left out.
+//! An application becomes a flow, released when it started; a stage becomes a job with a map phase of its
+//! tasks, each as long as the attempt that succeeded took. Stages come after their parents. A stage that was
+//! not run because an earlier job of the application had left its output stands for the stage that wrote it,
+//! which has the same last data set. A job of the application that was submitted after others were over comes
+//! after them, as the program waited for them; what the program itself did meanwhile takes no slot and is
+//! left out.
 //!
 //! The user is the application's, the pool its queue (`spark.yarn.queue`). A task that takes several cores
-//! (`spark.task.cpus`) becomes as many tasks as slots of `slot-cores` cover them. Attempts that failed, were killed or
-//! were repeated are counted and left out. The first application begins at second 0.
+//! (`spark.task.cpus`) becomes as many tasks as slots of `slot-cores` cover them. Attempts that failed, were
+//! killed or were repeated are counted and left out. The first application begins at second 0.
 //!
-//! A folder may hold the logs of many applications, rolled (`eventlog_v2_…/events_1_…`) or not, in any compression that
-//! is read. A last line that is cut short, as of an application that still runs, is left out; so is any other line that
-//! holds no event, and both are counted.
+//! A folder may hold the logs of many applications, rolled (`eventlog_v2_…/events_1_…`) or not, in any
+//! compression that is read. A last line that is cut short, as of an application that still runs, is left
+//! out; so is any other line that holds no event, and both are counted.
 //!
-//! Children: `application` (what was read of one), `events` (what a line says), `order` (what comes after what).
+//! Children: `application` (what was read of one), `events` (what a line says), `order` (what comes after
+//! what).
 
 mod application;
 mod events;

@@ -1,4 +1,4 @@
-//! Workloads and files that are read as they come: memory for a line.
+//! Reads a workload flow by flow, in the memory of a few lines.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -34,7 +34,7 @@ impl WorkloadStream {
     /// ([`Importer::lines`]); see [`crate::read_workload`].
     ///
     /// # Errors
-    /// A file that cannot be read; another format; whatever is wrong with what comes before the flows.
+    /// A file that cannot be read; another format; errors before the first flow.
     pub fn open(
         name: &str,
         source: impl Read + Send + 'static,
@@ -67,7 +67,8 @@ impl WorkloadStream {
         Ok(stream)
     }
 
-    /// Reads to the next line that says anything, or more of what is left at the end of the file; false when all is read.
+    /// Reads to the next line with content, or more of the rest at the end of the file; false when everything
+    /// is read.
     fn read_line(&mut self) -> Result<bool, TraceError> {
         while self.source.lines.next()? {
             let LineReader { ref file, ref text, number, .. } = self.source.lines;
@@ -98,7 +99,6 @@ impl WorkloadStream {
         &self.head
     }
 
-    /// The format it is in.
     pub fn importer(&self) -> &Importer {
         &self.importer
     }
@@ -106,7 +106,7 @@ impl WorkloadStream {
     /// The next flow, unchecked, and its line; `None` at the end.
     ///
     /// # Errors
-    /// Whatever is wrong with its line; a file that ends too early.
+    /// A wrong line; a file that ends too early.
     pub fn next_flow(&mut self) -> Result<Option<(FlowDraft, u32)>, TraceError> {
         while self.read.is_empty() && self.read_line()? {}
         let Some((mut flow, line)) = self.read.pop_front() else { return Ok(None) };

@@ -1,13 +1,14 @@
 //! Workloads in the Standard Workload Format (SWF 2.2) of the Parallel Workloads Archive.
 //!
-//! A line is a job: 18 numbers between white space, -1 for what is not known, in the order of submission; comments
-//! after `;` may say when second 0 is and how large the machine was. A job is rigid in the format. Here it becomes a flow
-//! of one map phase with a task for each processor, or for each `slot-cores` processors, of the job's run time: tasks
-//! that need not start together.
+//! A line is a job: 18 numbers between white space, -1 for what is not known, in the order of submission;
+//! comments after `;` may say when second 0 is and how large the machine was. A job is rigid in the format.
+//! Here it becomes a flow of one map phase with a task for each processor, or for each `slot-cores`
+//! processors, of the job's run time: tasks that need not start together.
 //!
-//! Used are the job's number (1), submit time (2), run time (4), processors (5, else 8), status (11), user (12) and
-//! queue (15), which becomes the pool. Jobs that never ran are left out; those that failed or were cancelled ran for as
-//! long as the log says. Preceding jobs (17) are not waited for: submit times are those of the log.
+//! Used are the job's number (1), submit time (2), run time (4), processors (5, else 8), status (11), user
+//! (12) and queue (15), which becomes the pool. Jobs that never ran are left out; those that failed or were
+//! cancelled ran for as long as the log says. Preceding jobs (17) are not waited for: submit times are those
+//! of the log.
 
 use slackline_model::calendar::Zone;
 use slackline_model::cluster::Slots;
@@ -44,8 +45,8 @@ const PROCESSORS_MAX: u64 = 100_000_000;
 /// Header fields that files of the archive begin with.
 const HEADER: [&str; 6] = ["Version", "Computer", "Installation", "MaxJobs", "MaxProcs", "UnixStartTime"];
 
-/// Whether the first line with content is a row of numbers, or, where there are comments alone, one of them a field of
-/// the header.
+/// Whether the first line with content is a row of numbers, or, where there are comments alone, one of them a
+/// field of the header.
 fn looks_like(text: &str) -> bool {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     match lines().find(|line| !line.starts_with(';')) {
@@ -107,7 +108,6 @@ enum Column {
     Preceding = 17,
 }
 
-/// The cells of a row.
 struct Row<'a> {
     line: &'a Line<'a>,
     cells: Vec<(u32, &'a str)>,

@@ -24,7 +24,7 @@ pub fn unknown_format(found: &str, known: &[&str]) -> String {
     }
 }
 
-/// What to say of a file that no importer takes.
+/// The error for a file that no importer reads.
 pub(crate) fn unreadable_file(file: &str, text: &str, importers: &Importers) -> TraceError {
     let known: Vec<&str> = importers.names().collect();
     let expected = one_of(&known);
@@ -45,7 +45,8 @@ pub(crate) fn unreadable_file(file: &str, text: &str, importers: &Importers) -> 
     }
 }
 
-/// What to say of a text that was taken for a document of ours and is none at all; `None` if it is one with a fault.
+/// The error for a text that was read as our document and is another file; `None` for a document with a
+/// fault.
 pub(crate) fn not_a_document(
     file: &str,
     text: &str,

@@ -3,7 +3,7 @@
 //! A JSON file holds one workflow: `workflow.specification.tasks` with ids and parents, and
 //! `workflow.execution.tasks` with the runtime of each. It becomes one flow; a task becomes a job with a
 //! map phase of one task. Runtimes are multiplied by `runtime-scale`; runtimes of zero, which Nextflow
-//! records for short tasks, are kept and counted. Files, machines and memory are not looked at: the format's
+//! records for short tasks, are kept and counted. Files, machines and memory are ignored: the format's
 //! units differ by workflow system, and the recorded makespan includes queueing.
 //!
 //! Older layouts (up to 1.4) name parents instead of giving their ids and are refused by their version.
@@ -28,7 +28,7 @@ const KIND: &str = "a WfFormat instance";
 
 /// The version this importer reads.
 const VERSION: &str = "1.5";
-/// How much of a file is looked at to guess its format: `schemaVersion` comes early.
+/// How many characters of a file are searched to guess its format: `schemaVersion` comes early.
 const HEAD: usize = 4096;
 
 pub(super) const IMPORTER: Importer = Importer {

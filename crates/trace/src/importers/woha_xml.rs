@@ -25,8 +25,8 @@
 //! Hadoop Streaming, and `<reducer>` and `<combiner>` may stand beside it; `<maps>` and `<reduces>` may then
 //! be left out.
 //!
-//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` may be left out where the
-//! configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
+//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` may be left
+//! out where the configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
 //!
 //! A job comes after those that write what it reads. Paths are compared by segments: who reads `/a/b`
 //! comes after who writes `/a`, and the other way round. Two writers of one path, a cycle, and an input

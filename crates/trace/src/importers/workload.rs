@@ -15,7 +15,6 @@ use crate::reading::source::SourceMap;
 
 pub(super) use lines::LINES;
 
-/// The document as TOML.
 pub(super) const TOML: Importer = importer(
     Format::Toml,
     "our own document as TOML",
@@ -23,7 +22,6 @@ pub(super) const TOML: Importer = importer(
     |input, _| read(input, Format::Toml),
 );
 
-/// The document as JSON.
 pub(super) const JSON: Importer = importer(
     Format::Json,
     "our own document as JSON",
@@ -31,7 +29,6 @@ pub(super) const JSON: Importer = importer(
     |input, _| read(input, Format::Json),
 );
 
-/// The document as YAML.
 pub(super) const YAML: Importer = importer(
     Format::Yaml,
     "our own document as YAML",
@@ -66,7 +63,7 @@ fn read(input: &Input<'_>, format: Format) -> Result<Output, TraceError> {
     Ok(Output::new(draft, diagnostics, source))
 }
 
-/// Remarks on deadlines that are over when their flow is released: they are legal, and hardly ever meant.
+/// Warns of deadlines before the release of their flow: they are valid, and rarely meant.
 fn warn_of_impossible_deadlines(draft: &Draft, source: &SourceMap, diagnostics: &mut Diagnostics) {
     let is_impossible = |flow: &FlowDraft| flow.deadline.is_some_and(|deadline| deadline < flow.release);
     let mut impossible = draft.flows.iter().enumerate().filter(|(_, flow)| is_impossible(flow));

@@ -1,8 +1,9 @@
-//! Binary Avro as Hadoop 3 writes job histories: a line `Avro-Binary`, a line with the schema as JSON, then one value of
-//! the schema after the other. It becomes the other form, `Avro-Json`, in which each value is a line of JSON.
+//! Binary Avro as Hadoop 3 writes job histories: a line `Avro-Binary`, a line with the schema as JSON, then
+//! one value of the schema after the other. It becomes the other form, `Avro-Json`, in which each value is a
+//! line of JSON.
 //!
-//! Only what Hadoop writes is needed, a datum by its writer's schema; the crates for Avro bring codecs, big numbers and
-//! schema resolution that nothing here would use.
+//! Only what Hadoop writes is needed, a datum by its writer's schema; the crates for Avro bring codecs, big
+//! numbers and schema resolution that nothing here would use.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,8 @@ const BINARY: &[u8] = b"Avro-Binary\n";
 /// How deeply values may be nested.
 const DEPTH_MAX: usize = 64;
 
-/// The same history as `Avro-Json`; `None` if the bytes are none in the binary form. What ends within a value is cut off
-/// there, as the history of a job that still runs may be.
+/// The same history as `Avro-Json`; `None` if the bytes are none in the binary form. What ends within a value
+/// is cut off there, as the history of a job that still runs may be.
 ///
 /// # Errors
 /// A schema that is none, or values that are none of the schema, with the byte.
@@ -82,7 +83,6 @@ enum Type {
     Record(String, Vec<(String, usize)>),
 }
 
-/// The types of a schema.
 #[derive(Default)]
 struct Types {
     table: Vec<Type>,
@@ -154,7 +154,7 @@ impl Types {
                 let own = object.get("namespace").and_then(Value::as_str);
                 let name = full(name, own.unwrap_or(namespace));
                 let namespace = name.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
-                // Its place is known before its fields, which may be of its own type.
+                // Its index is known before its fields, which may be of the same type.
                 let place = self.push(Type::Null);
                 self.named.insert(name.clone(), place);
                 self.table[place] = match kind {
@@ -191,7 +191,7 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Why there is no value.
+/// Why a value cannot be decoded.
 enum DecodeError {
     /// The bytes end before it does.
     End,
@@ -239,7 +239,8 @@ impl Reader<'_> {
         Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
-    /// How many items the next block of a list has; 0 at its end. A negative number is followed by the bytes of the block.
+    /// How many items the next block of a list has; 0 at its end. A negative number is followed by the bytes
+    /// of the block.
     fn block(&mut self) -> Result<u64, DecodeError> {
         let count = self.read_integer()?;
         if count < 0 {

@@ -1,6 +1,7 @@
-//! Compressed files: which a name or content says, read as they are, and written.
+//! Compressed files: detected by name or content, read, and written.
 //!
-//! LZ4 comes in two forms: frames, which are written, and what Java's `LZ4BlockOutputStream` writes, as Spark does.
+//! LZ4 comes in two forms: frames, which are written, and what Java's `LZ4BlockOutputStream` writes, as Spark
+//! does.
 
 mod java_lz4;
 
@@ -22,7 +23,6 @@ const BLOCK: usize = 1 << 20;
 /// How much a frame of zstd holds, bytes: its encoder takes a whole frame at once.
 const FRAME: usize = 4 << 20;
 
-/// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     Gzip,
@@ -87,7 +87,7 @@ impl Compression {
     /// Writes content compressed. The same content gives the same bytes.
     ///
     /// # Errors
-    /// Whatever `out` or `content` says.
+    /// Errors of `out` or `content`.
     pub fn write(
         self,
         out: &mut dyn Write,
@@ -127,8 +127,8 @@ fn damaged(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// An error of a decoder in words: that the file cannot be read, that it ends too early, or that it is damaged. What
-/// decoders say of themselves is for those who write decoders.
+/// An error of a decoder in words: that the file cannot be read, that it ends too early, or that it is
+/// damaged. What decoders say of themselves is for those who write decoders.
 fn describe(error: &io::Error) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> =
         error.get_ref().map(|inner| inner as &(dyn Error + 'static));

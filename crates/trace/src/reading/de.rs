@@ -1,4 +1,4 @@
-//! Trees into structs, with errors that know their path and speak of documents, not of types of Rust.
+//! Deserialises structs from trees; errors have the path in the document and avoid the names of Rust types.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -86,7 +86,7 @@ impl de::Error for Error {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        // Whoever writes their first document does not know what is meant.
+        // A user who writes a first document cannot know what is meant.
         let hint =
             if field == "slackline" { ", expected the version of the format: slackline = 1" } else { "" };
         Self::new(format!("missing field `{field}`{hint}"))
@@ -329,7 +329,6 @@ impl<'de> de::MapAccess<'de> for Entries<'_, 'de> {
     }
 }
 
-/// The name of an entry.
 struct Key<'n, 'de>(&'n Cow<'de, str>);
 
 impl<'de> Deserializer<'de> for Key<'_, 'de> {

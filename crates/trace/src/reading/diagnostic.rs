@@ -1,4 +1,4 @@
-//! What an importer repaired or found odd: counted and shown, never silent.
+//! Remarks of importers: what was repaired, capped or looked odd, with counts.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl Diagnostics {
         self.count(1, Some(line), what, "flow");
     }
 
-    /// What is said from here on is of a folder as a whole: lines are not told, as they are of one file or another.
+    /// Remarks from here on concern a folder as a whole: they have no lines.
     pub fn leave_files(&mut self) {
         (self.file, self.is_past_files) = (None, true);
     }
@@ -75,12 +75,12 @@ impl Diagnostics {
         self.count(1, None, what, "file");
     }
 
-    /// Counts so many of something, the first of them on that line, under that text.
+    /// Counts `count` things under a text, the first of them on that line.
     pub fn add_of(&mut self, of: &'static str, count: u64, line: u32, what: &str) {
         self.count(count, Some(line), what, of);
     }
 
-    /// Counts so many of something that stands in no line of its own, under that text.
+    /// Counts `count` things without a line under a text.
     pub fn add_all(&mut self, of: &'static str, count: u64, what: &str) {
         self.count(count, None, what, of);
     }
@@ -95,7 +95,7 @@ impl Diagnostics {
         }
     }
 
-    /// Says the same of so many flows, of which the first is there.
+    /// Adds the same remark for `count` flows, of which the first is at `place`.
     pub(crate) fn add_flows(&mut self, count: u64, first: Place, what: String) {
         self.list.push(Diagnostic { what, of: "flow", count, first: Some(first), file: None });
     }

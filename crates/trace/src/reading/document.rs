@@ -1,4 +1,4 @@
-//! A document of another crate's structure, kept as text, so that whatever is found wrong with it has its place.
+//! A document with the structure of another crate. Its text is kept, so that faults found later have a place.
 
 use serde::de::DeserializeOwned;
 

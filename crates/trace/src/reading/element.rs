@@ -1,4 +1,5 @@
-//! XML files that are not workloads, such as the configuration of a scheduler, as a tree of elements with their places.
+//! Reads XML files that are not workloads, such as the configuration of a scheduler, into a tree of elements
+//! with places.
 
 use crate::reading::error::TraceError;
 use crate::reading::place::Place;
@@ -17,13 +18,11 @@ pub struct Element {
     pub attributes: Vec<(String, String)>,
     /// The text in it, without what stands in its elements and without space around it.
     pub text: String,
-    /// The elements in it.
     pub elements: Vec<Element>,
     pub place: Place,
 }
 
 impl Element {
-    /// The value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -32,7 +31,7 @@ impl Element {
 /// The root element of an XML file. Document types are refused, and elements more than 100 deep.
 ///
 /// # Errors
-/// Whatever is not well-formed, with its place.
+/// A file that is not well-formed; the error has the place.
 pub fn read_element(file: &str, bytes: &[u8]) -> Result<Element, TraceError> {
     let text = text::text(file, bytes)?;
     let xml = Xml::new(file, &text);

@@ -1,4 +1,4 @@
-//! What is wrong with a document, and where: `file:line:column: path: what was found, what was expected`.
+//! Errors of documents, with their place: `file:line:column: path: what was found, what was expected`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,7 +27,8 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// The same, said to be of a file that was read as `what`, if it is none at all: for one whose name does not say what it is.
+    /// The same, said to be of a file that was read as `what`, if it is none at all: for one whose name does
+    /// not say what it is.
     #[must_use]
     pub fn read_as(mut self, what: &str) -> Self {
         let (Self::Input(faults) | Self::Mismatch(faults)) = &mut self;

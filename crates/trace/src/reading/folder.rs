@@ -1,4 +1,4 @@
-//! Folders that are imported as one workload: their files by name, read one at a time.
+//! A folder that is imported as one workload: the names of its files, which are read one at a time.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,7 +9,6 @@ use crate::reading::error::TraceError;
 use crate::reading::line_reader::LineReader;
 use crate::reading::text::{sha256, text};
 
-/// Most files of a folder.
 const FILES_MAX: usize = 1_000_000;
 
 /// How deep folders within it are looked into.
@@ -30,7 +29,7 @@ impl Folder {
     /// Looks for the files of a folder and of the folders in it. Hidden ones are left out, and links to folders.
     ///
     /// # Errors
-    /// Whatever the file system says; more than a million files.
+    /// Errors of the file system; more than a million files.
     pub fn open(root: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         find(root, "", 0, &mut files)?;
@@ -38,7 +37,6 @@ impl Folder {
         Ok(Self { name: root.display().to_string(), root: root.to_owned(), files })
     }
 
-    /// What messages call it.
     pub fn name(&self) -> &str {
         &self.name
     }

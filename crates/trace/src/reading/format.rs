@@ -1,4 +1,4 @@
-//! The forms that documents of ours come in.
+//! The forms of our documents: TOML, JSON and YAML.
 
 use std::fmt;
 use std::path::Path;
@@ -26,7 +26,6 @@ impl Format {
         }
     }
 
-    /// The form of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|f| f.name() == name)
     }

@@ -1,4 +1,4 @@
-//! A file that is read once, line by line, while its bytes are hashed.
+//! Reads a file once, line by line, and hashes its bytes.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,6 @@ pub(crate) struct HashedLines {
     hash: Arc<Mutex<Sha256>>,
 }
 
-/// Hashes what is read.
 struct HashingReader<R> {
     source: R,
     hash: Arc<Mutex<Sha256>>,

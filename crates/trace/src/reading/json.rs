@@ -1,4 +1,4 @@
-//! JSON read without a tree, with tables where tables belong.
+//! Reads JSON without a tree, and refuses a list in place of a table.
 //!
 //! What serde derives for a struct also takes a list of the values of its fields. No document of ours means
 //! that, and the other forms refuse it. Here a struct is read from a table only; everything else is as

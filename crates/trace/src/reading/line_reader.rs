@@ -1,4 +1,4 @@
-//! The lines of a file, one at a time.
+//! Reads a file line by line.
 
 use std::io::{BufRead, Cursor, Read};
 
@@ -25,12 +25,13 @@ pub(crate) struct LineReader<'a> {
 }
 
 impl<'a> LineReader<'a> {
-    /// The lines of what is decompressed already.
+    /// Reads the lines of a source that is decompressed already.
     pub(crate) fn new(file: &str, source: Box<dyn BufRead + 'a>) -> Self {
         Self { file: file.to_owned(), source, text: String::new(), number: 0, is_peeked: false }
     }
 
-    /// How the file begins: its first line, and more lines if that is a short one. What is no text is not looked at.
+    /// How the file begins: its first line, and more lines if that is a short one. Bytes that are no text are
+    /// ignored.
     ///
     /// # Errors
     /// A file that cannot be read.

@@ -1,4 +1,4 @@
-//! Text to wire structs in any of the three forms of our documents, with one kind of error.
+//! Parses our documents in TOML, JSON or YAML into structs; errors are the same in all three.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Positions in text files.
+//! A position in a text file: line and column.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 
 use super::avro;
 
-/// How much of a text is looked at, characters.
+/// How many characters of a text are searched.
 const HEAD: usize = 4096;
 
 /// What begins a file that is no text.
@@ -102,7 +102,8 @@ pub(crate) fn of_text(text: &str) -> Option<&'static str> {
         .or_else(|| is_coflows(head).then_some("a trace of coflows"))
 }
 
-/// What a text of Hadoop is, and with which option it is read if it is: words that no document of ours begins with.
+/// What a text of Hadoop is, and with which option it is read if it is: words that no document of ours begins
+/// with.
 pub(crate) fn of_hadoop(text: &str) -> Option<&'static str> {
     let head = head(text);
     let has = |fields: &&[&str]| fields.iter().all(|field| head.contains(&format!("\"{field}\"")));
@@ -111,7 +112,8 @@ pub(crate) fn of_hadoop(text: &str) -> Option<&'static str> {
     HADOOP.iter().find(|(is_of, _)| is_of(text)).map(|(_, name)| *name).or_else(object)
 }
 
-/// Whether a text begins as a trace of Rumen does: a job with its id and other fields that only such a one has.
+/// Whether a text begins as a trace of Rumen does: a job with its id and other fields that only such a one
+/// has.
 pub(crate) fn is_rumen(text: &str) -> bool {
     let head = head(text);
     let has = |field: &str| head.contains(&format!("\"{field}\""));

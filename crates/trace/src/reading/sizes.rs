@@ -1,5 +1,5 @@
-//! Sizes as documents write them: a number of bytes, or a text such as `512MiB`. What is written back is always a
-//! number.
+//! Sizes as documents write them: a number of bytes, or a text such as `512MiB`. What is written back is
+//! always a number.
 
 use std::fmt;
 

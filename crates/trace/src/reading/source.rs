@@ -1,4 +1,4 @@
-//! Where in a file a part of a document stands.
+//! Finds the place of a part of a document in its file.
 //!
 //! The structs that documents become keep no positions. Only when something is wrong with what they say is
 //! the text read a second time, into a tree, and the path of each fault is followed there as far as it goes.
@@ -30,7 +30,6 @@ pub struct SourceMap {
 
 #[derive(Clone, Debug)]
 enum Origin {
-    /// A document of ours.
     Document(String, Format),
     /// A table with a row for each flow: their lines.
     Rows(Vec<u32>),

@@ -1,4 +1,4 @@
-//! The bytes of a file: their text, whether compressed or not, and their hash.
+//! Decodes the bytes of a file, compressed or not, into text, and hashes bytes.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
@@ -14,8 +14,8 @@ use crate::reading::signatures;
 /// Most bytes a compressed file may expand to; beyond it is a bomb, not a workload.
 const EXPANDED_MAX: u64 = 2 << 30;
 
-/// The text of a file: decompressed if it is gzip or zstd, as JSON if it is a binary job history, checked to be UTF-8, without
-/// a byte order mark.
+/// The text of a file: decompressed if it is gzip or zstd, as JSON if it is a binary job history, checked to
+/// be UTF-8, without a byte order mark.
 ///
 /// # Errors
 /// Damaged or absurdly large compressed data, bytes that are no UTF-8 (with their place).
@@ -75,7 +75,6 @@ pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// Bytes in lower-case hexadecimal.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(u32::from(value), 16).expect("invariant: half a byte");
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()

@@ -12,7 +12,6 @@ use slackline_model::{Start, When, calendar, duration};
 #[serde(transparent)]
 pub(crate) struct Duration(pub(crate) f64);
 
-/// A point in time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Moment(pub(crate) When);
 

@@ -1,7 +1,7 @@
-//! A document as a tree of values, each with the byte where it stands, whichever form it is written in.
+//! A document in any form as a tree of values with their offsets.
 //!
-//! One reader for each form builds it; [`crate::reading::de`] makes structs of it. So that the forms mean the same
-//! and are refused in the same words, everything that depends on the form ends here.
+//! One reader for each form builds it; [`crate::reading::de`] makes structs of it. So that the forms mean the
+//! same and are refused in the same words, everything that depends on the form ends here.
 
 mod json;
 mod scalar;
@@ -48,7 +48,6 @@ pub(crate) enum Value<'a> {
     Shared(Rc<Node<'a>>),
 }
 
-/// A name and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) key: Cow<'a, str>,
@@ -57,7 +56,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) value: Node<'a>,
 }
 
-/// Why a text is no document of its form, or a number or name in it none that can be used.
+/// Why a text cannot be parsed: its syntax, or a number or name in it.
 #[derive(Debug)]
 pub(crate) struct ParseError {
     offset: usize,
@@ -83,13 +82,12 @@ impl ParseError {
     }
 }
 
-/// One fault at an offset.
 pub(crate) fn fault(file: &str, text: &str, offset: usize, path: String, what: String) -> TraceError {
     let place = Some(Place::of_offset(text.as_bytes(), offset));
     TraceError::Input(Faults { file: file.to_owned(), list: vec![Fault { place, path, what }] })
 }
 
-/// Reads a text. O(bytes · log names of a table), whatever it holds.
+/// Reads a text. O(bytes · log names of a table) for any content.
 ///
 /// # Errors
 /// Broken syntax, names given twice, numbers out of range, deep nesting, aliases that write out too much.

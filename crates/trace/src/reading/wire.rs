@@ -1,4 +1,4 @@
-//! Parts that several documents share, as they are written.
+//! Fields that several documents share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -247,7 +247,7 @@ pub(crate) enum Seconds {
     Each(Vec<Duration>),
 }
 
-// Both are told apart by hand: what serde derives for untagged enums says neither what was found nor
+// Both are distinguished by hand: what serde derives for untagged enums says neither what was found nor
 // where.
 
 struct NumbersVisitor;

@@ -1,4 +1,4 @@
-//! XML with positions: what the importers of workflow files share.
+//! Reads XML with positions, for the importers of workflow files.
 
 use roxmltree::{Document, Node, ParsingOptions};
 use slackline_model::names::{did_you_mean, one_of};
@@ -24,7 +24,7 @@ impl<'a> Xml<'a> {
     /// Parses the text. Document types are refused, and with them every entity that could expand.
     ///
     /// # Errors
-    /// Whatever is not well-formed, with its place.
+    /// A text that is not well-formed; the error has the place.
     pub(crate) fn parse(&self) -> Result<Document<'a>, TraceError> {
         let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
         Document::parse_with_options(self.text, options).map_err(|error| {
@@ -123,7 +123,7 @@ impl<'a> Xml<'a> {
     }
 }
 
-/// The name of the root element without its prefix, as far as it can be told without parsing.
+/// The name of the root element without its prefix, found without parsing.
 pub(crate) fn root(text: &str) -> Option<&str> {
     let mut rest = text.trim_start();
     loop {

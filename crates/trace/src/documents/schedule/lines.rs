@@ -1,9 +1,11 @@
-//! Schedules as JSON lines, for schedules that are larger than memory: a first line that says how the schedule came
-//! about, a line for every row of tasks, every master of a job and every flow as they end, a line for everything that a policy
-//! chose that chooses between rules, and a last line with what it all amounts to.
+//! Schedules as JSON lines, for schedules that are larger than memory.
 //!
-//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `master`, `flow` without `job`, `rule`,
-//! `sha256`.
+//! The first line has policy, options and cluster. Then comes a line for every row of tasks, every
+//! ApplicationMaster and every flow as they end, and for every rule that a policy chose. The last line has
+//! cost, bound and metrics.
+//!
+//! Which kind a line is of follows from what only that kind has: `slackline`, `job`, `master`, `flow` without
+//! `job`, `rule`, `sha256`.
 
 use std::io::{self, BufRead, Read, Write};
 use std::ops::ControlFlow;
@@ -29,7 +31,7 @@ use crate::reading::wire::NamedValues;
 /// The ending of files of lines.
 const ENDING: &str = "jsonl";
 
-/// How much of a file without a telling name is looked at for its first line, bytes.
+/// How many bytes of a file without a known ending are searched for its first line.
 const FIRST_LINE_MAX: u64 = 1 << 24;
 
 /// Writes a schedule line by line. What is written is never kept.
@@ -44,8 +46,8 @@ impl<W: Write> ScheduleLines<W> {
         Self { out }
     }
 
-    /// Begins a schedule with its first line; `instance` need not have its flows yet. Of `meta`, what is known
-    /// beforehand is written here: version, options, seed.
+    /// Begins a schedule with its first line; `instance` need not have its flows yet. Of `meta`, what is
+    /// known in advance is written here: version, options, seed.
     ///
     /// # Errors
     /// Those of the output.
@@ -96,7 +98,8 @@ impl<W: Write> ScheduleLines<W> {
         self.out.write_all(b"\n")
     }
 
-    /// Ends a schedule with what was chosen and its last line: the claims of `schedule`, whose rows are not looked at.
+    /// Ends a schedule with what was chosen and its last line: the claims of `schedule`, whose rows are
+    /// ignored.
     ///
     /// # Errors
     /// Those of the output.
@@ -127,7 +130,6 @@ pub enum ScheduleLine {
     First(Box<Schedule>),
     /// A row of tasks and the slots they are on.
     Row(NewRow, Vec<SlotRange>),
-    /// The master of a job.
     Master(MasterRow),
     Flow(FlowRow),
 }
@@ -193,9 +195,9 @@ pub(super) fn read_all(
     Ok((Schedule { tasks, masters, ..schedule }, meta))
 }
 
-/// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the schedule
-/// without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory: one line, a row a flow, and
-/// what was chosen.
+/// Reads a schedule in lines for an instance, and hands on what each line but the last says; returns the
+/// schedule without its rows, its flows in the order of their ids; `None` if `take` has seen enough. Memory:
+/// one line, a row a flow, and what was chosen.
 ///
 /// # Errors
 /// As [`super::read_schedule`]; a file that ends before its last line.
@@ -284,7 +286,6 @@ pub(super) fn meta(first: FirstLine, last: LastLine) -> Meta {
     Meta { version, sha256: last.sha256, options, seed, status: last.status, ..Meta::default() }
 }
 
-/// A line after the first.
 pub(super) enum Kind<'a> {
     Task(Task<'a>),
     Master(Master<'a>),
@@ -303,7 +304,6 @@ impl<'a> Lines<'a> {
         Self { reader: LineReader::new(file, content(bytes)) }
     }
 
-    /// Lines of that file.
     pub(super) fn of(reader: LineReader<'a>) -> Self {
         Self { reader }
     }

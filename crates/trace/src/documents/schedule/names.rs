@@ -1,4 +1,5 @@
-//! From names of flows, jobs, machines and slots to their ids in an instance, and checks of what a schedule claims.
+//! Resolves names of flows, jobs, machines and slots to ids of an instance, and checks the claims of a
+//! schedule.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,6 @@ use crate::reading::source::places;
 use crate::reading::times::Beginning;
 use crate::reading::wire::{Name, PhaseName};
 
-/// What is wrong, and where.
 pub(super) struct ScheduleFault {
     path: String,
     what: String,
@@ -203,7 +203,6 @@ impl Names {
         })
     }
 
-    /// The master of a job.
     pub(super) fn master(
         &mut self,
         instance: &Instance,
@@ -275,7 +274,6 @@ impl Names {
         Ok((row, places))
     }
 
-    /// A segment of a run.
     pub(super) fn segment(
         &mut self,
         cluster: &Cluster,
@@ -290,7 +288,7 @@ impl Names {
         })
     }
 
-    /// The slots that places name, whatever tasks they serve.
+    /// The slots that places name, of both kinds.
     fn segment_slots(
         &mut self,
         cluster: &Cluster,
@@ -364,7 +362,6 @@ impl Names {
         })
     }
 
-    /// The machine of that name.
     fn machine(&mut self, cluster: &Cluster, machine: &str) -> Result<MachineId, String> {
         let known = self.machines.get(machine).copied().or_else(|| cluster.machine_named(machine));
         let Some(id) = known else {

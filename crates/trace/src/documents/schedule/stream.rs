@@ -1,4 +1,4 @@
-//! A schedule in lines that is read while flows come and go.
+//! Reads a schedule in lines as a stream, for an instance whose flows come and go.
 
 use std::io::Read;
 
@@ -20,16 +20,15 @@ pub struct ScheduleStream {
 
 /// A line after the first. Names become ids when the flow is there.
 pub enum StreamedLine<'s> {
-    /// A row of tasks.
     Row(RowLine<'s>),
     Flow(FlowLine<'s>),
     /// What a policy chose that chooses between rules.
     Choice(Choice),
-    /// The last line: the schedule with its claims, without rows and flows, and what it says of itself but for what was chosen.
+    /// The last line: the schedule with its claims, without rows and flows, and what it says of itself but
+    /// for what was chosen.
     Last(Box<Schedule>, Meta),
 }
 
-/// A row of tasks.
 pub struct RowLine<'s> {
     lines: &'s Lines<'static>,
     task: Task<'s>,
@@ -68,7 +67,7 @@ impl ScheduleStream {
     /// The next line; `head` is the schedule that [`Self::head`] gave.
     ///
     /// # Errors
-    /// A line that is none; a file that ends before its last line, or goes on after it.
+    /// A line that is none; a file that ends before its last line, or continues after it.
     pub fn next_line(&mut self, head: &Schedule) -> Result<StreamedLine<'_>, TraceError> {
         if !self.lines.next()? {
             return Err(self.lines.cut_off());
@@ -98,7 +97,6 @@ impl ScheduleStream {
 }
 
 impl RowLine<'_> {
-    /// The name of its flow.
     pub fn flow(&self) -> &str {
         &self.task.flow.0
     }
@@ -126,7 +124,7 @@ impl FlowLine<'_> {
         &self.flow.flow.0
     }
 
-    /// When it is said to be released, seconds.
+    /// Its release time according to the schedule, in seconds.
     pub fn release(&self) -> f64 {
         self.flow.release
     }

@@ -1,4 +1,4 @@
-//! The schedule document as it is written. Comments on fields become the schema's descriptions.
+//! The fields of the schedule document. Comments on fields become the schema's descriptions.
 
 use std::collections::BTreeMap;
 
@@ -52,14 +52,15 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// What durations mean.
     #[serde(default)]
     pub(crate) clock: Clock,
-    /// Fraction of maps after which reduces could take slots; 1 for none early. With `segments`: that of the last one.
+    /// Fraction of maps after which reduces could take slots; 1 for none early. With `segments`: that of the
+    /// last one.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
     /// How the simulated cluster behaved, if it did not do everything at once.
     #[serde(default)]
     pub(crate) profile: Option<ProfileValues>,
-    /// The parts of a run whose settings changed, in order. The first one starts at 0. Without them the settings above hold
-    /// for the whole schedule.
+    /// The parts of a run whose settings changed, in order. The first one starts at 0. Without them the
+    /// settings above hold for the whole schedule.
     #[serde(default)]
     pub(crate) segments: Vec<Segment>,
     /// What was to be small.
@@ -91,8 +92,8 @@ pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
     /// What the same would have cost under each rule alone.
     #[serde(default)]
     pub(crate) rules: Vec<RuleCost>,
-    /// Which candidate a plan is, of a policy that plans several and takes the cheapest: a policy, what the policy calls it,
-    /// or `a search`.
+    /// Which candidate a plan is, of a policy that plans several and takes the cheapest: a policy, what the
+    /// policy calls it, or `a search`.
     #[serde(default)]
     pub(crate) winner: Option<String>,
     /// Flow by flow.
@@ -118,7 +119,8 @@ pub(crate) struct Segment {
     /// Fraction of maps after which reduces could take slots; 1 for none early.
     #[serde(default = "one")]
     pub(crate) slowstart: f64,
-    /// The slots that were available: `machine/slot` or `machine/first-last`. Without it: all slots of the cluster.
+    /// The slots that were available: `machine/slot` or `machine/first-last`. Without it: all slots of the
+    /// cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) places: Option<Vec<String>>,
 }
@@ -229,8 +231,8 @@ pub(crate) struct LastLine {
     pub(crate) metrics: NamedValues,
 }
 
-/// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its rows and
-/// masters, then what a policy that chooses between rules chose, then the last one.
+/// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its
+/// rows and masters, then what a policy that chooses between rules chose, then the last one.
 #[cfg(test)]
 #[derive(schemars::JsonSchema)]
 #[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]

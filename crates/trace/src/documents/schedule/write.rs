@@ -1,4 +1,4 @@
-//! Schedules as JSON, row by row: a schedule may have millions of rows, so no tree is built of it.
+//! Writes schedules as JSON, row by row: a schedule may have millions of rows, so no tree is built of it.
 
 use std::io::{self, Write};
 

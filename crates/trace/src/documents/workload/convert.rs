@@ -1,4 +1,4 @@
-//! Between the workload document and the model's draft; the model knows no file formats.
+//! Converts between the workload document and the model's draft; the model knows no file formats.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -18,8 +18,8 @@ use crate::reading::wire::{MetricName, Numbers, Pair, SchemaName, Seconds};
 /// Path and what is wrong there.
 type Fault = (String, String);
 
-/// The draft a document describes, or every table in it whose keys do not go together. With `now` second 0 is then,
-/// and the document's start says only in which time zone its clock times are.
+/// The draft a document describes, or every table in it whose keys do not go together. With `now` second 0 is
+/// then, and the document's start says only in which time zone its clock times are.
 pub(crate) fn to_draft(workload: wire::Workload, now: Option<&Start>) -> Result<Draft, Vec<Fault>> {
     let mut faults = Vec::new();
     let start = match (workload.start, now) {

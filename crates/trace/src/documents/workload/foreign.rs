@@ -1,8 +1,8 @@
-//! Inputs from jobs of other flows: `@flow/job`.
+//! Checks inputs from jobs of other flows: `@flow/job`.
 //!
-//! A flow that has such an input arrives when the jobs that it names are done. That is a matter of the engine that
-//! runs it: in the model flows are independent of each other. So flows may not wait for each other in a circle, even
-//! if their jobs could be put in an order.
+//! A flow that has such an input arrives when the jobs that it names are done. That is a matter of the engine
+//! that runs it: in the model flows are independent of each other. So flows may not wait for each other in a
+//! cycle, even if their jobs could be put in an order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use slackline_model::names::unknown;
 /// Where in a document something is wrong, and what.
 type Fault = (String, String);
 
-/// What is wrong with inputs from other flows: flows and jobs that there are not, and circles. O(jobs · log flows).
+/// What is wrong with inputs from other flows: unknown flows and jobs, and cycles. O(jobs · log flows).
 pub(super) fn faults(draft: &Draft) -> Vec<Fault> {
     if draft.flows.iter().all(|flow| flow.foreign_inputs().next().is_none()) {
         return Vec::new();
@@ -23,11 +23,11 @@ pub(super) fn faults(draft: &Draft) -> Vec<Fault> {
     for (f, reader) in draft.flows.iter().enumerate() {
         for (k, job) in reader.jobs.iter().enumerate() {
             for (at, input) in job.run.iter().flat_map(|run| &run.inputs).enumerate() {
-                let Some(name) = input.strip_prefix('@').and_then(|name| name.rsplit_once('/')) else {
+                let Some((flow, job)) = input.strip_prefix('@').and_then(|name| name.rsplit_once('/')) else {
                     continue;
                 };
                 let place = || format!("flows[{f}].jobs[{k}].run.inputs[{at}]");
-                faults.extend(wrong_with(&flows, reader, name).map(|what| (place(), what)));
+                faults.extend(fault_of_input(&flows, reader, flow, job).map(|what| (place(), what)));
             }
         }
     }
@@ -38,10 +38,11 @@ pub(super) fn faults(draft: &Draft) -> Vec<Fault> {
 }
 
 /// What is wrong with an input of a flow, given by the names of a flow and of a job of it.
-fn wrong_with(
+fn fault_of_input(
     flows: &BTreeMap<&str, &FlowDraft>,
     reader: &FlowDraft,
-    (flow, job): (&str, &str),
+    flow: &str,
+    job: &str,
 ) -> Option<String> {
     if flow == reader.id {
         return Some(format!("found a job of the same flow, expected \"@{job}\""));
@@ -67,11 +68,11 @@ fn wrong_with(
     ))
 }
 
-/// The first flow that waits for itself by way of others.
+/// The first cycle: a flow that waits for itself through others.
 fn cycle(draft: &Draft, flows: &BTreeMap<&str, &FlowDraft>) -> Option<Fault> {
     let mut done: BTreeSet<&str> = BTreeSet::new();
     for flow in &draft.flows {
-        // The flows from the first to the one that is looked at, each with those it waits for that are left.
+        // The flows from the first to the current one, each with the flows it waits for that are not visited.
         let mut path: Vec<(&str, Vec<&str>)> = vec![(&flow.id, inputs_from(flow))];
         while let Some((at, left)) = path.last_mut() {
             let Some(next) = left.pop() else {

@@ -1,4 +1,5 @@
-//! The parameters of a document: only names that it declares are replaced, and only in `run` sections.
+//! Replaces the parameters of a document by their values: only names that it declares, and only in `run`
+//! sections.
 
 mod braces;
 #[cfg(test)]
@@ -23,8 +24,8 @@ pub(super) struct ExpandedWorkload {
     pub(super) origins: Vec<usize>,
 }
 
-/// Replaces the parameters of a document by their values; a flow that uses one with several values becomes one flow a
-/// value. O(bytes of run sections · copies).
+/// Replaces the parameters of a document by their values; a flow that uses one with several values becomes
+/// one flow a value. O(bytes of run sections · copies).
 pub(super) fn apply(
     mut document: wire::Workload,
     given: &Parameters,
@@ -105,7 +106,7 @@ fn runs_of(flow: &mut wire::Flow) -> impl Iterator<Item = &mut wire::Run> {
     flow.jobs.iter_mut().filter_map(|job| job.run.as_mut())
 }
 
-/// Where `${name}` stands for a parameter: the shell means a variable of its own, and a value behind the dollar would
+/// Where `${name}` stands for a parameter: the shell means its variable, and a value behind the dollar would
 /// be neither.
 fn braces_of_the_shell(document: &wire::Workload, values: &Braces) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -155,7 +156,8 @@ struct ParameterValues<'a> {
 }
 
 impl<'a> ParameterValues<'a> {
-    /// Finds the flows; each of their jobs must name the parameter in its output, or all copies would write the same.
+    /// Finds the flows; each of their jobs must name the parameter in its output, or all copies would write
+    /// the same.
     fn new(document: &mut wire::Workload, name: &str, values: &'a [String]) -> Result<Self, Vec<Fault>> {
         let (mut using, mut faults) = (BTreeSet::new(), Vec::new());
         for (f, flow) in document.flows.iter_mut().enumerate() {

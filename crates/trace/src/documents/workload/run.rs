@@ -1,4 +1,4 @@
-//! The `run` section of a job: between the document and the model's draft.
+//! Converts the `run` section of a job between the document and the model's draft.
 
 mod kind;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The workload document as it is written. Comments on fields become the schema's descriptions.
+//! The fields of the workload document. Comments on fields become the schema's descriptions.
 
 mod run;
 
@@ -38,7 +38,8 @@ pub(crate) struct Workload {
     /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Beginning>,
-    /// Parameters with their values: in `run` sections `{name}` stands for the value, unless the command line gives another.
+    /// Parameters with their values: in `run` sections `{name}` stands for the value, unless the command line
+    /// gives another.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) parameters: BTreeMap<String, Arg>,
     /// The machines; the command line may give them instead.

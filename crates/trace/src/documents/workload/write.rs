@@ -1,4 +1,5 @@
-//! Writes workload documents: as text that is pleasant to read, with one line for each phase, or as JSON lines.
+//! Writes workload documents: as text that is pleasant to read, with one line for each phase, or as JSON
+//! lines.
 
 use std::fmt::Write;
 use std::io;
@@ -30,7 +31,7 @@ pub fn write_workload(draft: &Draft, format: Format) -> String {
 /// Writes a draft line by line: its flows in the order of their releases, equal ones in that of the draft.
 ///
 /// # Errors
-/// Whatever `out` says.
+/// Errors of `out`.
 pub fn write_workload_lines(out: &mut dyn io::Write, draft: &Draft) -> io::Result<()> {
     let wire::Workload { slackline, start, cluster, objective, pools, .. } = convert::from_head(draft);
     let head = wire::Head { schema: SchemaName, slackline, start, cluster, objective, pools };

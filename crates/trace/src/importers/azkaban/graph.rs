@@ -1,4 +1,4 @@
-//! From nodes, embedded flows among them, to jobs and what they come after.
+//! Converts the nodes of a flow, embedded flows included, into jobs and their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,6 @@ impl Node {
     }
 }
 
-/// The jobs of a flow.
 pub(super) struct FlatGraph {
     pub(super) jobs: Vec<Job>,
     /// What each comes after.
@@ -54,10 +53,10 @@ pub(super) struct GraphFault {
     pub(super) what: String,
 }
 
-/// Nodes as they are found: jobs, and the beginning and the end of embedded flows.
+/// Nodes in the order of the document: jobs, and the begin and end of embedded flows.
 #[derive(Default)]
 struct Graph {
-    /// None of what is no job.
+    /// `None` for nodes that are no jobs.
     nodes: Vec<Option<Job>>,
     after: Vec<Vec<usize>>,
 }

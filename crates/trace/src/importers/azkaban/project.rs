@@ -23,7 +23,6 @@ const DEPTH_MAX: usize = 32;
 /// How many nodes embedded flows may make of a flow.
 const NODES_MAX: usize = 100_000;
 
-/// A `.job` file.
 struct Job {
     file: String,
     kind: String,

@@ -46,7 +46,7 @@ pub(in crate::importers) struct Topology(Vec<TopologyHost>);
 
 struct TopologyHost {
     host: Host,
-    /// How many slots it has, where that is said.
+    /// How many slots it has, where the topology has the number.
     slots: Option<u32>,
 }
 
@@ -90,7 +90,6 @@ impl Topology {
         machines.into_values().collect()
     }
 
-    /// How many machines it names.
     pub(in crate::importers) fn len(&self) -> usize {
         self.0.len()
     }
@@ -127,7 +126,7 @@ impl SlotKind {
     }
 }
 
-/// What was seen of a machine: its slots by kind, or all in the first.
+/// The most slots of a machine that were busy at once: by kind, or all in the first.
 #[derive(Default)]
 struct MachineUse {
     rack: Option<String>,
@@ -135,8 +134,8 @@ struct MachineUse {
     given: Option<u32>,
 }
 
-/// Every machine that ran something, with as many slots as were busy at once, and those of the topology, which have as many
-/// as the middle one of the others if nobody says how many. In the order of their names.
+/// Every machine that ran something, with as many slots as were busy at once, and those of the topology,
+/// which have as many as the median of the others if the log has no number. In the order of their names.
 pub(super) fn machines(
     jobs: &[ImportedJob],
     typed: bool,

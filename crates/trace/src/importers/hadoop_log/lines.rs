@@ -1,8 +1,9 @@
-//! Logs of jobs as JSON objects, one after the other: read as a whole, or as a stream.
+//! Reads logs of jobs that are JSON objects, one after the other: as a whole, or as a stream.
 //!
-//! Read as a stream, a job leaves when `job-skew` jobs were read after it, the earliest first: such logs are written as jobs
-//! end, or as their histories are found, and a few stand after some that were submitted later. What only the whole log
-//! says is not there: machines, what belongs to one workflow, and what was recorded.
+//! Read as a stream, a job leaves when `job-skew` jobs were read after it, the earliest first: such logs are
+//! written as jobs end, or as their histories are found, and a few stand after some that were submitted
+//! later. What only the whole log says is not there: machines, what belongs to one workflow, and what was
+//! recorded.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,7 +33,7 @@ const LEAVE: usize = 64;
 
 /// What the objects of a log are.
 pub(in crate::importers) trait LoggedObjects {
-    /// What is said of a log without jobs.
+    /// The error of a log without jobs.
     const NOTHING: &'static str;
 
     /// Takes an object; whether it is a job.
@@ -74,9 +75,7 @@ pub(in crate::importers) struct LoggedLines<O> {
     log: Log,
     pieces: Pieces,
     skew: usize,
-    /// Whether there was a job.
     is_begun: bool,
-    /// How many jobs were taken.
     taken: u64,
     /// Jobs that have not left, the earliest first.
     waiting: BinaryHeap<Reverse<BufferedJob>>,
@@ -114,7 +113,7 @@ impl Ord for BufferedJob {
 }
 
 impl<O: LoggedObjects> LoggedLines<O> {
-    /// A log of these objects; what is wrong with what stands beside it is said with its first line.
+    /// A log of these objects; an error in a file beside it is reported with its first line.
     pub(in crate::importers) fn new(settings: &Settings, objects: Result<O, TraceError>) -> Self {
         Self {
             objects,
@@ -163,7 +162,7 @@ impl<O: LoggedObjects> LoggedLines<O> {
         Ok(LineContent::Head(Box::new(Draft { start: start(zero), machines, ..Draft::default() })))
     }
 
-    /// Jobs leave until so many are left, at most as many at once as memory should hold.
+    /// Takes the earliest jobs out of the buffer until `left` are left, at most `LEAVE` at once.
     fn release_jobs(&mut self, left: usize) -> Vec<FlowAtLine> {
         let mut flows = Vec::new();
         while self.waiting.len() > left && flows.len() < LEAVE {

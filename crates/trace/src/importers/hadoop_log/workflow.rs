@@ -1,9 +1,9 @@
-//! Jobs of a log that belong together: those of a workflow of which it is known which comes after which.
+//! Groups the jobs of a log into flows: jobs of a workflow whose order is known are one flow.
 //!
-//! Hadoop's jobs may carry the id of a workflow, their own node in it, and for each node those that come after it
-//! (`mapreduce.workflow.id`, `.node.name`, `.adjacency.NODE`). Jobs of one id with such edges become one flow. Nodes that
-//! are no MapReduce jobs are in no log: what comes after them comes after what was before them. Without edges nothing is
-//! known of the order, and each job is a flow of its own.
+//! Hadoop's jobs may carry the id of a workflow, their own node in it, and for each node those that come
+//! after it (`mapreduce.workflow.id`, `.node.name`, `.adjacency.NODE`). Jobs of one id with such edges become
+//! one flow. Nodes that are no MapReduce jobs are in no log: what comes after them comes after what was
+//! before them. Without edges nothing is known of the order, and each job is a flow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,6 @@ use crate::reading::diagnostic::Diagnostics;
 /// What a job is to others.
 #[derive(Debug, Default)]
 pub(in crate::importers) struct Workflow {
-    /// The id of its workflow.
     pub(in crate::importers) id: Option<String>,
     /// Its own name there.
     pub(in crate::importers) node: Option<String>,
@@ -49,7 +48,8 @@ impl Workflow {
     }
 }
 
-/// Reads what Hadoop writes of the edges of a workflow: `"a"="b,c" "b"="d" `. What is no such pair is left out.
+/// Reads what Hadoop writes of the edges of a workflow: `"a"="b,c" "b"="d" `. What is no such pair is left
+/// out.
 pub(in crate::importers) fn adjacencies(text: &str) -> Vec<(String, Vec<String>)> {
     let mut texts = text.split('"').skip(1).step_by(2);
     let mut edges = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn flows(jobs: Vec<ImportedJob>, diagnostics: &mut Diagnostics) -> Ve
     made
 }
 
-/// By job: the name of what it belongs to with others, if there is something.
+/// By job: the name of the group that it belongs to with others, if any.
 fn groups(jobs: &[ImportedJob]) -> Vec<Option<String>> {
     let has_edges: BTreeSet<&str> = jobs
         .iter()
@@ -113,8 +113,8 @@ fn groups(jobs: &[ImportedJob]) -> Vec<Option<String>> {
     let mut groups: Vec<Option<String>> = jobs.iter().map(of_workflow).collect();
     let index: BTreeMap<&str, usize> =
         jobs.iter().enumerate().rev().map(|(k, job)| (job.id.as_str(), k)).collect();
-    // Jobs that name the jobs after them: those belong to the first of them. They stand after it as a rule, so that one
-    // pass finds chains; what a second would find stays apart.
+    // Jobs that name the jobs after them: those belong to the first of them. They stand after it as a rule,
+    // so that one pass finds chains; what a second would find stays apart.
     for (k, job) in jobs.iter().enumerate() {
         for dependant in job.workflow.dependants.iter().filter_map(|id| index.get(id.as_str())) {
             if groups[*dependant].is_none() && *dependant != k {

@@ -1,4 +1,4 @@
-//! From nodes and transitions to jobs and what they come after.
+//! Converts nodes and transitions into jobs and their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 

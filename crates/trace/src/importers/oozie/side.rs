@@ -39,7 +39,7 @@ pub(in crate::importers) struct Side {
     deadline: Option<Duration>,
     #[serde(default)]
     actions: BTreeMap<String, Action>,
-    /// What it was read from, for the places of what is wrong with it.
+    /// Its source, for the places of faults.
     #[serde(skip)]
     text: String,
 }
@@ -53,7 +53,7 @@ pub(in crate::importers) struct Action {
     seconds: Option<Seconds>,
 }
 
-/// Told apart by hand, so that a message says what was found and where.
+/// Distinguished by hand, so that a message says what was found and where.
 #[derive(Debug)]
 enum Seconds {
     Both(Duration),

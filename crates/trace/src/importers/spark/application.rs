@@ -1,4 +1,4 @@
-//! An application as its log tells of it, event by event, and the flow that it becomes.
+//! Collects the events of an application and converts them into a flow.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,9 @@ use crate::importers::hadoop_log::printable;
 use crate::importers::log::{slots, to_micros};
 use crate::reading::diagnostic::Diagnostics;
 
-/// Pauses of a program between its jobs that are told of, seconds.
+/// The shortest pause between the jobs of a program that is reported, in seconds.
 const PAUSE: f64 = 1.0;
 
-/// Reads lines into applications.
 #[derive(Default)]
 pub(super) struct Reader {
     applications: Vec<Application>,
@@ -47,7 +46,6 @@ struct Job {
 struct Stage {
     parents: Vec<i64>,
     data_set: Option<i64>,
-    /// How many tasks were announced.
     announced: u64,
     /// Seconds of tasks that succeeded, by their part of the data.
     done: BTreeMap<i64, f64>,
@@ -250,14 +248,14 @@ impl Application {
     }
 }
 
-/// Cores that a task may take: no machine has more, and each is a task of its own here.
+/// Cores that a task may take: no machine has more, and each counts as one task here.
 const TASK_CORES_MAX: f64 = 1024.0;
 
-/// What is said of tasks that were done again.
+/// The remark on tasks that were executed again.
 const REPEATED: &str = "task that had succeeded before, left out";
 
 impl Stage {
-    /// Fills up what is not done with tasks of later attempts, and tells of what is missing.
+    /// Fills gaps with tasks of later attempts of the stage, and reports what is missing.
     fn complete_tasks(&mut self, diagnostics: &mut Diagnostics) {
         let mut next = self.done.keys().next_back().map_or(0, |last| last.saturating_add(1));
         for seconds in std::mem::take(&mut self.repeated) {

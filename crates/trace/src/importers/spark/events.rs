@@ -1,4 +1,4 @@
-//! What a line of an event log says, as Spark's `JsonProtocol` writes it: fields are only ever added there.
+//! The events of a Spark event log, as Spark's `JsonProtocol` writes them: fields are only ever added there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An event that is looked at.
+/// An event that the importer uses.
 #[derive(Debug)]
 pub(super) enum Event {
     ApplicationStart(ApplicationStart),

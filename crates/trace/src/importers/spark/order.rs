@@ -1,4 +1,4 @@
-//! What comes after what in an application: stages after their parents, jobs after those that the program waited for.
+//! Dependencies in an application: stages after their parents, jobs after those that the program waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,18 @@ use crate::importers::dag::{Span, bridge, infer_dependencies};
 pub(super) struct Stage<'a> {
     pub(super) id: i64,
     pub(super) parents: &'a [i64],
-    /// Its last data set.
     pub(super) data_set: Option<i64>,
     pub(super) ran: bool,
 }
 
-/// A job: when it was submitted and end, and its stages.
+/// A job: when it was submitted and when it ended, and its stages.
 pub(super) struct JobSpan {
     pub(super) span: Span,
     pub(super) stages: Vec<i64>,
 }
 
-/// The stages that ran, in the order of their numbers, each with those that ran and that it comes after. `jobs` are in the
-/// order of their submission.
+/// The stages that ran, in the order of their numbers, each with those that ran and that it comes after.
+/// `jobs` are in the order of their submission.
 pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64>)> {
     let at: BTreeMap<i64, usize> = stages.iter().enumerate().map(|(k, stage)| (stage.id, k)).collect();
     let parents = parents(stages, &at);
@@ -56,8 +55,8 @@ pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64
     ran.map(|(stage, after)| (stage.id, named(after))).collect()
 }
 
-/// The parents of each stage; one that was not run stands for the latest stage before it with the same last data set that
-/// was, if there is one.
+/// The parents of each stage; one that was not run stands for the latest stage before it with the same last
+/// data set that was, if there is one.
 fn parents(stages: &[Stage<'_>], at: &BTreeMap<i64, usize>) -> Vec<Vec<usize>> {
     let mut wrote: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (k, stage) in stages.iter().enumerate().filter(|(_, stage)| stage.ran) {

@@ -1,5 +1,5 @@
-//! Reads the workload document as JSON lines: a first line with everything but the flows, then one flow per line, in the
-//! order of their releases.
+//! Reads the workload document as JSON lines: a first line with everything but the flows, then one flow per
+//! line, in the order of their releases.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,8 @@ use crate::reading::parse::{WORKLOAD, check_version, parse};
 use crate::reading::place::Place;
 use crate::reading::source::{SourceMap, places};
 
-/// The name of the format.
 pub(crate) const NAME: &str = "jsonl";
 
-/// The document as JSON lines.
 pub(crate) const LINES: Importer = Importer {
     name: NAME,
     summary: "our own document as JSON lines: a first line, then one flow per line",

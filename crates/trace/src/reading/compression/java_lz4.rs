@@ -1,8 +1,9 @@
-//! What Java's `LZ4BlockOutputStream` writes: blocks with headers of their own, as in the event logs of Spark.
+//! Reads what Java's `LZ4BlockOutputStream` writes: blocks with Java's headers, as in the event logs of
+//! Spark.
 //!
-//! A block has a magic word, a byte with its method and how large blocks may be, and, least byte first, its length packed
-//! and unpacked and a check sum. One that unpacks to nothing ends a stream; another stream may follow, and the end may
-//! be missing where the writer is still at work.
+//! A block has a magic word, a byte with its method and how large blocks may be, and, least byte first, its
+//! length packed and unpacked and a check sum. One that unpacks to nothing ends a stream; another stream may
+//! follow, and the end may be missing where the writer is still at work.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,4 +1,4 @@
-//! JSON into a tree, only to say what is wrong with it and where: documents that are sound are read without one.
+//! Parses JSON into a tree, only to report a fault with its place: valid documents are read without a tree.
 //!
 //! By hand, because the reader of JSON keeps no positions, and the parser of YAML does not take all of JSON
 //! (keys of more than 1024 characters, a key and its colon on two lines).

@@ -1,4 +1,4 @@
-//! Numbers as all three forms write them, and the plain scalars of YAML.
+//! Parses numbers of all three forms and the plain scalars of YAML.
 
 use std::borrow::Cow;
 

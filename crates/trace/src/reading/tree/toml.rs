@@ -1,4 +1,4 @@
-//! TOML into a tree. The parser refuses deep nesting itself.
+//! Parses TOML into a tree. The parser refuses deep nesting itself.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};

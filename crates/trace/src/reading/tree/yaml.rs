@@ -1,4 +1,4 @@
-//! YAML into a tree: one document, the core schema of YAML 1.2, anchors, aliases and merge keys.
+//! Parses YAML into a tree: one document, the core schema of YAML 1.2, anchors, aliases and merge keys.
 //!
 //! Aliases share the value of their anchor, so that the tree is never larger than the text; what they write
 //! out is counted all the same, because readers of the tree visit it as often as it is named.
@@ -11,7 +11,8 @@ use granit_parser::{Event, Parser, ScalarStyle, Tag};
 
 use super::{DEPTH_MAX, Entry, Node, ParseError, Value, scalar, table};
 
-/// Nodes and bytes of text that aliases and merge keys may write out: so many, and so many a byte of the text.
+/// How many nodes and bytes aliases and merge keys may write out: a constant, and a number for each byte of
+/// the text.
 const WRITTEN_OUT: usize = 1 << 20;
 const WRITTEN_OUT_A_BYTE: usize = 4;
 
@@ -269,7 +270,7 @@ fn scalar<'a>(text: Cow<'a, str>, style: ScalarStyle, tag: Option<&Tag>) -> Resu
     }
 }
 
-/// `!` alone, which says that a scalar is a text whatever it looks like.
+/// `!` alone, which makes a text of any scalar.
 fn is_plain_mark(tag: &Tag) -> bool {
     tag.original() == "!"
 }

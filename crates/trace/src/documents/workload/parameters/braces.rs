@@ -1,4 +1,4 @@
-//! Names in braces, and what they stand for.
+//! Replaces names in braces by their values.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ impl Braces {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Replaces each known name in braces by its value, as it is. Everything else stays, values are not looked at
+    /// Replaces each known name in braces by its value, as it is. Everything else stays, values are not searched
     /// again. O(bytes).
     pub(super) fn fill(&self, text: &mut String) {
         let mut filled = String::new();

@@ -1,4 +1,4 @@
-//! Which of the keys of a `run` section go together.
+//! Checks which keys of a `run` section go together.
 
 use super::{Fault, fault};
 use crate::documents::workload::wire;
@@ -8,11 +8,8 @@ use crate::documents::workload::wire;
 pub(super) enum Kind {
     /// A program that is built in.
     Program,
-    /// A mapper alone.
     Maps,
-    /// A mapper and a reducer.
     MapsAndReduces,
-    /// One plain command.
     Command,
     /// A program for Hadoop.
     Jar,

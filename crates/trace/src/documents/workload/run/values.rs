@@ -1,4 +1,4 @@
-//! What the values of a `run` section may be.
+//! Checks the values of a `run` section.
 
 use slackline_model::names::unknown;
 
@@ -7,7 +7,8 @@ use crate::documents::workload::wire;
 
 /// What part files can be compressed with.
 const CODECS: [&str; 3] = ["gzip", "zstd", "lz4"];
-/// What map output can be compressed with: it is read again soon, so that what is slow costs more than it saves.
+/// What map output can be compressed with: it is read again soon, so that what is slow costs more than it
+/// saves.
 const SHUFFLE_CODECS: [&str; 1] = ["lz4"];
 
 /// Refuses the first value that cannot be meant.

@@ -1,4 +1,4 @@
-//! The `run` section of a job as it is written.
+//! The fields of the `run` section of a job.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,8 +14,8 @@ fn is_false(is: &bool) -> bool {
     !*is
 }
 
-/// What the tasks of a job really do: a built-in program, commands by the contract of Hadoop Streaming, or one plain
-/// command.
+/// What the tasks of a job really do: a built-in program, commands by the contract of Hadoop Streaming, or
+/// one plain command.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -32,23 +32,23 @@ pub(crate) struct Run {
     /// A command that makes map output smaller before it is moved, of the reducer's form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) combiner: Option<String>,
-    /// One plain command without map and reduce: it finds its inputs in SLACKLINE_INPUTS, one path a line, and its
-    /// standard output becomes the only part file.
+    /// One plain command without map and reduce: it finds its inputs in SLACKLINE_INPUTS, one path a line,
+    /// and its standard output becomes the only part file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
-    /// A jar with a program for Hadoop that submits its MapReduce jobs itself, a file of this machine: only a cluster
-    /// runs it.
+    /// A jar with a program for Hadoop that submits its MapReduce jobs itself, a file of this machine: only a
+    /// cluster runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jar: Option<String>,
     /// The class of the jar whose `main` is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) main: Option<String>,
-    /// Arguments of the program of the jar. In each `{inputs}` stands for the URIs of the inputs with commas between
-    /// them, and `{output}` for the URI of a directory that is not there yet.
+    /// Arguments of the program of the jar. In each `{inputs}` stands for the URIs of the inputs with commas
+    /// between them, and `{output}` for the URI of a directory that is not there yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) arguments: Vec<String>,
-    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for that of a job
-    /// of another flow.
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for
+    /// that of a job of another flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) inputs: Vec<String>,
     /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete.
@@ -68,7 +68,8 @@ pub(crate) struct Run {
     /// The shell with its options, such as `bash -o pipefail`; by default `sh`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shell: Option<String>,
-    /// Files beside the inputs that the job depends on: scripts, tables. The job is done again when one changes.
+    /// Files beside the inputs that the job depends on: scripts, tables. The job is done again when one
+    /// changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) files: Vec<String>,
     /// Memory that a task may take: bytes, or a text such as 512MiB.
@@ -104,7 +105,8 @@ pub(crate) struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(crate) partition_fields: Option<u32>,
-    /// Fields of the key to sort by, each a number followed by n (numbers) or r (reverse), as of sort -k: `["1", "2nr"]`.
+    /// Fields of the key to sort by, each a number followed by n (numbers) or r (reverse), as of sort -k:
+    /// `["1", "2nr"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(inner(regex(pattern = "^[1-9][0-9]*(n|r|nr|rn)?$"))))]
     pub(crate) order: Vec<String>,
@@ -162,7 +164,7 @@ fn words<'a>(
 }
 
 /// An argument of a program: a word, a number, or true or false.
-// Told apart by hand, as `Numbers` are.
+// Distinguished by hand, as `Numbers` are.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(untagged)]
