@@ -58,7 +58,7 @@ pub(crate) fn takes<T: 'static>(verb: &Command) -> bool {
 }
 
 /// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those of importers
-/// are hidden: `import` shows the ones of the format that is named (`crate::help`).
+/// are hidden: `import` shows the ones of the format that is named (`crate::args::help`).
 pub(crate) fn with_flags(
     mut verb: Command,
     table: Table,

@@ -13,8 +13,8 @@ use slackline_trace::reading::format::ending;
 use slackline_trace::{Format, write_workload, write_workload_lines};
 
 use super::listed::Listed;
-use super::path::WrittenFile;
-use crate::out;
+use super::path::{WrittenFile, in_a_directory};
+use crate::terminal::out;
 
 /// The forms that a verb writes.
 pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
@@ -274,16 +274,6 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
         }
         // Who says the format may call the file whatever they like.
         (asked, named) => Ok(asked.or(named).unwrap_or(F::ALL[0])),
-    }
-}
-
-/// Refuses the name of a file in a directory that there is not.
-pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
-    match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
-            Err(format!("found {}, expected a file in a directory that there is", file.display()))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -12,6 +12,9 @@ use slackline::{PolicySpec, Registry};
 use super::listed::Listed;
 use super::value;
 
+/// The policy of `run`, `attach` and `simulate` unless another is asked for.
+pub(crate) const DEFAULT_POLICY: &str = slackline::algo::auto::ENTRY.name;
+
 /// Policies with commas between them; a name may stand for all of a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Several(pub(crate) Vec<PolicySpec>);

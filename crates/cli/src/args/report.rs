@@ -8,7 +8,7 @@ use slackline::report::page::{About, Page};
 use slackline_trace::reading::format::ending;
 
 use super::path::WrittenFile;
-use crate::out;
+use crate::terminal::out;
 
 /// `--report`.
 #[derive(Args, Clone, Debug)]

@@ -1,0 +1,122 @@
+//! What is said of workloads and options on the command line: remarks of importers, warnings, and errors with
+//! the flags that would mend them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use slackline::PolicySpec;
+use slackline::import::{ImportError, Loaded, MissingOption, WorkloadOptions};
+use slackline::recorded;
+use slackline::report::headline;
+use slackline_model::{Draft, Instance};
+use slackline_trace::Diagnostic;
+
+use crate::terminal::out;
+
+pub(crate) use slackline::import::Source;
+
+/// Reads a file that results are made of, which must not be the one they go to: it would be lost.
+///
+/// # Errors
+/// A file that cannot be read, or that is the output.
+pub(crate) fn read(input: &Path, output: Option<&Path>) -> anyhow::Result<Source> {
+    refuse_output(input, output)?;
+    Ok(Source::read(input)?)
+}
+
+/// Reads a workload that becomes another document, says what its importer has to say, and returns its name and itself.
+///
+/// # Errors
+/// As [`read`]; what is no workload under these options.
+pub(crate) fn draft(
+    input: &Path,
+    output: Option<&Path>,
+    options: &WorkloadOptions,
+) -> anyhow::Result<(String, Draft)> {
+    let source = read(input, output)?;
+    let (draft, diagnostics) = source.shape(options)?.into_draft()?;
+    tell(&source.name, &diagnostics);
+    Ok((source.name, draft))
+}
+
+/// Opens such a file to be read once, under the name that messages call it; `-` is standard input.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn open(input: &Path, output: Option<&Path>) -> anyhow::Result<(String, Box<dyn Read + Send>)> {
+    refuse_output(input, output)?;
+    if input.as_os_str() == "-" {
+        return Ok(("stdin".to_owned(), Box::new(std::io::stdin())));
+    }
+    let name = input.display().to_string();
+    let file = File::open(input).with_context(|| format!("{name}: cannot be read"))?;
+    Ok((name, Box::new(file)))
+}
+
+fn refuse_output(input: &Path, output: Option<&Path>) -> anyhow::Result<()> {
+    let place = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
+    if let Some(output) = output
+        && place(input).is_some_and(|input| Some(input) == place(output))
+    {
+        bail!("--output: found {}, which is read here, expected another file", output.display());
+    }
+    Ok(())
+}
+
+/// Says on standard error what an importer has to say.
+pub(crate) fn tell(name: &str, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        out::talk(format_args!("{name}: {diagnostic}"));
+    }
+}
+
+/// Says on standard error what policies do not do of what their files say.
+pub(crate) fn tell_of(policies: &[PolicySpec]) {
+    for policy in policies {
+        for remark in policy.remarks() {
+            out::talk(format_args!("{}: {remark}", policy.name()));
+        }
+    }
+}
+
+/// Warns where a log says what happened, and nothing says how far simulations are from it; returns the warning.
+pub(crate) fn warn_of_recorded(
+    loaded: &Loaded,
+    beside: Option<&[PolicySpec]>,
+    has_profile: bool,
+) -> Option<String> {
+    let is_typed = loaded.instance.cluster().is_typed();
+    let warning =
+        loaded.recorded.as_ref().and_then(|_| recorded::yardstick(beside, has_profile, is_typed))?;
+    out::warn(&warning);
+    Some(warning)
+}
+
+/// Says what should be known before results are believed: more load than the cluster can bear.
+pub(crate) fn warn_of_load(instance: &Instance) {
+    for warning in headline::warnings(instance) {
+        out::warn(warning);
+    }
+}
+
+/// The error with options as the flags that they are here.
+pub(crate) fn with_flags(error: anyhow::Error) -> anyhow::Error {
+    let flagged = match error.downcast_ref::<ImportError>() {
+        Some(ImportError::Option { name, problem }) => format!("--{name}: {problem}"),
+        Some(ImportError::NoCluster { name }) => format!(
+            "{name}: found no cluster, expected flags for one: --machines N with --slots S, or with \
+             --map-slots A --reduce-slots B"
+        ),
+        Some(ImportError::Missing { name, found, option }) => {
+            let flags = match option {
+                MissingOption::Machines => "--machines N",
+                MissingOption::Slots => "--slots S, or --map-slots A --reduce-slots B,",
+            };
+            format!("{name}: found {found}, expected {flags} as well")
+        }
+        _ => return error,
+    };
+    anyhow::anyhow!(flagged)
+}

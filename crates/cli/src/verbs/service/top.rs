@@ -1,0 +1,110 @@
+//! `top`: a live view of a service on a terminal.
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use slackline_serve::api::{Event, Service, State, Submission};
+use slackline_serve::client::{Client, ClientError};
+
+use super::queue::Listing;
+use crate::args::ServerFlags;
+use crate::args::defaults::Defaults;
+use crate::terminal::service;
+use crate::terminal::watch::shown;
+use crate::terminal::watch::shown::Shown;
+use crate::terminal::watch::{Left, Seen, Stream, Watch};
+use crate::verbs::answer::Answer;
+
+/// As many live submissions are looked into.
+const LOOKED_INTO: usize = 200;
+/// As many that wait are shown.
+const WAITING: usize = 200;
+/// Events that are shown.
+const EVENTS: usize = 200;
+/// How long it is waited for a service that has gone.
+const AGAIN: Duration = Duration::from_secs(1);
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline top
+  slackline top --server https://flows.example.org:7070
+
+Flows of all submissions with their deadlines, what is at work and what happens; ? shows its keys. `slackline queue` prints the \
+same once.")]
+pub(crate) struct Top {
+    #[command(flatten)]
+    server: ServerFlags,
+}
+
+type Events = Arc<Mutex<VecDeque<shown::Event>>>;
+
+pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if !std::io::stdout().is_terminal() || !Stream::Out.is_for_people() {
+        bail!("found no terminal, expected one: `slackline queue` prints the same once");
+    }
+    let mut client = args.server.client(defaults.state())?;
+    // What is wrong is said before the screen is taken.
+    let _: Service = client.get("/api/v1/service")?;
+    let events: Events = Arc::default();
+    let (heard, mut listening) = (events.clone(), args.server.client(defaults.state())?);
+    let thread = std::thread::Builder::new().name("events".to_owned());
+    thread.spawn(move || listen(&mut listening, &heard)).context("events cannot be listened to")?;
+    let look = move || match looked(&mut client, &events) {
+        Ok(shown) => Seen::Words(Box::new(shown)),
+        Err(error) => Seen::Words(Box::new(Shown { headline: format!("{error:#}"), ..Shown::default() })),
+    };
+    let left = Watch::look_on(Box::new(look))?;
+    Ok(if left == Left::ByInterrupt { Answer::Stopped } else { Answer::Yes })
+}
+
+fn looked(client: &mut Client, events: &Events) -> anyhow::Result<Shown> {
+    let service: Service = client.get("/api/v1/service")?;
+    let list = |client: &mut Client, states: &[State], limit: usize| {
+        Listing { states, user: None, name: None, limit }.get(client).map(|(all, _)| all)
+    };
+    let live = list(client, &[State::Live], LOOKED_INTO)?;
+    let queued = list(client, &[State::Queued, State::Opening], WAITING)?;
+    let mut whole = Vec::new();
+    for one in live {
+        // One that is over meanwhile is still what it was.
+        whole.push(match client.get::<Submission>(&format!("/api/v1/submissions/{}", one.number)) {
+            Ok(shown) => shown,
+            Err(ClientError::Refused { .. }) => one,
+            Err(error) => return Err(error.into()),
+        });
+    }
+    whole.reverse();
+    let events: Vec<shown::Event> =
+        events.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+    Ok(service::shown(&service, &whole, &queued, &events))
+}
+
+/// Takes in what happens, for as long as the program goes on.
+fn listen(client: &mut Client, events: &Events) {
+    let mut last: Option<String> = None;
+    loop {
+        // What is wrong with the service is said by whoever looks.
+        let _ = client.events(last.clone().as_deref(), |id, event| {
+            last = Some(id.to_owned());
+            let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            events.push_back(told(&event));
+            if events.len() > EVENTS {
+                events.pop_front();
+            }
+            true
+        });
+        slackline_local::clock::pause(AGAIN);
+    }
+}
+
+fn told(event: &Event) -> shown::Event {
+    let flow = event.number.zip(event.flow.as_ref()).map(|(number, flow)| format!("{number}/{flow}"));
+    let number = event.number.map_or_else(String::new, |number| format!("{number}: "));
+    let message = service::localised(&event.message, event.at);
+    shown::Event { flow, text: format!("{}  {number}{message}", service::clock(event.at, event.at)) }
+}
