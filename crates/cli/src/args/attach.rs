@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use slackline::attach::PARAMS;
 use slackline_model::params::{ParamError, Settings};
 
-use super::declared::{self, Declared, Table};
+use super::declared::{self, DeclaredParam, Table};
 
 /// The parameters that were given, by their names.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl AttachFlags {
 
 impl Args for AttachFlags {
     fn augment_args(command: Command) -> Command {
-        let declared = PARAMS.iter().map(|param| Declared { owner: "yarn", params: PARAMS, param });
+        let declared = PARAMS.iter().map(|param| DeclaredParam { owner: "yarn", params: PARAMS, param });
         declared::with_flags(command, Table::Attach, declared)
     }
 

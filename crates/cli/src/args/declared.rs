@@ -7,7 +7,7 @@ use clap::{Arg, ArgMatches, Command};
 use slackline::run::SWITCH;
 use slackline_model::params::{Param, Settings, Values};
 
-use super::listed::Listed;
+use super::listed::NamedValue;
 use super::value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Table {
 
 /// A declaration: who declares the parameter, with which others.
 #[derive(Clone, Copy)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredParam {
     pub(crate) owner: &'static str,
     pub(crate) params: &'static [Param],
     pub(crate) param: &'static Param,
@@ -39,7 +39,7 @@ pub(crate) struct Declared {
 
 /// The value of a parameter that was given as a flag. Of a file, its text.
 #[derive(Clone, Debug, PartialEq)]
-struct Given {
+struct GivenValue {
     table: Table,
     name: &'static str,
     text: String,
@@ -47,7 +47,7 @@ struct Given {
 
 /// The parameters of a table that were given, by their names.
 pub(crate) fn given(matches: &ArgMatches, table: Table) -> Vec<(String, String)> {
-    let values = matches.ids().filter_map(|id| matches.try_get_one::<Given>(id.as_str()).ok().flatten());
+    let values = matches.ids().filter_map(|id| matches.try_get_one::<GivenValue>(id.as_str()).ok().flatten());
     let own = values.filter(|given| given.table == table);
     own.map(|given| (given.name.to_owned(), given.text.clone())).collect()
 }
@@ -62,7 +62,7 @@ pub(crate) fn takes<T: 'static>(verb: &Command) -> bool {
 pub(crate) fn with_flags(
     mut verb: Command,
     table: Table,
-    declared: impl IntoIterator<Item = Declared>,
+    declared: impl IntoIterator<Item = DeclaredParam>,
 ) -> Command {
     for declared in declared {
         let is_free = verb.get_arguments().all(|arg| arg.get_long() != Some(declared.param.name));
@@ -73,8 +73,8 @@ pub(crate) fn with_flags(
     verb
 }
 
-fn flag(table: Table, declared: Declared) -> Arg {
-    let Declared { owner, param, .. } = declared;
+fn flag(table: Table, declared: DeclaredParam) -> Arg {
+    let DeclaredParam { owner, param, .. } = declared;
     let form = match param.values {
         Values::Text(form) => format!(" ({form})"),
         _ => String::new(),
@@ -111,16 +111,16 @@ fn value_name(param: &Param) -> &'static str {
     }
 }
 
-fn parser(table: Table, declared: Declared) -> ValueParser {
-    let Declared { params, param, .. } = declared;
-    let given = move |text: String| Given { table, name: param.name, text };
+fn parser(table: Table, declared: DeclaredParam) -> ValueParser {
+    let DeclaredParam { params, param, .. } = declared;
+    let given = move |text: String| GivenValue { table, name: param.name, text };
     if param.values == Values::TextOfFile {
         return ValueParser::new(move |path: &str| value::text_of(path).map(given));
     }
     let read =
         move |text: &str| Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()));
     match param.values {
-        Values::Choice(_) => Listed::new(param.words(), read).into(),
+        Values::Choice(_) => NamedValue::new(param.words(), read).into(),
         _ => ValueParser::new(read),
     }
 }

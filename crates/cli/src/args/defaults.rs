@@ -26,7 +26,7 @@ const STATE: &str = ".slackline";
 /// What the file may say.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct DefaultsDocument {
     /// Directory in which each run has its state directory.
     state: Option<String>,
     /// Store of earlier runs, for `run`.
@@ -44,16 +44,16 @@ pub(crate) struct Defaults {
     file: Option<PathBuf>,
     /// Why the file is left out, if it is.
     warning: Option<String>,
-    said: Said,
+    said: DefaultsDocument,
 }
 
 /// One of them, for people.
-pub(crate) struct InForce {
+pub(crate) struct DefaultValue {
     /// Its name in the file.
     pub(crate) name: &'static str,
     pub(crate) value: Option<String>,
     /// Whether it comes from the file.
-    pub(crate) is_said: bool,
+    pub(crate) is_from_file: bool,
 }
 
 /// The file that the environment and the platform name; none if there is to be none.
@@ -92,11 +92,11 @@ impl Defaults {
                         path.display()
                     )
                 });
-                return Ok(Self { file, warning, said: Said::default() });
+                return Ok(Self { file, warning, said: DefaultsDocument::default() });
             }
         };
         let document = Document::new(path.display().to_string(), text, Format::Toml);
-        let mut said: Said = document.read()?;
+        let mut said: DefaultsDocument = document.read()?;
         if let Some(Err(wrong)) = said.engine.as_deref().map(|engine| tables.engines.parse(engine)) {
             return Err(document.error("engine", wrong.to_string()).into());
         }
@@ -133,11 +133,11 @@ impl Defaults {
     }
 
     /// Each that there is, with the value in force.
-    pub(crate) fn all(&self, tables: &Tables) -> [InForce; 4] {
-        let Said { state, history, engine, policy } = self.said.clone();
-        let of = |name, said: Option<String>, usual: Option<&str>| InForce {
+    pub(crate) fn all(&self, tables: &Tables) -> [DefaultValue; 4] {
+        let DefaultsDocument { state, history, engine, policy } = self.said.clone();
+        let of = |name, said: Option<String>, usual: Option<&str>| DefaultValue {
             name,
-            is_said: said.is_some(),
+            is_from_file: said.is_some(),
             value: said.or(usual.map(str::to_owned)),
         };
         let engines = tables.engines.all();
@@ -151,7 +151,7 @@ impl Defaults {
 
     /// The flags that have a default here: verb, flag, value.
     fn flags(&self) -> impl Iterator<Item = (&'static str, &'static str, &String)> {
-        let Said { history, engine, policy, .. } = &self.said;
+        let DefaultsDocument { history, engine, policy, .. } = &self.said;
         let flags = [
             ("run", "engine", engine),
             ("run", "history", history),

@@ -13,7 +13,7 @@ use crate::terminal::out;
 
 /// A history as it was read.
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub(crate) struct HistoryFile {
     pub(crate) history: History,
     /// Hash of the document, or of the one that the store stands for; `None` if there was none.
     pub(crate) sha256: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Past {
     is_store: bool,
 }
 
-impl Past {
+impl HistoryFile {
     /// Reads the file, if one was named; one that does not exist is a history in which nothing happened.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use slackline_model::Draft;
 use slackline_trace::reading::format::ending;
 use slackline_trace::{Format, write_workload, write_workload_lines};
 
-use super::listed::Listed;
+use super::listed::NamedValue;
 use super::path::{WrittenFile, in_a_directory};
 use crate::terminal::out;
 
@@ -200,7 +200,7 @@ impl<F: Forms> Args for OutputArgs<F> {
         let format = Arg::new("format")
             .long("format")
             .value_name("FORMAT")
-            .value_parser(Listed::new(listed.clone(), read))
+            .value_parser(NamedValue::new(listed.clone(), read))
             .hide_possible_values(true)
             .help(format!("{} [default: by FILE, else {}]", listed.join(", "), F::ALL[0].name()))
             .help_heading("Output");

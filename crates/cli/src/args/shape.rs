@@ -67,7 +67,7 @@ impl Shape {
     /// The same with each of several numbers of machines, in rising order; itself where there is at most one.
     pub(crate) fn sizes(&self) -> Vec<Self> {
         match &self.machines {
-            Some(value::Machines::Listed(sizes)) => {
+            Some(value::Machines::List(sizes)) => {
                 let of = |&n: &u32| Self { machines: Some(value::Machines::Range(n, n)), ..self.clone() };
                 sizes.iter().map(of).collect()
             }

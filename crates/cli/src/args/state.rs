@@ -8,7 +8,7 @@ use slackline::run::{Look, look};
 
 /// A run, as it is named on a command line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named<'a> {
+pub(crate) struct RunSelector<'a> {
     /// The flow file, whether it is there or not, or whatever `state` may be.
     pub(crate) workload: Option<&'a Path>,
     /// The state directory, the flow file, or the schedule that the run has written.
@@ -51,7 +51,7 @@ pub(crate) fn all_states(states: &Path) -> Vec<PathBuf> {
     found
 }
 
-impl Named<'_> {
+impl RunSelector<'_> {
     /// The state directory that is meant; `states` is where runs have theirs.
     ///
     /// # Errors

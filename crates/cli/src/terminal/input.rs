@@ -37,7 +37,7 @@ pub(crate) fn draft(
 ) -> anyhow::Result<(String, Draft)> {
     let source = read(input, output)?;
     let (draft, diagnostics) = source.shape(options)?.into_draft()?;
-    tell(&source.name, &diagnostics);
+    report_diagnostics(&source.name, &diagnostics);
     Ok((source.name, draft))
 }
 
@@ -66,14 +66,14 @@ fn refuse_output(input: &Path, output: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// Says on standard error what an importer has to say.
-pub(crate) fn tell(name: &str, diagnostics: &[Diagnostic]) {
+pub(crate) fn report_diagnostics(name: &str, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         out::talk(format_args!("{name}: {diagnostic}"));
     }
 }
 
 /// Says on standard error what policies do not do of what their files say.
-pub(crate) fn tell_of(policies: &[PolicySpec]) {
+pub(crate) fn report_remarks(policies: &[PolicySpec]) {
     for policy in policies {
         for remark in policy.remarks() {
             out::talk(format_args!("{}: {remark}", policy.name()));

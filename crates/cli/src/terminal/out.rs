@@ -40,7 +40,7 @@ fn written(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let Some(path) = file else {
-        let mut stdout = Named { to: BufWriter::new(io::stdout().lock()), refused: false };
+        let mut stdout = CheckedWriter { to: BufWriter::new(io::stdout().lock()), refused: false };
         let written = content(&mut stdout).and_then(|()| stdout.flush());
         return match written {
             // What the content itself could not do, such as reading, says so in its own words.
@@ -87,27 +87,27 @@ impl Write for Escaping<'_> {
 }
 
 /// A writer that remembers whether it was what went wrong.
-struct Named<W> {
+struct CheckedWriter<W> {
     to: W,
     refused: bool,
 }
 
-impl<W: Write> Named<W> {
-    fn noted<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+impl<W: Write> CheckedWriter<W> {
+    fn check<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
         self.refused |= result.is_err();
         result
     }
 }
 
-impl<W: Write> Write for Named<W> {
+impl<W: Write> Write for CheckedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes);
-        self.noted(written)
+        self.check(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.to.flush();
-        self.noted(flushed)
+        self.check(flushed)
     }
 }
 
@@ -171,12 +171,12 @@ pub(crate) fn hold() {
     lines().get_or_insert_default();
 }
 
-pub(crate) fn held() -> Vec<String> {
+pub(crate) fn held_lines() -> Vec<String> {
     lines().clone().unwrap_or_default()
 }
 
 /// Says what is held, and from now on all at once.
-pub(crate) fn let_out() {
+pub(crate) fn release_held() {
     let held = lines().take();
     held.into_iter().flatten().for_each(talk);
 }

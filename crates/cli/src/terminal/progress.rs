@@ -15,11 +15,11 @@ const REDRAW: f64 = 0.2;
 
 struct Line {
     watch: Stopwatches,
-    drawn: Mutex<Drawn>,
+    drawn: Mutex<ProgressState>,
 }
 
 #[derive(Default)]
-struct Drawn {
+struct ProgressState {
     /// When the line was drawn last, seconds.
     last: Option<f64>,
     /// Messages that wait for the first drawing: short work shows none.
@@ -35,7 +35,7 @@ impl Line {
         Some(line)
     }
 
-    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+    fn drawn(&self) -> MutexGuard<'_, ProgressState> {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

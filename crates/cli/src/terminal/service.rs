@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use slackline_serve::api::{Flow, FlowState, Job, Service, State, Submission};
 
-use crate::terminal::watch::shown;
-use crate::terminal::watch::shown::{Mood, Shown};
+use crate::terminal::watch::content;
+use crate::terminal::watch::content::{Mood, ViewContent};
 use slackline::report::number::{counted, duration};
 
 /// A moment by the clock of this machine: the time alone if it is of today.
@@ -93,32 +93,32 @@ pub(crate) fn headline(service: &Service) -> String {
 }
 
 /// What the live view shows of a service.
-pub(crate) fn shown(
+pub(crate) fn view_content(
     service: &Service,
     live: &[Submission],
     queued: &[Submission],
-    events: &[shown::Event],
-) -> Shown {
+    events: &[content::Event],
+) -> ViewContent {
     let now = service.now;
-    let flows: Vec<shown::Flow> =
-        live.iter().flat_map(|one| one.flows.iter().map(move |flow| shown_flow(one, flow, now))).collect();
-    let waiting = queued.iter().map(|one| shown::Flow {
+    let flows: Vec<content::Flow> =
+        live.iter().flat_map(|one| one.flows.iter().map(move |flow| view_flow(one, flow, now))).collect();
+    let waiting = queued.iter().map(|one| content::Flow {
         // Its flows are not known here.
         name: one.number.to_string(),
         of: one.name.clone(),
         user: one.user.clone(),
         deadline: clock_if(one.deadline, now),
         verdict: if one.held { "held" } else { "queued" },
-        ..shown::Flow::default()
+        ..content::Flow::default()
     });
     let at_work = live.iter().flat_map(|one| {
         one.flows.iter().filter(|flow| flow.running > 0).map(move |flow| {
             let name = name(one, flow);
-            shown::Task { text: format!("{name}: {}", counted(flow.running, "task")), flow: name }
+            content::Task { text: format!("{name}: {}", counted(flow.running, "task")), flow: name }
         })
     });
     let all = live.iter().flat_map(|one| &one.flows);
-    Shown {
+    ViewContent {
         headline: headline(service),
         done: all.clone().map(|flow| flow.done as usize).sum(),
         total: all.clone().map(|flow| flow.tasks as usize).sum(),
@@ -136,14 +136,14 @@ pub(crate) fn name(one: &Submission, flow: &Flow) -> String {
     format!("{}/{}", one.number, flow.flow)
 }
 
-fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
+fn view_flow(one: &Submission, flow: &Flow, now: Timestamp) -> content::Flow {
     let between = match flow.predicted_between {
         _ if has_passed(flow, now) => "has passed, is not done".to_owned(),
         Some([least, most]) => format!("{} to {}", clock(least, now), clock(most, now)),
         None if flow.guess => "a guess".to_owned(),
         None => String::new(),
     };
-    shown::Flow {
+    content::Flow {
         name: name(one, flow),
         of: one.name.clone(),
         user: one.user.clone(),
@@ -156,12 +156,12 @@ fn shown_flow(one: &Submission, flow: &Flow, now: Timestamp) -> shown::Flow {
         between,
         verdict: verdict(flow, now),
         mood: mood(flow, now),
-        jobs: flow.jobs.iter().map(shown_job).collect(),
+        jobs: flow.jobs.iter().map(view_job).collect(),
     }
 }
 
-fn shown_job(job: &Job) -> shown::Job {
-    shown::Job {
+fn view_job(job: &Job) -> content::Job {
+    content::Job {
         name: job.job.clone(),
         after: job.after.join(", "),
         phases: [job.maps, job.reduces].map(|phase| (phase.done as usize, phase.tasks as usize)),
@@ -214,7 +214,7 @@ mod tests {
         }))
         .expect("a submission");
         let flow = Flow { flow: "load".to_owned(), ..Flow::default() };
-        let row = shown_flow(&one, &flow, one.submitted);
+        let row = view_flow(&one, &flow, one.submitted);
         assert_eq!([row.name, row.of, row.user], ["7/load", "night", "anna"]);
     }
 

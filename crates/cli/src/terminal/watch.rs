@@ -3,15 +3,15 @@
 //! It shows what `status --format json` gives, looked up again and again by a thread of its own; another one reads keys and
 //! draws, so that neither waits for the other or for the run.
 //!
-//! - [`shown`]: what is shown, in words;
+//! - [`content`]: what is shown, in words;
 //! - [`keys`]: what keys do;
 //! - [`draw`](mod@draw), [`columns`]: how it looks on so much room;
 //! - [`terminal`]: a terminal that is taken over, and given back whatever happens.
 
 mod columns;
+pub(crate) mod content;
 mod draw;
 mod keys;
-pub(crate) mod shown;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -30,16 +30,16 @@ use slackline_local::surroundings::on_stop_signal;
 use crate::terminal::clock::Stopwatches;
 use crate::terminal::out;
 
-use keys::{Deed, Gaze};
-use shown::{Event, Shown};
+use content::{Event, ViewContent};
+use keys::{KeyAction, Selection};
 use terminal::Screen;
 
-pub(crate) use keys::Seat;
+pub(crate) use keys::Viewer;
 pub(crate) use terminal::Stream;
 
 /// Between two looks at the run, at least; and so many times as long as a look takes, so that watching takes little.
 const PAUSE: f64 = 1.0;
-const SHARE: f64 = 10.0;
+const PAUSE_FACTOR: f64 = 10.0;
 
 /// How long keys are waited for before it is drawn again.
 const KEYS: Duration = Duration::from_millis(100);
@@ -48,48 +48,48 @@ const KEYS: Duration = Duration::from_millis(100);
 const TICK: Duration = Duration::from_millis(20);
 
 /// A thread that does not end within so many seconds is left behind.
-const GONE: f64 = 2.0;
+const JOIN_TIMEOUT: f64 = 2.0;
 
 /// A run that is over sooner is not worth a view.
-const PATIENCE: f64 = 1.0;
+const VIEW_DELAY: f64 = 1.0;
 
 /// How a view ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum ViewEnd {
     #[default]
-    Not,
+    Open,
     /// By the person at the terminal.
     ByKey,
     /// By ctrl-C, or because its terminal is gone.
     ByInterrupt,
     /// The run is over, or there is nothing to look at any more.
-    Over,
+    RunFinished,
 }
 
 /// What a look at the run gives.
-pub(crate) enum Seen {
+pub(crate) enum Observation {
     /// The run as it is now.
     State(Box<StateOfRun>),
     /// Something else, in words already.
-    Words(Box<Shown>),
+    Content(Box<ViewContent>),
     Nothing,
     /// There is nothing to be looked at any more.
-    Over,
+    Finished,
 }
 
 /// How to look at the run.
-pub(crate) type Look = Box<dyn FnMut() -> Seen + Send>;
+pub(crate) type Observer = Box<dyn FnMut() -> Observation + Send>;
 
 /// What its threads share.
 #[derive(Default)]
 struct Shared {
-    shown: Mutex<Option<Shown>>,
-    left: Mutex<Left>,
-    is_over: AtomicBool,
+    content: Mutex<Option<ViewContent>>,
+    left: Mutex<ViewEnd>,
+    is_finished: AtomicBool,
 }
 
 /// What may be broken by a panic is only shown.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -108,8 +108,8 @@ impl Watch {
     /// The system has no more threads.
     pub(crate) fn open(
         stream: Stream,
-        seat: Seat,
-        look: Look,
+        viewer: Viewer,
+        observer: Observer,
         stop: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let mut watch = Self { stream, shared: Arc::default(), threads: Vec::new() };
@@ -117,18 +117,18 @@ impl Watch {
         watch.start({
             let shared = Arc::clone(&watch.shared);
             move || {
-                let left = show(&shared, stream, seat, &stop);
+                let left = show(&shared, stream, viewer, &stop);
                 // Where no view can be drawn there are lines.
                 let left = left.unwrap_or_else(|error| {
                     out::warn(format_args!("the terminal cannot show the run: {error}"));
-                    Left::ByKey
+                    ViewEnd::ByKey
                 });
-                *locked(&shared.left) = left;
-                out::let_out();
+                *lock(&shared.left) = left;
+                out::release_held();
             }
         })?;
         let shared = Arc::clone(&watch.shared);
-        watch.start(move || look_on(&shared, look))?;
+        watch.start(move || observe(&shared, observer))?;
         Ok(watch)
     }
 
@@ -146,33 +146,33 @@ impl Watch {
     ///
     /// # Errors
     /// The system has no more threads or descriptors.
-    pub(crate) fn look_on(look: Look) -> io::Result<Left> {
-        let watch = Self::open(Stream::Out, Seat::Onlooker, look, || {})?;
-        let (end, was_signalled) = (watch.ender(), Arc::new(AtomicBool::new(false)));
+    pub(crate) fn observe(observer: Observer) -> io::Result<ViewEnd> {
+        let watch = Self::open(Stream::Out, Viewer::Observer, observer, || {})?;
+        let (end, was_signalled) = (watch.stop_handle(), Arc::new(AtomicBool::new(false)));
         let signalled = Arc::clone(&was_signalled);
         on_stop_signal(move || {
             signalled.store(true, Ordering::SeqCst);
             end();
         })?;
         let left = watch.wait();
-        out::let_out();
-        Ok(if was_signalled.load(Ordering::SeqCst) { Left::ByInterrupt } else { left })
+        out::release_held();
+        Ok(if was_signalled.load(Ordering::SeqCst) { ViewEnd::ByInterrupt } else { left })
     }
 
     /// How it ended, if it has.
-    pub(crate) fn left(&self) -> Left {
-        *locked(&self.shared.left)
+    pub(crate) fn left(&self) -> ViewEnd {
+        *lock(&self.shared.left)
     }
 
     /// Waits until it ends.
-    pub(crate) fn wait(mut self) -> Left {
+    pub(crate) fn wait(mut self) -> ViewEnd {
         if !self.threads.is_empty() {
             let drawing = self.threads.remove(0);
-            while !drawing.is_finished() && !self.shared.is_over.load(Ordering::SeqCst) {
+            while !drawing.is_finished() && !self.shared.is_finished.load(Ordering::SeqCst) {
                 // Not everywhere a signal says so.
                 if !self.stream.is_terminal() {
-                    self.shared.is_over.store(true, Ordering::SeqCst);
-                    *locked(&self.shared.left) = Left::ByInterrupt;
+                    self.shared.is_finished.store(true, Ordering::SeqCst);
+                    *lock(&self.shared.left) = ViewEnd::ByInterrupt;
                 }
                 clock::pause(TICK);
             }
@@ -182,17 +182,17 @@ impl Watch {
     }
 
     /// Ends it from elsewhere, such as a handler of signals.
-    pub(crate) fn ender(&self) -> impl Fn() + Send + 'static {
+    pub(crate) fn stop_handle(&self) -> impl Fn() + Send + 'static {
         let shared = Arc::clone(&self.shared);
-        move || shared.is_over.store(true, Ordering::SeqCst)
+        move || shared.is_finished.store(true, Ordering::SeqCst)
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::SeqCst);
+        self.shared.is_finished.store(true, Ordering::SeqCst);
         self.threads.drain(..).for_each(join);
-        out::let_out();
+        out::release_held();
     }
 }
 
@@ -200,7 +200,7 @@ impl Drop for Watch {
 fn join(thread: JoinHandle<()>) {
     let watches = Stopwatches::new(1);
     while !thread.is_finished() {
-        if watches.seconds(0) > GONE {
+        if watches.seconds(0) > JOIN_TIMEOUT {
             return;
         }
         clock::pause(TICK);
@@ -212,71 +212,72 @@ fn join(thread: JoinHandle<()>) {
 /// Waits so many seconds, or until the view is over.
 fn pause(shared: &Shared, seconds: f64) {
     let watches = Stopwatches::new(1);
-    while watches.seconds(0) < seconds && !shared.is_over.load(Ordering::SeqCst) {
+    while watches.seconds(0) < seconds && !shared.is_finished.load(Ordering::SeqCst) {
         clock::pause(TICK);
     }
 }
 
 /// Looks at the run again and again.
-fn look_on(shared: &Shared, mut look: Look) {
-    while !shared.is_over.load(Ordering::SeqCst) {
+fn observe(shared: &Shared, mut observer: Observer) {
+    while !shared.is_finished.load(Ordering::SeqCst) {
         let took = Stopwatches::new(1);
         took.seconds(0);
-        match look() {
-            Seen::State(state) => *locked(&shared.shown) = Some(Shown::from(&*state)),
-            Seen::Words(words) => *locked(&shared.shown) = Some(*words),
-            Seen::Nothing => {}
-            Seen::Over => return shared.is_over.store(true, Ordering::SeqCst),
+        match observer() {
+            Observation::State(state) => *lock(&shared.content) = Some(ViewContent::from(&*state)),
+            Observation::Content(content) => *lock(&shared.content) = Some(*content),
+            Observation::Nothing => {}
+            Observation::Finished => return shared.is_finished.store(true, Ordering::SeqCst),
         }
-        pause(shared, (took.seconds(0) * SHARE).max(PAUSE));
+        pause(shared, (took.seconds(0) * PAUSE_FACTOR).max(PAUSE));
     }
 }
 
 /// Draws and reads keys until the view is left.
-fn show(shared: &Shared, stream: Stream, seat: Seat, stop: &dyn Fn()) -> io::Result<Left> {
-    if seat == Seat::Driver {
-        pause(shared, PATIENCE);
+fn show(shared: &Shared, stream: Stream, viewer: Viewer, stop: &dyn Fn()) -> io::Result<ViewEnd> {
+    if viewer == Viewer::Owner {
+        pause(shared, VIEW_DELAY);
     }
-    if shared.is_over.load(Ordering::SeqCst) {
-        return Ok(Left::Over);
+    if shared.is_finished.load(Ordering::SeqCst) {
+        return Ok(ViewEnd::RunFinished);
     }
     let mut screen = Screen::open(stream)?;
-    let mut gaze = Gaze::new(seat);
-    while !shared.is_over.load(Ordering::SeqCst) {
-        let shown = now(shared, seat);
-        gaze.clamp(&shown);
-        screen.draw(|frame| draw::draw(frame, &shown, &gaze))?;
+    let mut selection = Selection::new(viewer);
+    while !shared.is_finished.load(Ordering::SeqCst) {
+        let content = current_content(shared, viewer);
+        selection.clamp(&content);
+        screen.draw(|frame| draw::draw(frame, &content, &selection))?;
         if !event::poll(KEYS)? {
             continue;
         }
         if let Input::Key(key) = event::read()? {
-            match gaze.press(key, &shown) {
-                Deed::Stay => {}
-                Deed::Leave => return Ok(Left::ByKey),
-                Deed::Interrupt => return Ok(Left::ByInterrupt),
-                Deed::Stop => stop(),
+            match selection.press(key, &content) {
+                KeyAction::Stay => {}
+                KeyAction::Leave => return Ok(ViewEnd::ByKey),
+                KeyAction::Interrupt => return Ok(ViewEnd::ByInterrupt),
+                KeyAction::Stop => stop(),
             }
         }
     }
-    Ok(Left::Over)
+    Ok(ViewEnd::RunFinished)
 }
 
 /// What is shown now: of a run of this process, what it said goes before what is recorded.
-fn now(shared: &Shared, seat: Seat) -> Shown {
+fn current_content(shared: &Shared, viewer: Viewer) -> ViewContent {
     let headline = || "looking at the run …".to_owned();
-    let mut shown =
-        locked(&shared.shown).clone().unwrap_or_else(|| Shown { headline: headline(), ..Shown::default() });
-    if seat == Seat::Driver {
+    let mut content = lock(&shared.content)
+        .clone()
+        .unwrap_or_else(|| ViewContent { headline: headline(), ..ViewContent::default() });
+    if viewer == Viewer::Owner {
         let of_flow = |line: &str| {
             let words = line.trim_start();
-            let is_of = |flow: &&shown::Flow| {
+            let is_of = |flow: &&content::Flow| {
                 let of = [format!(" {}/", flow.name), format!(" {} ", flow.name)];
                 of.iter().any(|of| words.contains(of.as_str()))
             };
-            shown.flows.iter().find(is_of).map(|flow| flow.name.clone())
+            content.flows.iter().find(is_of).map(|flow| flow.name.clone())
         };
-        shown.events =
-            out::held().iter().map(|line| Event { flow: of_flow(line), text: line.clone() }).collect();
+        content.events =
+            out::held_lines().iter().map(|line| Event { flow: of_flow(line), text: line.clone() }).collect();
     }
-    shown
+    content
 }

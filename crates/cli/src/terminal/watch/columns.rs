@@ -51,15 +51,15 @@ pub(super) fn draw(
     area: Rect,
     block: Block<'_>,
     mut columns: Vec<Column>,
-    marked: usize,
+    selected: usize,
 ) {
     let inside = block.inner(area).width;
     // What says nothing takes no place.
-    let is_said = |column: &Column| column.cells.iter().any(|cell| cell.width() > 0);
+    let is_from_file = |column: &Column| column.cells.iter().any(|cell| cell.width() > 0);
     columns = columns
         .into_iter()
         .enumerate()
-        .filter(|(k, column)| *k == 0 || is_said(column))
+        .filter(|(k, column)| *k == 0 || is_from_file(column))
         .map(|(_, it)| it)
         .collect();
     let wide = |columns: &[Column]| {
@@ -94,7 +94,7 @@ pub(super) fn draw(
         .column_spacing(GAP)
         .block(block)
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let mut state = TableState::new().with_selected(Some(marked));
+    let mut state = TableState::new().with_selected(Some(selected));
     StatefulWidget::render(table, area, frame.buffer_mut(), &mut state);
 }
 

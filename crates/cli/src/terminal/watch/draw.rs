@@ -10,8 +10,8 @@ use slackline::report::number::counted;
 
 use super::columns;
 use super::columns::{Column, cut};
-use super::keys::{Gaze, Over, Seat};
-use super::shown::{Event, Flow, Job, Mood, Shown, Task};
+use super::content::{Event, Flow, Job, Mood, Task, ViewContent};
+use super::keys::{Overlay, Selection, Viewer};
 
 /// From so many columns on, lists stand beside each other.
 const WIDE: u16 = 110;
@@ -22,7 +22,7 @@ const LISTS: u16 = 8;
 /// Cells of a bar in a table.
 const BAR: usize = 12;
 
-pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown, gaze: &Gaze) {
+pub(super) fn draw(frame: &mut Frame<'_>, content: &ViewContent, selection: &Selection) {
     let [head, gauge, body, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -30,29 +30,31 @@ pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown, gaze: &Gaze) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    frame.render_widget(Line::from(cut(&shown.headline, head.width)).style(Modifier::BOLD), head);
-    frame.render_widget(progress(shown), gauge);
-    match shown.flows.get(gaze.marked).filter(|_| gaze.is_inside) {
-        Some(flow) => inside(frame, body, shown, flow, gaze),
-        None => outside(frame, body, shown, gaze),
+    frame.render_widget(Line::from(cut(&content.headline, head.width)).style(Modifier::BOLD), head);
+    frame.render_widget(progress(content), gauge);
+    match content.flows.get(selection.selected).filter(|_| selection.is_inside) {
+        Some(flow) => inside(frame, body, content, flow, selection),
+        None => outside(frame, body, content, selection),
     }
-    frame.render_widget(keys(gaze), foot);
-    match gaze.over {
-        Over::Nothing => {}
-        Over::Help => over(frame, "keys", &help(gaze.seat)),
-        Over::Question => over(frame, "leave?", &QUESTION.map(str::to_owned)),
+    frame.render_widget(keys(selection), foot);
+    match selection.overlay {
+        Overlay::Hidden => {}
+        Overlay::Help => draw_overlay(frame, "keys", &help(selection.viewer)),
+        Overlay::Question => draw_overlay(frame, "leave?", &QUESTION.map(str::to_owned)),
     }
 }
 
-fn progress(shown: &Shown) -> LineGauge<'_> {
-    let failed = if shown.failed > 0 {
-        format!(", {} failed", counted(shown.failed, "attempt"))
+fn progress(content: &ViewContent) -> LineGauge<'_> {
+    let failed = if content.failed > 0 {
+        format!(", {} failed", counted(content.failed, "attempt"))
     } else {
         String::new()
     };
-    let label =
-        format!("{} of {} tasks, {} of {} slots{failed}", shown.done, shown.total, shown.held, shown.slots);
-    let ratio = if shown.total > 0 { shown.done as f64 / shown.total as f64 } else { 0.0 };
+    let label = format!(
+        "{} of {} tasks, {} of {} slots{failed}",
+        content.done, content.total, content.held, content.slots
+    );
+    let ratio = if content.total > 0 { content.done as f64 / content.total as f64 } else { 0.0 };
     LineGauge::default()
         .label(label)
         .ratio(ratio.clamp(0.0, 1.0))
@@ -62,18 +64,18 @@ fn progress(shown: &Shown) -> LineGauge<'_> {
 }
 
 /// All flows, what is at work, what happened.
-fn outside(frame: &mut Frame<'_>, area: Rect, shown: &Shown, gaze: &Gaze) {
-    let rows = u16::try_from(shown.flows.len()).unwrap_or(u16::MAX).saturating_add(3);
-    let (table, lists) = parted(area, rows);
-    let title = format!("flows ({})", shown.flows.len());
-    columns::draw(frame, table, framed(title), flow_columns(&shown.flows), gaze.marked);
-    let tasks: Vec<&Task> = shown.at_work.iter().collect();
-    let events: Vec<&Event> = shown.events.iter().collect();
+fn outside(frame: &mut Frame<'_>, area: Rect, content: &ViewContent, selection: &Selection) {
+    let rows = u16::try_from(content.flows.len()).unwrap_or(u16::MAX).saturating_add(3);
+    let (table, lists) = split_area(area, rows);
+    let title = format!("flows ({})", content.flows.len());
+    columns::draw(frame, table, frame_with_title(title), flow_columns(&content.flows), selection.selected);
+    let tasks: Vec<&Task> = content.at_work.iter().collect();
+    let events: Vec<&Event> = content.events.iter().collect();
     two_lists(frame, lists, &tasks, &events);
 }
 
 /// One flow: its jobs, what of it is at work, what happened to it.
-fn inside(frame: &mut Frame<'_>, area: Rect, shown: &Shown, flow: &Flow, gaze: &Gaze) {
+fn inside(frame: &mut Frame<'_>, area: Rect, content: &ViewContent, flow: &Flow, selection: &Selection) {
     let [about, rest] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(area);
     let due = if flow.deadline.is_empty() { "–" } else { &flow.deadline };
     let between = if flow.between.is_empty() { String::new() } else { format!(" ({})", flow.between) };
@@ -84,17 +86,17 @@ fn inside(frame: &mut Frame<'_>, area: Rect, shown: &Shown, flow: &Flow, gaze: &
     ]);
     frame.render_widget(Paragraph::new(said).wrap(Wrap { trim: true }), about);
     let rows = u16::try_from(flow.jobs.len()).unwrap_or(u16::MAX).saturating_add(3);
-    let (table, lists) = parted(rest, rows);
+    let (table, lists) = split_area(rest, rows);
     let title = format!("jobs ({})", flow.jobs.len());
-    columns::draw(frame, table, framed(title), job_columns(&flow.jobs), gaze.job);
-    let tasks: Vec<&Task> = shown.at_work.iter().filter(|task| task.flow == flow.name).collect();
+    columns::draw(frame, table, frame_with_title(title), job_columns(&flow.jobs), selection.job);
+    let tasks: Vec<&Task> = content.at_work.iter().filter(|task| task.flow == flow.name).collect();
     let is_its = |event: &&Event| event.flow.as_ref() == Some(&flow.name);
-    let events: Vec<&Event> = shown.events.iter().filter(is_its).collect();
+    let events: Vec<&Event> = content.events.iter().filter(is_its).collect();
     two_lists(frame, lists, &tasks, &events);
 }
 
 /// The upper part for a table of so many lines, and the lower for lists: at least two fifths, if there is room for both.
-fn parted(area: Rect, lines: u16) -> (Rect, Rect) {
+fn split_area(area: Rect, lines: u16) -> (Rect, Rect) {
     if area.height < LISTS + 5 {
         return (area, Rect { height: 0, ..area });
     }
@@ -121,15 +123,15 @@ fn two_lists(frame: &mut Frame<'_>, area: Rect, tasks: &[&Task], events: &[&Even
         lines[room - 1] = Line::from(format!("… {} more", tasks.len() - room + 1));
     }
     let title = format!("at work ({})", tasks.len());
-    frame.render_widget(Paragraph::new(lines).block(framed(title)), left);
+    frame.render_widget(Paragraph::new(lines).block(frame_with_title(title)), left);
     let room = usize::from(right.height.saturating_sub(2));
     let from = events.len().saturating_sub(room);
     let lines: Vec<Line<'_>> =
         events[from..].iter().map(|event| cut(&event.text, inside(right)).into()).collect();
-    frame.render_widget(Paragraph::new(lines).block(framed("events".to_owned())), right);
+    frame.render_widget(Paragraph::new(lines).block(frame_with_title("events".to_owned())), right);
 }
 
-fn framed(title: String) -> Block<'static> {
+fn frame_with_title(title: String) -> Block<'static> {
     Block::bordered().title(title).border_style(Style::new().add_modifier(Modifier::DIM))
 }
 
@@ -149,7 +151,7 @@ fn bar(done: usize, total: usize) -> String {
 }
 
 /// A number, or nothing instead of 0.
-fn some(number: u64) -> String {
+fn non_zero(number: u64) -> String {
     if number > 0 { number.to_string() } else { String::new() }
 }
 
@@ -162,8 +164,8 @@ fn flow_columns(flows: &[Flow]) -> Vec<Column> {
         Column::new("user", 6, of(|flow| flow.user.clone())),
         Column::new("", 8, of(|flow| bar(flow.done, flow.total))),
         Column::new("tasks", 1, of(|flow| format!("{}/{}", flow.done, flow.total))).right(),
-        Column::new("at work", 7, of(|flow| some(flow.at_work as u64))).right(),
-        Column::new("failed", 9, of(|flow| some(flow.failed))).right(),
+        Column::new("at work", 7, of(|flow| non_zero(flow.at_work as u64))).right(),
+        Column::new("failed", 9, of(|flow| non_zero(flow.failed))).right(),
         Column::new("deadline", 3, of(|flow| flow.deadline.clone())).right(),
         Column::new("completion", 2, of(|flow| flow.completion.clone())).right(),
         Column::new("most likely", 5, of(|flow| flow.between.clone())),
@@ -181,17 +183,17 @@ fn job_columns(jobs: &[Job]) -> Vec<Column> {
         Column::new("after", 5, of(|job| job.after.clone())),
         Column::new("maps", 0, phases(0)).right(),
         Column::new("reduces", 1, phases(1)).right(),
-        Column::new("at work", 2, of(|job| some(job.at_work as u64))).right(),
-        Column::new("failed", 3, of(|job| some(job.failed))).right(),
+        Column::new("at work", 2, of(|job| non_zero(job.at_work as u64))).right(),
+        Column::new("failed", 3, of(|job| non_zero(job.failed))).right(),
         Column::new("a task took", 4, of(|job| job.took.clone())).right(),
     ]
 }
 
-fn keys(gaze: &Gaze) -> Line<'static> {
-    if gaze.is_stopping {
+fn keys(selection: &Selection) -> Line<'static> {
+    if selection.is_stopping {
         return Line::from("stopping: attempts at work are ended …").style(Color::Yellow);
     }
-    let words = if gaze.is_inside {
+    let words = if selection.is_inside {
         "↑↓ choose  esc all flows  ? help  q leave"
     } else {
         "↑↓ choose  enter look into a flow  ? help  q leave"
@@ -206,13 +208,13 @@ const QUESTION: [&str; 4] = [
     "esc  stay",
 ];
 
-fn help(seat: Seat) -> Vec<String> {
-    let last = match seat {
-        Seat::Driver => [
+fn help(viewer: Viewer) -> Vec<String> {
+    let last = match viewer {
+        Viewer::Owner => [
             "q       asks whether to leave the view or to stop the run",
             "ctrl-C  stops the run; the same command resumes it",
         ],
-        Seat::Onlooker => ["q       leaves the view; the run goes on", "ctrl-C  the same"],
+        Viewer::Observer => ["q       leaves the view; the run goes on", "ctrl-C  the same"],
     };
     let lines = [
         "↑ ↓     choose a flow or a job (also k j, page up and down, home, end)",
@@ -230,7 +232,7 @@ fn help(seat: Seat) -> Vec<String> {
 }
 
 /// Lines in a frame in the middle.
-fn over(frame: &mut Frame<'_>, title: &str, lines: &[String]) {
+fn draw_overlay(frame: &mut Frame<'_>, title: &str, lines: &[String]) {
     let widest = lines.iter().map(|line| Line::from(line.as_str()).width()).max().unwrap_or(0);
     let (width, height) =
         (u16::try_from(widest).unwrap_or(u16::MAX).saturating_add(4), lines.len() as u16 + 2);

@@ -2,25 +2,25 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::shown::Shown;
+use super::content::ViewContent;
 
 /// Rows that a page has.
 const PAGE: usize = 10;
 
 /// What the view is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub(crate) enum Viewer {
     /// A run of this process, which goes on when the view is left.
-    Driver,
+    Owner,
     /// A run of somebody else.
-    Onlooker,
+    Observer,
 }
 
 /// What lies over the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum Overlay {
     #[default]
-    Nothing,
+    Hidden,
     Help,
     /// Whether to leave the view or to stop the run.
     Question,
@@ -28,7 +28,7 @@ pub(super) enum Over {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum KeyAction {
     /// Nothing but to draw again.
     Stay,
     Leave,
@@ -40,79 +40,79 @@ pub(super) enum Deed {
 
 /// What the person at the terminal looks at.
 #[derive(Clone, Debug)]
-pub(super) struct Gaze {
-    pub(super) seat: Seat,
+pub(super) struct Selection {
+    pub(super) viewer: Viewer,
     /// The flow that is marked, by its place.
-    pub(super) marked: usize,
+    pub(super) selected: usize,
     /// Whether the marked flow is looked into.
     pub(super) is_inside: bool,
     /// The job that is marked inside.
     pub(super) job: usize,
-    pub(super) over: Over,
+    pub(super) overlay: Overlay,
     /// Whether the run was asked to stop.
     pub(super) is_stopping: bool,
 }
 
-impl Gaze {
-    pub(super) fn new(seat: Seat) -> Self {
-        Self { seat, marked: 0, is_inside: false, job: 0, over: Over::Nothing, is_stopping: false }
+impl Selection {
+    pub(super) fn new(viewer: Viewer) -> Self {
+        Self { viewer, selected: 0, is_inside: false, job: 0, overlay: Overlay::Hidden, is_stopping: false }
     }
 
     /// Marks what there is.
-    pub(super) fn clamp(&mut self, shown: &Shown) {
-        self.marked = self.marked.min(shown.flows.len().saturating_sub(1));
-        let jobs = shown.flows.get(self.marked).map_or(0, |flow| flow.jobs.len());
+    pub(super) fn clamp(&mut self, content: &ViewContent) {
+        self.selected = self.selected.min(content.flows.len().saturating_sub(1));
+        let jobs = content.flows.get(self.selected).map_or(0, |flow| flow.jobs.len());
         self.is_inside &= jobs > 0;
         self.job = self.job.min(jobs.saturating_sub(1));
     }
 
     /// Takes in a key.
-    pub(super) fn press(&mut self, key: KeyEvent, shown: &Shown) -> Deed {
+    pub(super) fn press(&mut self, key: KeyEvent, content: &ViewContent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
-            return Deed::Stay;
+            return KeyAction::Stay;
         }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         if is_control && matches!(key.code, KeyCode::Char('c')) {
-            return match self.seat {
-                Seat::Driver => self.stop(),
-                Seat::Onlooker => Deed::Interrupt,
+            return match self.viewer {
+                Viewer::Owner => self.stop(),
+                Viewer::Observer => KeyAction::Interrupt,
             };
         }
-        let deed = match self.over {
-            Over::Help => {
-                self.over = Over::Nothing;
-                Deed::Stay
+        let action = match self.overlay {
+            Overlay::Help => {
+                self.overlay = Overlay::Hidden;
+                KeyAction::Stay
             }
-            Over::Question => self.answer(key.code),
-            Over::Nothing => self.look(key.code),
+            Overlay::Question => self.answer(key.code),
+            Overlay::Hidden => self.move_selection(key.code),
         };
-        self.clamp(shown);
-        deed
+        self.clamp(content);
+        action
     }
 
-    fn stop(&mut self) -> Deed {
-        self.over = Over::Nothing;
+    fn stop(&mut self) -> KeyAction {
+        self.overlay = Overlay::Hidden;
         self.is_stopping = true;
-        Deed::Stop
+        KeyAction::Stop
     }
 
-    fn answer(&mut self, code: KeyCode) -> Deed {
+    fn answer(&mut self, code: KeyCode) -> KeyAction {
         match code {
             KeyCode::Char('l') => {
-                self.over = Over::Nothing;
-                Deed::Leave
+                self.overlay = Overlay::Hidden;
+                KeyAction::Leave
             }
             KeyCode::Char('s') => self.stop(),
             KeyCode::Esc | KeyCode::Char('q' | 'n') => {
-                self.over = Over::Nothing;
-                Deed::Stay
+                self.overlay = Overlay::Hidden;
+                KeyAction::Stay
             }
-            _ => Deed::Stay,
+            _ => KeyAction::Stay,
         }
     }
 
-    fn look(&mut self, code: KeyCode) -> Deed {
-        let at = if self.is_inside { &mut self.job } else { &mut self.marked };
+    fn move_selection(&mut self, code: KeyCode) -> KeyAction {
+        let at = if self.is_inside { &mut self.job } else { &mut self.selected };
         match code {
             KeyCode::Up | KeyCode::Char('k') => *at = at.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => *at = at.saturating_add(1),
@@ -125,13 +125,13 @@ impl Gaze {
                 self.job = 0;
             }
             KeyCode::Esc | KeyCode::Left | KeyCode::Backspace => self.is_inside = false,
-            KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.over = Over::Help,
-            KeyCode::Char('q') => match self.seat {
-                Seat::Driver => self.over = Over::Question,
-                Seat::Onlooker => return Deed::Leave,
+            KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.overlay = Overlay::Help,
+            KeyCode::Char('q') => match self.viewer {
+                Viewer::Owner => self.overlay = Overlay::Question,
+                Viewer::Observer => return KeyAction::Leave,
             },
             _ => {}
         }
-        Deed::Stay
+        KeyAction::Stay
     }
 }

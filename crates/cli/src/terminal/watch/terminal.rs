@@ -27,7 +27,7 @@ static TAKEN: AtomicU8 = AtomicU8::new(0);
 
 impl Stream {
     /// Whether a view may be drawn there and keys be read.
-    pub(crate) fn is_for_people(self) -> bool {
+    pub(crate) fn is_interactive(self) -> bool {
         self.is_terminal()
             && io::stdin().is_terminal()
             && std::env::var("TERM").is_ok_and(|term| term != "dumb")
@@ -72,7 +72,7 @@ impl Screen {
     /// # Errors
     /// Those of the terminal; then it is as it was.
     pub(super) fn open(stream: Stream) -> io::Result<Self> {
-        give_back_after_panics();
+        restore_after_panics();
         TAKEN.store(if stream == Stream::Out { 1 } else { 2 }, Ordering::SeqCst);
         let opened = enable_raw_mode().and_then(|()| {
             let mut writer = stream.writer();
@@ -80,7 +80,7 @@ impl Screen {
             let viewport = Viewport::Fixed(stream.size());
             Terminal::with_options(CrosstermBackend::new(writer), TerminalOptions { viewport })
         });
-        opened.map(|terminal| Self { stream, terminal }).inspect_err(|_| give_back())
+        opened.map(|terminal| Self { stream, terminal }).inspect_err(|_| restore())
     }
 
     /// Draws, on as much room as there is now. Nothing if the terminal was given back meanwhile.
@@ -102,12 +102,12 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
 /// Gives the terminal back, if it is taken over.
-fn give_back() {
+fn restore() {
     let stream = match TAKEN.swap(0, Ordering::SeqCst) {
         0 => return,
         1 => Stream::Out,
@@ -119,13 +119,13 @@ fn give_back() {
 }
 
 /// From now on a panic in any thread gives the terminal back before it is told.
-fn give_back_after_panics() {
+fn restore_after_panics() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            out::let_out();
+            restore();
+            out::release_held();
             before(panic);
         }));
     });

@@ -6,9 +6,9 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use slackline_model::{Seed, random};
 
+use super::content::{Event, Flow, Job, Mood, Task, ViewContent};
 use super::draw::draw;
-use super::keys::{Deed, Gaze, Over, Seat};
-use super::shown::{Event, Flow, Job, Mood, Shown, Task};
+use super::keys::{KeyAction, Overlay, Selection, Viewer};
 
 fn job(name: &str, after: &str, phases: [(usize, usize); 2], at_work: usize) -> Job {
     let took = if phases[0].0 > 0 { "12.5 s" } else { "" };
@@ -16,7 +16,7 @@ fn job(name: &str, after: &str, phases: [(usize, usize); 2], at_work: usize) -> 
 }
 
 /// A night in its middle: flows that are done, late, about to be late and to come; names that are long, wide and odd.
-fn night() -> Shown {
+fn night() -> ViewContent {
     let flow = |name: &str, done, total, verdict, mood| Flow {
         name: name.into(),
         done,
@@ -53,7 +53,7 @@ fn night() -> Shown {
         flow: k.is_multiple_of(2).then(|| name.clone()),
         text: format!("{k:>8} s  event {k}"),
     };
-    Shown {
+    ViewContent {
         headline: ".slackline/night: at work for 1h 12m, under auto".into(),
         done: 120,
         total: 576,
@@ -67,9 +67,9 @@ fn night() -> Shown {
 }
 
 /// What is on a terminal of that size.
-fn screen(width: u16, height: u16, shown: &Shown, gaze: &Gaze) -> String {
+fn screen(width: u16, height: u16, content: &ViewContent, selection: &Selection) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, shown, gaze)).unwrap();
+    terminal.draw(|frame| draw(frame, content, selection)).unwrap();
     // What is nowhere has no lines, which the backend does not know.
     if width == 0 || height == 0 { String::new() } else { terminal.backend().to_string() }
 }
@@ -85,27 +85,27 @@ fn approve(name: &str, found: &str) {
 
 #[test]
 fn screens_are_as_approved() {
-    let shown = night();
+    let content = night();
     for (width, height) in [(80, 24), (120, 40), (200, 50)] {
-        let mut gaze = Gaze::new(Seat::Onlooker);
-        gaze.marked = 1;
-        approve(&format!("flows-{width}x{height}"), &screen(width, height, &shown, &gaze));
-        gaze.is_inside = true;
-        approve(&format!("inside-{width}x{height}"), &screen(width, height, &shown, &gaze));
+        let mut selection = Selection::new(Viewer::Observer);
+        selection.selected = 1;
+        approve(&format!("flows-{width}x{height}"), &screen(width, height, &content, &selection));
+        selection.is_inside = true;
+        approve(&format!("inside-{width}x{height}"), &screen(width, height, &content, &selection));
     }
-    let mut gaze = Gaze::new(Seat::Driver);
-    gaze.over = Over::Question;
-    approve("question-80x24", &screen(80, 24, &shown, &gaze));
-    gaze.over = Over::Help;
-    approve("help-80x24", &screen(80, 24, &shown, &gaze));
+    let mut selection = Selection::new(Viewer::Owner);
+    selection.overlay = Overlay::Question;
+    approve("question-80x24", &screen(80, 24, &content, &selection));
+    selection.overlay = Overlay::Help;
+    approve("help-80x24", &screen(80, 24, &content, &selection));
 }
 
 #[test]
 fn no_size_and_no_key_is_too_odd() {
     let many = {
-        let mut shown = night();
-        shown.flows = shown.flows.iter().cycle().take(300).cloned().collect();
-        shown
+        let mut content = night();
+        content.flows = content.flows.iter().cycle().take(300).cloned().collect();
+        content
     };
     let codes = [
         KeyCode::Up,
@@ -121,54 +121,55 @@ fn no_size_and_no_key_is_too_odd() {
     ];
     for k in 0..400 {
         let mut rng = random::rng(Seed(20), "screens", k);
-        let shown = match k % 4 {
-            0 => Shown::default(),
+        let content = match k % 4 {
+            0 => ViewContent::default(),
             1 => many.clone(),
             _ => night(),
         };
-        let mut gaze = Gaze::new(if k.is_multiple_of(3) { Seat::Driver } else { Seat::Onlooker });
+        let mut selection =
+            Selection::new(if k.is_multiple_of(3) { Viewer::Owner } else { Viewer::Observer });
         for _ in 0..12 {
             let code = codes[random::integer(&mut rng, 0, codes.len() as u64 - 1) as usize];
-            let deed = gaze.press(KeyEvent::new(code, KeyModifiers::NONE), &shown);
+            let deed = selection.press(KeyEvent::new(code, KeyModifiers::NONE), &content);
             assert!(
-                deed == Deed::Stay || gaze.seat == Seat::Onlooker,
+                deed == KeyAction::Stay || selection.viewer == Viewer::Observer,
                 "{code:?} ended a view of a run of one's own"
             );
             let most = if k.is_multiple_of(5) { 400 } else { 60 };
             let [width, height] = [0, 1].map(|_| random::integer(&mut rng, 0, most) as u16);
-            screen(width, height, &shown, &gaze);
+            screen(width, height, &content, &selection);
         }
     }
 }
 
 #[test]
 fn the_run_is_neither_left_nor_stopped_without_a_question() {
-    let shown = night();
+    let content = night();
     let key = |code| KeyEvent::new(code, KeyModifiers::NONE);
-    let mut gaze = Gaze::new(Seat::Driver);
-    assert_eq!(gaze.press(key(KeyCode::Char('q')), &shown), Deed::Stay);
-    assert_eq!(gaze.over, Over::Question);
-    assert_eq!(gaze.press(key(KeyCode::Enter), &shown), Deed::Stay);
-    assert_eq!(gaze.press(key(KeyCode::Esc), &shown), Deed::Stay);
-    assert_eq!(gaze.over, Over::Nothing);
-    gaze.press(key(KeyCode::Char('q')), &shown);
-    assert_eq!(gaze.press(key(KeyCode::Char('l')), &shown), Deed::Leave);
-    gaze.press(key(KeyCode::Char('q')), &shown);
-    assert_eq!(gaze.press(key(KeyCode::Char('s')), &shown), Deed::Stop);
+    let mut selection = Selection::new(Viewer::Owner);
+    assert_eq!(selection.press(key(KeyCode::Char('q')), &content), KeyAction::Stay);
+    assert_eq!(selection.overlay, Overlay::Question);
+    assert_eq!(selection.press(key(KeyCode::Enter), &content), KeyAction::Stay);
+    assert_eq!(selection.press(key(KeyCode::Esc), &content), KeyAction::Stay);
+    assert_eq!(selection.overlay, Overlay::Hidden);
+    selection.press(key(KeyCode::Char('q')), &content);
+    assert_eq!(selection.press(key(KeyCode::Char('l')), &content), KeyAction::Leave);
+    selection.press(key(KeyCode::Char('q')), &content);
+    assert_eq!(selection.press(key(KeyCode::Char('s')), &content), KeyAction::Stop);
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(Gaze::new(Seat::Driver).press(interrupt, &shown), Deed::Stop);
+    assert_eq!(Selection::new(Viewer::Owner).press(interrupt, &content), KeyAction::Stop);
     // Who only looks on disturbs nothing.
-    assert_eq!(Gaze::new(Seat::Onlooker).press(key(KeyCode::Char('q')), &shown), Deed::Leave);
-    assert_eq!(Gaze::new(Seat::Onlooker).press(interrupt, &shown), Deed::Interrupt);
+    assert_eq!(Selection::new(Viewer::Observer).press(key(KeyCode::Char('q')), &content), KeyAction::Leave);
+    assert_eq!(Selection::new(Viewer::Observer).press(interrupt, &content), KeyAction::Interrupt);
 }
 
 #[test]
 fn keys_lead_into_a_flow_and_back() {
-    let shown = night();
-    let mut gaze = Gaze::new(Seat::Onlooker);
+    let content = night();
+    let mut selection = Selection::new(Viewer::Observer);
     let mut press = |code| {
-        gaze.press(KeyEvent::new(code, KeyModifiers::NONE), &shown);
-        (gaze.marked, gaze.is_inside, gaze.job)
+        selection.press(KeyEvent::new(code, KeyModifiers::NONE), &content);
+        (selection.selected, selection.is_inside, selection.job)
     };
     assert_eq!(press(KeyCode::Up), (0, false, 0));
     assert_eq!(press(KeyCode::Down), (1, false, 0));
@@ -177,6 +178,6 @@ fn keys_lead_into_a_flow_and_back() {
     assert_eq!(press(KeyCode::Esc), (1, false, 2));
     assert_eq!(press(KeyCode::PageDown), (4, false, 0));
     // A run has fewer flows when another is looked at.
-    gaze.clamp(&Shown::default());
-    assert_eq!((gaze.marked, gaze.is_inside), (0, false));
+    selection.clamp(&ViewContent::default());
+    assert_eq!((selection.selected, selection.is_inside), (0, false));
 }

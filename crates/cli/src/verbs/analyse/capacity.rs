@@ -17,12 +17,12 @@ use slackline_model::Instance;
 use slackline_model::schedule::Clock;
 use slackline_trace::Importers;
 
-use crate::args::history::Past;
+use crate::args::history::HistoryFile;
 use crate::args::output::Form;
 use crate::args::report::about;
 use crate::args::value::Machines;
 use crate::args::{OutputArgs, ReportArgs, Shape, SimulationArgs, TableArgs};
-use crate::terminal::input::{Source, tell, tell_of, warn_of_load, warn_of_recorded};
+use crate::terminal::input::{Source, report_diagnostics, report_remarks, warn_of_load, warn_of_recorded};
 use crate::terminal::out;
 use crate::terminal::progress::Cells;
 use crate::verbs::answer::Answer;
@@ -58,7 +58,7 @@ impl Capacity<'_> {
             }
             (Some(axis), _) => Ok(axis.clone()),
             (None, Some(Machines::Range(least, most))) => Ok(Axis::machines(*least..=*most)),
-            (None, Some(Machines::Listed(sizes))) => {
+            (None, Some(Machines::List(sizes))) => {
                 let values = Values::Listed(sizes.iter().copied().map(f64::from).collect());
                 Ok(Axis { knob: Knob::Machines, values })
             }
@@ -90,8 +90,8 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
     let view = asked.table.view(asked.output, &report::columns(&question))?;
     let (small, large) = (asked.sized(&axis, axis.smallest())?, asked.sized(&axis, axis.largest())?);
     let mut loaded = source.load(&large)?;
-    tell(&source.name, &loaded.diagnostics);
-    tell_of(std::slice::from_ref(policy));
+    report_diagnostics(&source.name, &loaded.diagnostics);
+    report_remarks(std::slice::from_ref(policy));
     warn_of_recorded(&loaded, None, asked.simulation.profile.0.is_some());
     loaded.prepare(asked.simulation.grain)?;
     let flows = loaded.instance.flows();
@@ -110,12 +110,12 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         );
     }
     // Crashes are of machines that every size has.
-    let past = Past::read(asked.simulation)?;
+    let past = HistoryFile::read(asked.simulation)?;
     let smallest_instance = source.load(&small)?.instance;
     let options =
         asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
     let (draft, _) = source.shape(&large)?.into_draft()?;
-    let shown = Shown::new(&axis);
+    let shown = SearchProgress::new(&axis);
     let told = |tried: &Tried| shown.one_more(tried);
     let stop = stop_on_interrupt();
     let cancel = || stop.load(Ordering::Relaxed);
@@ -216,14 +216,14 @@ fn stop_on_interrupt() -> Arc<AtomicBool> {
 }
 
 /// How far the search is, on a terminal.
-struct Shown {
+struct SearchProgress {
     cells: Cells,
     tried: AtomicUsize,
     /// About how many values will be tried.
     of: usize,
 }
 
-impl Shown {
+impl SearchProgress {
     fn new(axis: &Axis) -> Self {
         let of = axis.to_be_tried();
         Self { cells: Cells::new(), tried: AtomicUsize::new(0), of }

@@ -1,11 +1,11 @@
 //! `compare`: several policies on one workload, or on several files or pieces of one, side by side.
 
-mod drawing;
 mod flags;
+mod page_rows;
+mod result_writer;
 mod round;
 mod samples;
 mod sweep;
-mod written;
 
 use std::path::PathBuf;
 
@@ -14,11 +14,11 @@ use slackline::PolicySpec;
 use slackline::recorded;
 use slackline::report::{Figures, Row, comparison};
 
+use self::result_writer::ResultWriter;
 use self::round::Round;
 use self::samples::Samples;
 use self::sweep::{Results, Sweep};
-use self::written::Written;
-use crate::args::history::Past;
+use crate::args::history::HistoryFile;
 use crate::args::output::Form;
 use crate::tables::Tables;
 use crate::terminal::{input, out};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         refuse_with_sizes(args)?;
     }
     refuse_schedules_of_several(args)?;
-    let past = Past::read(&args.simulation)?;
+    let past = HistoryFile::read(&args.simulation)?;
     let read = |workload: &PathBuf| input::read(workload, args.output.file());
     let sources = args.workloads.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let named = once(args.policies.iter().flat_map(|several| several.0.clone()));
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
         policies.insert(0, tables.policies.parse(recorded::NAME)?);
     }
     args.simulation.check_policies(&policies)?;
-    input::tell_of(&policies);
+    input::report_remarks(&policies);
     // Tables of groups and of several sizes do not show how far the rows are from what happened.
     let beside = Some(policies.as_slice()).filter(|_| !is_swept && args.by.is_none());
     let has_profile = args.simulation.profile.0.is_some();
@@ -88,13 +88,13 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     if let Some(by) = args.by {
         refuse_without_groups(by, &sizes[0], &samples.title())?;
     }
-    let written = Written { args, view: &view, policies: &policies, samples: &samples, warning };
+    let result_writer = ResultWriter { args, view: &view, policies: &policies, samples: &samples, warning };
     match sizes.as_slice() {
-        [only] => written.write(only)?,
-        several => written.write_sizes(several)?,
+        [only] => result_writer.write(only)?,
+        several => result_writer.write_sizes(several)?,
     }
     if let Some(loaded) = &first_loaded {
-        written.write_page(loaded, &mut sizes)?;
+        result_writer.write_page(loaded, &mut sizes)?;
     }
     let failed = |row: &Row| row.result.as_ref().is_ok_and(|figures| figures.failed > 0);
     let infeasible = |row: &Row| row.result.is_err();

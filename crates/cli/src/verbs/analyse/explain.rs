@@ -21,7 +21,7 @@ use crate::args::defaults::Defaults;
 use crate::args::output::Form;
 use crate::args::path;
 use crate::args::server::submission;
-use crate::args::state::{Named, all_states, flow_file_state, is_state, look_at};
+use crate::args::state::{RunSelector, all_states, flow_file_state, is_state, look_at};
 use crate::args::{OutputArgs, ServerFlags};
 use crate::tables::Tables;
 use crate::terminal::input;
@@ -78,30 +78,31 @@ pub(crate) struct Explain {
 }
 
 /// What is asked for, wherever the words of the command line stand.
-struct Asked<'a> {
-    from: From<'a>,
+struct Question<'a> {
+    from: ScheduleSource<'a>,
     flow: &'a str,
     job: Option<&'a str>,
 }
 
 /// Where the schedule is.
-enum From<'a> {
+enum ScheduleSource<'a> {
     Schedule(&'a Path),
     State(PathBuf),
 }
 
 /// What is asked of a service.
-struct OfService<'a> {
+struct ServiceQuestion<'a> {
     number: u64,
     flow: Option<&'a str>,
     job: Option<&'a str>,
 }
 
-impl OfService<'_> {
-    fn tell(&self, args: &Explain, defaults: &Defaults) -> anyhow::Result<Answer> {
+impl ServiceQuestion<'_> {
+    fn write_explanation(&self, args: &Explain, defaults: &Defaults) -> anyhow::Result<Answer> {
         let mut client = args.server.client(defaults.state())?;
-        let asked = query(&[("flow", self.flow), ("job", self.job)]);
-        let told: Explanation = client.get(&format!("/api/v1/submissions/{}/explain{asked}", self.number))?;
+        let question = query(&[("flow", self.flow), ("job", self.job)]);
+        let told: Explanation =
+            client.get(&format!("/api/v1/submissions/{}/explain{question}", self.number))?;
         let text = match args.output.form() {
             Form::Table => service::localised(&told.text, Timestamp::now()),
             Form::Json => format!("{:#}\n", told.document),
@@ -114,23 +115,27 @@ impl OfService<'_> {
 
 impl Explain {
     /// What is asked of a service, if a submission is named by its number.
-    fn of_service(&self) -> Option<OfService<'_>> {
+    fn of_service(&self) -> Option<ServiceQuestion<'_>> {
         let (flow, job) = (self.second.as_deref(), self.third.as_deref());
         if let Some(number) = submission(self.state.as_deref()) {
-            return Some(OfService { number, flow: Some(&self.first), job: flow });
+            return Some(ServiceQuestion { number, flow: Some(&self.first), job: flow });
         }
         let number = submission(Some(Path::new(&self.first)))?;
-        Some(OfService { number, flow, job })
+        Some(ServiceQuestion { number, flow, job })
     }
 
     /// `states` is where runs have their state directories.
-    fn asked(&self, states: &Path) -> anyhow::Result<Asked<'_>> {
+    fn question(&self, states: &Path) -> anyhow::Result<Question<'_>> {
         let path = Path::new(&self.first);
         // A word that is no file is a flow of the only run, if there are runs at all.
         let is_flow = || self.workload.is_none() && self.first != "-" && !path.exists();
         if self.state.is_some() || self.third.is_none() && is_flow() && !all_states(states).is_empty() {
-            let state = Named { workload: None, state: self.state.as_deref() }.directory(states)?;
-            return Ok(Asked { from: From::State(state), flow: &self.first, job: self.second.as_deref() });
+            let state = RunSelector { workload: None, state: self.state.as_deref() }.directory(states)?;
+            return Ok(Question {
+                from: ScheduleSource::State(state),
+                flow: &self.first,
+                job: self.second.as_deref(),
+            });
         }
         let flow = self.second.as_deref().ok_or_else(|| anyhow!("found no FLOW, expected one"))?;
         let is_document =
@@ -138,24 +143,24 @@ impl Explain {
         let of_flow_file =
             || flow_file_state(path, states).filter(|_| !is_document && self.workload.is_none());
         let state = is_state(path).then(|| path.to_owned()).or_else(of_flow_file);
-        let from = state.map_or(From::Schedule(path), From::State);
-        Ok(Asked { from, flow, job: self.third.as_deref() })
+        let from = state.map_or(ScheduleSource::Schedule(path), ScheduleSource::State);
+        Ok(Question { from, flow, job: self.third.as_deref() })
     }
 }
 
 pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
-    if let Some(asked) = args.of_service() {
-        return asked.tell(args, defaults);
+    if let Some(question) = args.of_service() {
+        return question.write_explanation(args, defaults);
     }
-    let asked = args.asked(defaults.state())?;
-    match &asked.from {
-        From::State(state) => of_run(args, &asked, state, defaults.state()),
-        From::Schedule(path) => of_schedule(args, &asked, path, tables),
+    let question = args.question(defaults.state())?;
+    match &question.from {
+        ScheduleSource::State(state) => of_run(args, &question, state, defaults.state()),
+        ScheduleSource::Schedule(path) => of_schedule(args, &question, path, tables),
     }
 }
 
 /// The schedule so far of a run, whether it goes on, was stopped or has ended.
-fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> anyhow::Result<Answer> {
+fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) -> anyhow::Result<Answer> {
     let look = look_at(state, states)?;
     let SoFar { instance, mut schedule, at_work, .. } = so_far(&look)?;
     let seen = StateOfRun::of(&look, None, slackline_local::clock::unix_micros());
@@ -171,7 +176,11 @@ fn of_run(args: &Explain, asked: &Asked<'_>, state: &Path, states: &Path) -> any
     let now = if seen.stage == Stage::Stopped { seen.recorded } else { seen.now };
     let goes_on = GoesOn { at_work: &at_work, now, open: &is_open };
     let explainer = Explainer::so_far(&instance, &schedule, &goes_on);
-    tell(args, asked, &Shown { explainer, plan: false, open: open.as_ref(), there: there.as_ref() })
+    write_explanation(
+        args,
+        question,
+        &ExplainedSchedule { explainer, plan: false, open: open.as_ref(), there: there.as_ref() },
+    )
 }
 
 /// What a cluster did of a run.
@@ -211,7 +220,12 @@ fn open(instance: &Instance, seen: &StateOfRun) -> Open {
     open
 }
 
-fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) -> anyhow::Result<Answer> {
+fn of_schedule(
+    args: &Explain,
+    question: &Question<'_>,
+    path: &Path,
+    tables: &Tables,
+) -> anyhow::Result<Answer> {
     if path.as_os_str() == "-" && args.workload.as_deref() == Some(Path::new("-")) {
         bail!("found - twice, expected only one of SCHEDULE and --workload from standard input");
     }
@@ -224,25 +238,29 @@ fn of_schedule(args: &Explain, asked: &Asked<'_>, path: &Path, tables: &Tables) 
         out::warn(format_args!("{}: not feasible, so what follows may be wrong: {violation}", written.name));
     }
     let plan = is_plan(&schedule, &document.meta);
-    tell(
+    write_explanation(
         args,
-        asked,
-        &Shown { explainer: Explainer::new(instance, &schedule), plan, open: None, there: None },
+        question,
+        &ExplainedSchedule { explainer: Explainer::new(instance, &schedule), plan, open: None, there: None },
     )
 }
 
-struct Shown<'a> {
+struct ExplainedSchedule<'a> {
     explainer: Explainer<'a>,
     plan: bool,
     open: Option<&'a Open>,
     there: Option<&'a There>,
 }
 
-fn tell(args: &Explain, asked: &Asked<'_>, shown: &Shown<'_>) -> anyhow::Result<Answer> {
-    let Shown { explainer, plan, open, there } = shown;
+fn write_explanation(
+    args: &Explain,
+    question: &Question<'_>,
+    shown: &ExplainedSchedule<'_>,
+) -> anyhow::Result<Answer> {
+    let ExplainedSchedule { explainer, plan, open, there } = shown;
     let instance = explainer.instance();
-    let flow = flow_named(instance, asked.flow)?;
-    let job = asked.job.map(|name| job_named(instance, flow, name)).transpose()?;
+    let flow = flow_named(instance, question.flow)?;
+    let job = question.job.map(|name| job_named(instance, flow, name)).transpose()?;
     let told = Told {
         instance,
         policy: explainer.policy(),
@@ -276,7 +294,7 @@ fn workload(
 ) -> anyhow::Result<Loaded> {
     let path = match &args.workload {
         Some(path) => path.clone(),
-        None => beside(schedule, &written.name)?,
+        None => workload_beside(schedule, &written.name)?,
     };
     let source = input::read(&path, args.output.file())?;
     if !document.names_workload() {
@@ -290,7 +308,7 @@ fn workload(
 }
 
 /// The workload that lies beside a schedule.
-fn beside(schedule: &Path, name: &str) -> anyhow::Result<PathBuf> {
+fn workload_beside(schedule: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let known = BESIDE.map(|name| schedule.with_file_name(name));
     let there = known.into_iter().find(|path| schedule.as_os_str() != "-" && path.is_file());
     there.ok_or_else(|| {

@@ -24,13 +24,13 @@ use slackline::simulate::{
 use slackline::policy::unfinished::Unfinished;
 use slackline_model::Instance;
 
-use crate::args::history::Past;
+use crate::args::history::HistoryFile;
 use crate::args::output::{Form, SimulationForm};
 use crate::args::report::about;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
 use crate::tables::Tables;
 use crate::terminal::input;
-use crate::terminal::input::{tell, warn_of_load};
+use crate::terminal::input::{report_diagnostics, warn_of_load};
 use crate::terminal::out;
 use crate::terminal::progress::Progress;
 use crate::verbs::answer::Answer;
@@ -91,17 +91,17 @@ pub(crate) struct Simulate {
 
 pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &flows::COLUMNS)?;
-    let past = Past::read(&args.simulation)?;
+    let past = HistoryFile::read(&args.simulation)?;
     args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
     args.check_certificates()?;
     args.check_report()?;
-    input::tell_of(std::slice::from_ref(&args.policy));
+    input::report_remarks(std::slice::from_ref(&args.policy));
     if let Some(answer) = stream::run(args, tables, &view, &past)? {
         return Ok(answer);
     }
     let source = input::read(&args.workload, args.output.file())?;
     let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
-    tell(&source.name, &loaded.diagnostics);
+    report_diagnostics(&source.name, &loaded.diagnostics);
     loaded.prepare(args.simulation.grain)?;
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
@@ -212,7 +212,7 @@ fn say(text: &str) {
 }
 
 /// Every option that shaped the workload or the simulation.
-fn recorded(args: &Simulate, loaded: &Loaded, past: &Past) -> RecordedOptions {
+fn recorded(args: &Simulate, loaded: &Loaded, past: &HistoryFile) -> RecordedOptions {
     let mut options = loaded.options.clone();
     args.simulation.options().record(&mut options, past.sha256.as_deref());
     options
@@ -223,7 +223,7 @@ fn lines(
     args: &Simulate,
     policy: &PolicySpec,
     loaded: &Loaded,
-    past: &Past,
+    past: &HistoryFile,
     options: &Options,
     bound: Option<f64>,
     progress: &mut dyn FnMut(u64),
@@ -253,7 +253,7 @@ fn page<'a>(
     args: &Simulate,
     name: &str,
     loaded: &'a Loaded,
-    past: &Past,
+    past: &HistoryFile,
     simulated: &Simulated,
     mut collector: Collector<'a>,
 ) -> Page<'a> {
@@ -275,7 +275,7 @@ fn write(
     view: &View,
     name: &str,
     loaded: &Loaded,
-    past: &Past,
+    past: &HistoryFile,
     mut simulated: Simulated,
     certificates: Option<&Certificates>,
 ) -> anyhow::Result<()> {

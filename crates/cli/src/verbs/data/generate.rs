@@ -6,7 +6,7 @@ use slackline_model::Seed;
 use slackline_trace::generate::{Generator, generator, generators};
 
 use crate::args::help::{COLUMNS, generator_parameters};
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::output::WorkloadForm;
 use crate::args::{OutputArgs, value};
 use crate::terminal::out;
@@ -38,19 +38,19 @@ pub(crate) struct Generate {
     output: OutputArgs<WorkloadForm>,
 }
 
-fn name() -> Listed<&'static Generator> {
+fn name() -> NamedValue<&'static Generator> {
     let name = |generator: &'static Generator| {
         clap::builder::PossibleValue::new(generator.name).help(generator.summary)
     };
-    Listed::new(generators().iter().map(name), generator)
+    NamedValue::new(generators().iter().map(name), generator)
 }
 
-fn setting() -> Listed<(String, String)> {
+fn setting() -> NamedValue<(String, String)> {
     let mut names: Vec<String> =
         generators().iter().flat_map(|one| one.params).map(|param| format!("{}=", param.name)).collect();
     names.sort();
     names.dedup();
-    Listed::new(names, |text| {
+    NamedValue::new(names, |text| {
         let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
         Ok::<_, &str>((key.trim().to_owned(), value.trim().to_owned()))
     })

@@ -11,7 +11,7 @@ use crate::args::output::Form;
 use crate::args::{OutputArgs, Shape};
 use crate::tables::Tables;
 use crate::terminal::input;
-use crate::terminal::input::tell;
+use crate::terminal::input::report_diagnostics;
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
@@ -37,7 +37,7 @@ const UNCUT: &str = "\nSome phases are given as work: a bound for tasks alone (p
 pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
     let source = input::read(&args.workload, args.output.file())?;
     let loaded = source.load(&args.shape.options(&tables.importers)?)?;
-    tell(&source.name, &loaded.diagnostics);
+    report_diagnostics(&source.name, &loaded.diagnostics);
     let bounds = bounds(&loaded.instance);
     let head = headline::lines(source.short_name(), &loaded.instance);
     let body = match args.output.form() {

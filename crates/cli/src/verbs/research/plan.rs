@@ -18,7 +18,7 @@ use crate::args::report::about;
 use crate::args::{OutputArgs, PlanArgs, PolicyTimeout, ReportArgs, Shape, TableArgs, policy, value};
 use crate::tables::Tables;
 use crate::terminal::input;
-use crate::terminal::input::{Source, tell};
+use crate::terminal::input::{Source, report_diagnostics};
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
@@ -107,8 +107,8 @@ pub(crate) fn run(args: &PlanVerb, tables: &Tables) -> anyhow::Result<Answer> {
     let source = input::read(&args.workload, args.output.file())?;
     let options = args.shape.options(&tables.importers)?;
     let mut loaded = source.load(&options)?;
-    tell(&source.name, &loaded.diagnostics);
-    input::tell_of(args.policy.as_slice());
+    report_diagnostics(&source.name, &loaded.diagnostics);
+    input::report_remarks(args.policy.as_slice());
     let policy = match &args.policy {
         Some(policy) => args.timeout.of(policy.clone()),
         None => plan::default_policy(&loaded.instance, &tables.policies).with_context(|| {

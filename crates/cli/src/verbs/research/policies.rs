@@ -23,7 +23,7 @@ A parameter follows the name: --policy fair:by=flow")]
 pub(crate) struct Policies {
     /// Say everything of this policy
     #[arg(value_name = "NAME", value_parser = policy::described_of_standard())]
-    name: Option<policy::Described>,
+    name: Option<policy::PolicyName>,
     /// Hold a policy to what every policy is held to, a line for each check
     ///
     /// Small workloads are simulated with failures, noise and everything else that the simulator can do, every schedule

@@ -17,7 +17,7 @@ use slackline_lab::{
 use slackline_model::Seed;
 
 use crate::args::help::COLUMNS;
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::value;
 use crate::tables::Tables;
 use crate::terminal::out;
@@ -51,7 +51,7 @@ pub(crate) struct Repro {
     /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md); without one, they are
     /// listed
     #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
-    experiment: Option<Asked>,
+    experiment: Option<Experiments>,
     /// Figures of it [default: all]
     #[arg(value_name = "FIGURE")]
     figures: Vec<String>,
@@ -98,18 +98,18 @@ const OPTIMUM: &str = "optimum";
 
 /// What was named in the place of an experiment.
 #[derive(Clone, Debug)]
-enum Asked {
+enum Experiments {
     /// One that comes with the program, and a figure of it if it was named with a slash.
     Known { experiment: Experiment, figure: Option<String> },
     /// A specification of one's own.
     File(PathBuf),
 }
 
-fn name() -> Listed<Asked> {
+fn name() -> NamedValue<Experiments> {
     let names: Vec<&str> = experiments().iter().map(|experiment| experiment.id).collect();
-    Listed::new(names.clone(), move |text: &str| {
+    NamedValue::new(names.clone(), move |text: &str| {
         if Path::new(text).extension().is_some_and(|extension| extension == "toml") {
-            return Ok(Asked::File(text.into()));
+            return Ok(Experiments::File(text.into()));
         }
         let (id, figure) = text.split_once('/').map_or((text, None), |(id, figure)| (id, Some(figure)));
         let found = experiments().iter().find(|experiment| experiment.id == id);
@@ -117,7 +117,7 @@ fn name() -> Listed<Asked> {
             unknown("experiment", id, &names) + "; a specification of your own is a file that ends in .toml"
         };
         let experiment = *found.ok_or_else(unknown)?;
-        Ok::<_, String>(Asked::Known { experiment, figure: figure.map(str::to_owned) })
+        Ok::<_, String>(Experiments::Known { experiment, figure: figure.map(str::to_owned) })
     })
 }
 
@@ -125,7 +125,7 @@ impl Repro {
     /// The figures that were named, all if none was.
     fn ids(&self) -> Vec<String> {
         let slashed = match &self.experiment {
-            Some(Asked::Known { figure, .. }) => figure.clone(),
+            Some(Experiments::Known { figure, .. }) => figure.clone(),
             _ => None,
         };
         slashed.into_iter().chain(self.figures.iter().cloned()).collect()
@@ -134,7 +134,7 @@ impl Repro {
     /// The experiment that was named, of those that come with the program.
     fn known(&self) -> Option<&Experiment> {
         match &self.experiment {
-            Some(Asked::Known { experiment, .. }) => Some(experiment),
+            Some(Experiments::Known { experiment, .. }) => Some(experiment),
             _ => None,
         }
     }
@@ -142,7 +142,7 @@ impl Repro {
     /// The specification of one's own that was named.
     fn own(&self) -> Option<&Path> {
         match &self.experiment {
-            Some(Asked::File(path)) => Some(path),
+            Some(Experiments::File(path)) => Some(path),
             _ => self.spec.as_deref(),
         }
     }

@@ -17,14 +17,14 @@ use slackline::tune::{
 use slackline::{PolicySpec, Registry};
 use slackline_model::Instance;
 
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::output::{Form, json_file};
 use crate::args::path::WrittenFile;
 use crate::args::report::about;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 use crate::tables::Tables;
 use crate::terminal::input;
-use crate::terminal::input::{Source, tell};
+use crate::terminal::input::{Source, report_diagnostics};
 use crate::terminal::out;
 use crate::terminal::progress::Cells;
 use crate::verbs::analyse::capacity;
@@ -95,7 +95,7 @@ pub(crate) struct Tune {
     /// 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
     #[arg(long, value_name = "METRIC:N", value_parser = until(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "front", "schedule", "total_slots"])]
-    until: Vec<Until>,
+    until: Vec<UntilArg>,
     /// The limit of an --until that names a metric alone; of several, in their order
     #[arg(
         long,
@@ -169,26 +169,28 @@ enum SearchArg {
     Every,
 }
 
-fn method() -> Listed<Method> {
-    Listed::of("method", Method::ALL.map(|method| (method.name(), method)))
+fn method() -> NamedValue<Method> {
+    NamedValue::of("method", Method::ALL.map(|method| (method.name(), method)))
 }
 
 /// A condition, or the metric of one whose limit comes with `--at-most`.
 #[derive(Clone, Debug)]
-enum Until {
+enum UntilArg {
     Whole(Condition),
     Metric(&'static str),
 }
 
-fn until() -> Listed<Until> {
-    Listed::new(Condition::metrics().map(|metric| format!("{metric}:")), |text: &str| match text.parse() {
-        Err(NoCondition::Sign) => Condition::metric_named(text.trim()).map(Until::Metric),
-        read => read.map(Until::Whole),
+fn until() -> NamedValue<UntilArg> {
+    NamedValue::new(Condition::metrics().map(|metric| format!("{metric}:")), |text: &str| {
+        match text.parse() {
+            Err(NoCondition::Sign) => Condition::metric_named(text.trim()).map(UntilArg::Metric),
+            read => read.map(UntilArg::Whole),
+        }
     })
 }
 
-fn axis() -> Listed<Axis> {
-    Listed::new(Knob::beginnings(), str::parse::<Axis>)
+fn axis() -> NamedValue<Axis> {
+    NamedValue::new(Knob::beginnings(), str::parse::<Axis>)
 }
 
 impl Tune {
@@ -199,9 +201,9 @@ impl Tune {
 
     fn conditions(&self) -> anyhow::Result<Vec<Condition>> {
         let mut limits = self.at_most.iter();
-        let mut condition = |until: &Until| match until {
-            Until::Whole(condition) => Ok(condition.clone()),
-            Until::Metric(metric) => {
+        let mut condition = |until: &UntilArg| match until {
+            UntilArg::Whole(condition) => Ok(condition.clone()),
+            UntilArg::Metric(metric) => {
                 let limit = limits.next().with_context(|| {
                     format!("--until: found {metric} without a limit, expected {metric}:N, or --at-most N beside it")
                 })?;
@@ -258,7 +260,7 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let view = args.table.view(&args.output, &tuning::COLUMNS)?;
     refuse_without_effect(args)?;
     let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
-    tell(&source.name, &loaded.diagnostics);
+    report_diagnostics(&source.name, &loaded.diagnostics);
     loaded.prepare(args.simulation.grain)?;
     let request = request(args, &loaded.instance)?;
     let tuned = {

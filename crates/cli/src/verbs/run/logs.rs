@@ -9,7 +9,7 @@ use slackline_serve::client::query;
 
 use crate::args::defaults::Defaults;
 use crate::args::server::submission;
-use crate::args::state::Named;
+use crate::args::state::RunSelector;
 use crate::args::{ServerFlags, value};
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Logs, defaults: &Defaults) -> anyhow::Result<Answer> {
     if let Some(number) = submission(args.state.as_deref().or(args.workload.as_deref())) {
         return args.of_service(number, defaults);
     }
-    let named = Named { workload: args.workload.as_deref(), state: args.state.as_deref() };
+    let named = RunSelector { workload: args.workload.as_deref(), state: args.state.as_deref() };
     let look = named.look(defaults.state())?;
     let of = LogsOf {
         flow: &args.flow,

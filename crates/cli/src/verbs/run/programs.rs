@@ -6,7 +6,7 @@ use slackline::report::table::{fitted, wrapped};
 use slackline_local::task::{Info, programs};
 
 use crate::args::help::COLUMNS;
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
@@ -33,9 +33,9 @@ pub(crate) struct Programs {
     name: Option<&'static Info>,
 }
 
-fn name() -> Listed<&'static Info> {
+fn name() -> NamedValue<&'static Info> {
     let name = |info: &'static Info| (PossibleValue::new(info.name).help(info.about), info);
-    Listed::of("program", programs().iter().map(name))
+    NamedValue::of("program", programs().iter().map(name))
 }
 
 pub(crate) fn run(args: &Programs) -> anyhow::Result<Answer> {

@@ -100,7 +100,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
     #[command(flatten)]
-    choice: choice::Choice,
+    choice: choice::JobChoice,
     /// Write everything that happens to FILE, a line of JSON each
     ///
     /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
@@ -151,7 +151,7 @@ fn deadline(text: &str) -> Result<Deadline, String> {
 
 pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     let engine = args.engine.make()?;
-    input::tell_of(std::slice::from_ref(&args.policy));
+    input::report_remarks(std::slice::from_ref(&args.policy));
     let source = Source::read(&args.workload)?;
     let mut request = args.request(source, defaults.state());
     request.importers = tables.importers.clone();
@@ -166,17 +166,18 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         if args.report.is_asked() {
             bail!("--dry-run: found --report, which shows what ran, expected one of them");
         }
-        let mut live = live::Live::new(&request, args.voice());
-        let preview = slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(worded)?;
+        let mut live = live::RunDisplay::new(&request, args.verbosity());
+        let preview =
+            slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(with_flag_names)?;
         let view = out::view(args.output.file());
         out::text(args.output.file(), &choice::table(&preview, &view))?;
         let is_prevented = preview.jobs.iter().any(|job| matches!(job.verdict, Verdict::Prevented(_)));
         return Ok(if is_prevented { Answer::No } else { Answer::Yes });
     }
     let events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
-    let here = Here { name: &name, engine: engine.as_ref(), state: &request.state };
+    let here = RunAnnouncement { name: &name, engine: engine.as_ref(), state: &request.state };
     let _announced = args.announce(&here);
-    let mut live = live::Live::new(&request, args.voice());
+    let mut live = live::RunDisplay::new(&request, args.verbosity());
     if !args.no_live {
         live = live.with_view(&request);
     }
@@ -190,7 +191,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         Ok(run) => run,
         Err(error) => {
             sinks.end(&Ending::Error(error.to_string()));
-            return Err(worded(error));
+            return Err(with_flag_names(error));
         }
     };
     let end = run.go(&mut sinks);
@@ -202,7 +203,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::No);
     }
-    if end.map_err(worded)? == RunEnd::Interrupted {
+    if end.map_err(with_flag_names)? == RunEnd::Interrupted {
         out::talk("stopped; the same command resumes it");
         return Ok(Answer::Stopped);
     }
@@ -216,7 +217,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
             out::error(&error.into());
             return Ok(Answer::No);
         }
-        outcome => outcome.map_err(worded)?,
+        outcome => outcome.map_err(with_flag_names)?,
     };
     args.write_page(&name, &run, &outcome)?;
     if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
@@ -285,7 +286,7 @@ fn ending(end: &Result<RunEnd, RunError>, run: &slackline::run::Run) -> Ending {
 }
 
 /// What others are told of this run.
-struct Here<'a> {
+struct RunAnnouncement<'a> {
     name: &'a str,
     engine: &'a dyn Backend,
     state: &'a Path,
@@ -293,11 +294,11 @@ struct Here<'a> {
 
 impl Run {
     /// How much is said.
-    fn voice(&self) -> live::Voice {
+    fn verbosity(&self) -> live::Verbosity {
         match (self.quiet, self.verbose) {
-            (true, _) => live::Voice::Quiet,
-            (_, true) => live::Voice::Verbose,
-            _ => live::Voice::Usual,
+            (true, _) => live::Verbosity::Quiet,
+            (_, true) => live::Verbosity::Verbose,
+            _ => live::Verbosity::Usual,
         }
     }
 
@@ -316,7 +317,7 @@ impl Run {
 
     /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for each alone.
     /// Where that cannot be done the run goes on without.
-    fn announce(&self, here: &Here<'_>) -> Option<Neighbour> {
+    fn announce(&self, here: &RunAnnouncement<'_>) -> Option<Neighbour> {
         if !self.engine.is_local() {
             return None;
         }
@@ -356,7 +357,7 @@ impl Run {
             Form::Table => {
                 let view = out::view(file);
                 let head = headline::lines(name, &outcome.instance);
-                let predicted = run.prediction().map_err(worded)?;
+                let predicted = run.prediction().map_err(with_flag_names)?;
                 let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
                 let text = columns.table(predicted.as_ref(), outcome, figures, &view);
                 let did = JobFigures::all(run.session().workload(), run.session().attempts());
@@ -400,7 +401,7 @@ fn slots_of(machine: &MachineDraft) -> u32 {
 }
 
 /// An error in the words of the command line.
-fn worded(error: RunError) -> anyhow::Error {
+fn with_flag_names(error: RunError) -> anyhow::Error {
     match error {
         RunError::Deadline(error) => anyhow!("--{error}"),
         RunError::Engine(error @ EngineError::Another { .. }) => {

@@ -19,11 +19,11 @@ use slackline_local::clock;
 use crate::args::defaults::Defaults;
 use crate::args::output::{Form, Forms};
 use crate::args::server::submission;
-use crate::args::state::{Named, look_at};
+use crate::args::state::{RunSelector, look_at};
 use crate::args::{OutputArgs, ServerFlags};
 use crate::tables::Tables;
-use crate::terminal::watch::shown::{times, verdict};
-use crate::terminal::watch::{Left, Seen, Stream, Watch};
+use crate::terminal::watch::content::{times, verdict};
+use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch};
 use crate::terminal::{jobs, out};
 use crate::verbs::answer::Answer;
 use crate::verbs::service::queue;
@@ -78,14 +78,18 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
         None if is_of_service => return queue::service(&args.server, &args.output, defaults),
         None => {}
     }
-    let named = Named { workload: args.workload.as_deref(), state: args.state.as_deref() };
+    let named = RunSelector { workload: args.workload.as_deref(), state: args.state.as_deref() };
     let directory = named.directory(defaults.state())?;
     let is_shown = args.output.file().is_none() && std::io::stdout().is_terminal();
     if args.follow && args.output.form() != Form::Table {
         bail!("--follow: found --format {}, expected a table", args.output.form().name());
     }
     let first = seen(&directory, defaults.state(), tables)?;
-    if args.follow && !args.no_live && is_shown && first.stage == Stage::AtWork && Stream::Out.is_for_people()
+    if args.follow
+        && !args.no_live
+        && is_shown
+        && first.stage == Stage::AtWork
+        && Stream::Out.is_interactive()
     {
         return watch(args, &directory, tables, defaults);
     }
@@ -109,15 +113,15 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
     let look = {
         let (directory, states, tables) = (directory.to_owned(), defaults.state().to_owned(), tables.clone());
         move || match seen(&directory, &states, &tables) {
-            Ok(state) if state.stage == Stage::AtWork => Seen::State(Box::new(state)),
+            Ok(state) if state.stage == Stage::AtWork => Observation::State(Box::new(state)),
             // It is said when the view has ended.
-            _ => Seen::Over,
+            _ => Observation::Finished,
         }
     };
-    match Watch::look_on(Box::new(look))? {
-        Left::ByInterrupt => return Ok(Answer::Stopped),
-        Left::Over => show(args, &seen(directory, defaults.state(), tables)?, false)?,
-        Left::Not | Left::ByKey => {}
+    match Watch::observe(Box::new(look))? {
+        ViewEnd::ByInterrupt => return Ok(Answer::Stopped),
+        ViewEnd::RunFinished => show(args, &seen(directory, defaults.state(), tables)?, false)?,
+        ViewEnd::Open | ViewEnd::ByKey => {}
     }
     Ok(Answer::Yes)
 }

@@ -12,7 +12,7 @@ use slackline_serve::client::{Client, query};
 
 use super::submit::predicted;
 use crate::args::defaults::Defaults;
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, ServerFlags, value};
 use crate::terminal::{out, service};
@@ -31,7 +31,7 @@ pub(crate) struct Queue {
     #[arg(long)]
     all: bool,
     /// Only those in these states: queued, opening, live, done, failed, cancelled, rejected
-    #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = Listed::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
+    #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = NamedValue::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
     states: Vec<State>,
     /// Only those of this user
     #[arg(long, value_name = "USER")]

@@ -23,7 +23,7 @@ use slackline_serve::users;
 use slackline_serve::who::Role;
 
 use crate::args::defaults::Defaults;
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::server::STATE;
 use crate::args::{EngineFlags, PolicyTimeout, path, policy, secret, value};
 use crate::terminal::{input, out};
@@ -195,8 +195,8 @@ impl LimitFlags {
 }
 
 /// The roles by their names.
-pub(super) fn roles() -> Listed<Role> {
-    Listed::of("role", Role::ALL.map(|role| (role.name(), role)))
+pub(super) fn roles() -> NamedValue<Role> {
+    NamedValue::of("role", Role::ALL.map(|role| (role.name(), role)))
 }
 
 pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
@@ -275,7 +275,7 @@ fn announce(args: &Serve, place: &Place, server: &Server) {
 impl Serve {
     fn setup(&self, place: Place) -> anyhow::Result<Setup> {
         let policy = self.policy_timeout.of(self.policy.clone());
-        input::tell_of(std::slice::from_ref(&policy));
+        input::report_remarks(std::slice::from_ref(&policy));
         let engine = self.engine.spec()?;
         let zone = match &self.zone {
             Some(zone) => jiff::tz::TimeZone::get(zone).with_context(|| format!("--zone {zone}"))?,

@@ -1,7 +1,7 @@
 //! `cancel`, `hold`, `unhold` and `change`: control submissions, or one flow of each.
 
 use clap::{ArgGroup, Args};
-use slackline_serve::api::{Change as Sent, Done};
+use slackline_serve::api::{Change as ChangeRequest, Done};
 use slackline_serve::client::{Client, ClientError, query};
 
 use crate::args::defaults::Defaults;
@@ -10,7 +10,7 @@ use crate::terminal::out;
 use crate::verbs::answer::Answer;
 
 #[derive(Args, Debug)]
-pub(crate) struct Which {
+pub(crate) struct Selector {
     /// Numbers of submissions, as `queue` shows them
     #[arg(value_name = "NUMBER", required = true)]
     numbers: Vec<u64>,
@@ -30,7 +30,7 @@ Examples:
 What runs of it is stopped. Jobs of it that are done stay done: a file that is submitted again under its name goes on with them.")]
 pub(crate) struct Cancel {
     #[command(flatten)]
-    which: Which,
+    selector: Selector,
 }
 
 #[derive(Args, Debug)]
@@ -42,7 +42,7 @@ Examples:
 What is at work comes to its end; nothing more of it starts until `slackline unhold`.")]
 pub(crate) struct Hold {
     #[command(flatten)]
-    which: Which,
+    selector: Selector,
 }
 
 #[derive(Args, Debug)]
@@ -51,7 +51,7 @@ Examples:
   slackline unhold 17")]
 pub(crate) struct Unhold {
     #[command(flatten)]
-    which: Which,
+    selector: Selector,
 }
 
 #[derive(Args, Debug)]
@@ -65,7 +65,7 @@ Examples:
 A deadline is a duration after the release, the first such time of day after it, or a date and time, and has to be still to come. It counts from now on, for what is at work as well.")]
 pub(crate) struct Change {
     #[command(flatten)]
-    which: Which,
+    selector: Selector,
     /// Another deadline
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     deadline: Option<String>,
@@ -82,12 +82,12 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(ClientError::Refused { .. }))
 }
 
-impl Which {
+impl Selector {
     /// Asks for each, and says what was done. One that is refused does not keep the others from it.
     ///
     /// # Errors
     /// A service that is not there; what was refused last.
-    fn each(
+    fn for_each(
         &self,
         defaults: &Defaults,
         mut ask: impl FnMut(&mut Client, &str) -> anyhow::Result<Done>,
@@ -108,30 +108,30 @@ impl Which {
         refused.map_or(Ok(Answer::Yes), Err)
     }
 
-    fn act(&self, defaults: &Defaults, verb: &str) -> anyhow::Result<Answer> {
+    fn post(&self, defaults: &Defaults, verb: &str) -> anyhow::Result<Answer> {
         let flow = query(&[("flow", self.flow.as_deref())]);
-        self.each(defaults, |client, of| Ok(client.post(&format!("{of}/{verb}{flow}"), None::<&()>)?))
+        self.for_each(defaults, |client, of| Ok(client.post(&format!("{of}/{verb}{flow}"), None::<&()>)?))
     }
 }
 
 pub(crate) fn cancel(args: &Cancel, defaults: &Defaults) -> anyhow::Result<Answer> {
-    args.which.act(defaults, "cancel")
+    args.selector.post(defaults, "cancel")
 }
 
 pub(crate) fn hold(args: &Hold, defaults: &Defaults) -> anyhow::Result<Answer> {
-    args.which.act(defaults, "hold")
+    args.selector.post(defaults, "hold")
 }
 
 pub(crate) fn unhold(args: &Unhold, defaults: &Defaults) -> anyhow::Result<Answer> {
-    args.which.act(defaults, "unhold")
+    args.selector.post(defaults, "unhold")
 }
 
 pub(crate) fn change(args: &Change, defaults: &Defaults) -> anyhow::Result<Answer> {
-    let change = Sent {
-        flow: args.which.flow.clone(),
+    let change = ChangeRequest {
+        flow: args.selector.flow.clone(),
         deadline: args.deadline.clone(),
         weight: args.weight,
         priority: args.priority,
     };
-    args.which.each(defaults, |client, of| Ok(client.patch(of, &change)?))
+    args.selector.for_each(defaults, |client, of| Ok(client.patch(of, &change)?))
 }

@@ -18,7 +18,7 @@ use slackline_serve::api::{
 use slackline_serve::client::{Client, ClientError, query};
 
 use crate::args::defaults::Defaults;
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::output::Form;
 use crate::args::{OutputArgs, ServerFlags, path, value};
 use crate::terminal::clock::Stopwatches;
@@ -85,7 +85,7 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Policy")]
     priority: u32,
     /// What is done if a deadline is not expected to hold
-    #[arg(long, value_name = "WHAT", default_value = "accept", value_parser = Listed::of("answer", [("accept", IfLate::Accept), ("reject", IfLate::Reject)]), help_heading = "Policy")]
+    #[arg(long, value_name = "WHAT", default_value = "accept", value_parser = NamedValue::of("answer", [("accept", IfLate::Accept), ("reject", IfLate::Reject)]), help_heading = "Policy")]
     if_late: IfLate,
     /// Hold it until it is let go by `unhold`
     #[arg(long, help_heading = "When")]
@@ -107,10 +107,10 @@ pub(crate) struct Submit {
     /// What is done about times at which the service was not there
     ///
     /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
-    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = Listed::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
+    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
     catch_up: CatchUp,
     /// What is done when one of its name is not over
-    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = Listed::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
+    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = NamedValue::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
     overlap: Overlap,
     /// A word of your own: what is sent again with the same one is not submitted again
     #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
@@ -144,20 +144,22 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
     let sent = args.sent()?;
     let mut client = args.server.client(defaults.state())?;
     let mut accepted: Accepted = client.post("/api/v1/submissions", Some(&sent))?;
-    let mut said = Said { args, text: String::new() };
+    let mut said = SubmitOutput { args, text: String::new() };
     said.accepted(&accepted)?;
-    let awaited = match accepted.number.filter(|_| args.wait || args.looks()) {
-        Some(number) => args.awaited(&mut client, number, &mut said)?,
-        None => Awaited::default(),
+    let wait_result = match accepted.number.filter(|_| args.wait || args.waits_for_prediction()) {
+        Some(number) => args.wait_result(&mut client, number, &mut said)?,
+        None => WaitResult::default(),
     };
-    accepted.prediction.clone_from(&awaited.prediction);
-    said.end(&accepted, &awaited)?;
-    let over = awaited.shown.as_ref().map(|shown| shown.state).filter(|state| state.is_over());
+    accepted.prediction.clone_from(&wait_result.prediction);
+    said.end(&accepted, &wait_result)?;
+    let over = wait_result.shown.as_ref().map(|shown| shown.state).filter(|state| state.is_over());
     Ok(match over {
         Some(State::Done) => Answer::Yes,
         Some(_) => Answer::No,
-        None if awaited.prediction.as_ref().is_some_and(|prediction| args.rejects(prediction)) => Answer::No,
-        None if awaited.waits.is_some() => Answer::Code(UNDECIDED),
+        None if wait_result.prediction.as_ref().is_some_and(|prediction| args.rejects(prediction)) => {
+            Answer::No
+        }
+        None if wait_result.waits.is_some() => Answer::Code(UNDECIDED),
         None if accepted.number.is_none() && accepted.next.is_none() => Answer::No,
         None => Answer::Yes,
     })
@@ -165,7 +167,7 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
 
 /// What became of a submission while it was waited for.
 #[derive(Default)]
-struct Awaited {
+struct WaitResult {
     /// As it was seen last.
     shown: Option<Submission>,
     prediction: Option<Prediction>,
@@ -182,7 +184,7 @@ struct Reason {
 
 impl Submit {
     /// Whether it is waited for the prediction.
-    fn looks(&self) -> bool {
+    fn waits_for_prediction(&self) -> bool {
         self.wait_for_prediction || self.if_late == IfLate::Reject
     }
 
@@ -193,9 +195,14 @@ impl Submit {
 
     /// Waits until a submission is over, through restarts of the service, or until it is predicted or known that it will not be. Whatever
     /// it waits for itself is said.
-    fn awaited(&self, client: &mut Client, number: u64, said: &mut Said<'_>) -> anyhow::Result<Awaited> {
+    fn wait_result(
+        &self,
+        client: &mut Client,
+        number: u64,
+        said: &mut SubmitOutput<'_>,
+    ) -> anyhow::Result<WaitResult> {
         let watches = Stopwatches::new(1);
-        let (mut awaited, mut told, mut step) = (Awaited::default(), String::new(), 0.0);
+        let (mut wait_result, mut reported, mut step) = (WaitResult::default(), String::new(), 0.0);
         loop {
             let is_late = watches.seconds(0) > WAIT;
             let path =
@@ -203,50 +210,51 @@ impl Submit {
             let reason = match client.get::<Submission>(&path) {
                 Ok(shown) => {
                     let is_over = shown.state.is_over();
-                    if self.is_news(awaited.prediction.as_ref(), &shown) {
-                        awaited.prediction.clone_from(&shown.prediction);
-                        said.predicted(awaited.prediction.as_ref())?;
+                    if self.is_news(wait_result.prediction.as_ref(), &shown) {
+                        wait_result.prediction.clone_from(&shown.prediction);
+                        said.predicted(wait_result.prediction.as_ref())?;
                     }
                     let reason = if is_over { None } else { reason(client, &shown, watches.seconds(0))? };
-                    awaited.shown = Some(shown);
+                    wait_result.shown = Some(shown);
                     if is_over {
-                        return Ok(awaited);
+                        return Ok(wait_result);
                     }
                     reason
                 }
                 // It may be about to be started again.
-                Err(error) if is_away(&error) => {
+                Err(error) if is_unreachable(&error) => {
                     clock::pause(Duration::from_secs(1));
                     Some(Reason { words: error.to_string(), stays: false })
                 }
                 Err(error) => return Err(error.into()),
             };
             // What is late is rejected in a moment.
-            let is_rejected = awaited.prediction.as_ref().is_some_and(|prediction| self.rejects(prediction));
-            let is_predicted = awaited.prediction.is_some();
+            let is_rejected =
+                wait_result.prediction.as_ref().is_some_and(|prediction| self.rejects(prediction));
+            let is_predicted = wait_result.prediction.is_some();
             if !self.wait && is_predicted && !is_rejected {
-                return Ok(awaited);
+                return Ok(wait_result);
             }
             if !self.wait && is_late && is_rejected {
                 let time = duration(WAIT);
                 out::talk(format_args!("{number}: it is to be rejected, and was not within {time}"));
-                return Ok(awaited);
+                return Ok(wait_result);
             }
             if let Some(Reason { words, stays }) = reason {
                 if !self.wait && !is_predicted && (stays || is_late) {
-                    return Ok(Awaited { waits: Some(words), ..awaited });
+                    return Ok(WaitResult { waits: Some(words), ..wait_result });
                 }
-                if words != told && (stays || watches.seconds(0) > SOON) {
+                if words != reported && (stays || watches.seconds(0) > SOON) {
                     out::talk(format_args!("{number}: {words}"));
-                    told = words;
+                    reported = words;
                 }
             }
             if !self.wait && is_late {
                 let words = format!("nothing was predicted within {}", duration(WAIT));
-                return Ok(Awaited { waits: Some(words), ..awaited });
+                return Ok(WaitResult { waits: Some(words), ..wait_result });
             }
-            let has_begun = awaited.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
-            let is_told = !self.looks() || awaited.prediction.is_some();
+            let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
+            let is_told = !self.waits_for_prediction() || wait_result.prediction.is_some();
             // Each look at what has not begun reads its file.
             let most = if is_told || is_late { STEP_LONG } else { STEP_MOST };
             step = if has_begun && is_told && !is_rejected {
@@ -262,7 +270,7 @@ impl Submit {
     fn is_news(&self, before: Option<&Prediction>, shown: &Submission) -> bool {
         let is_let_in = |now: &Prediction| !shown.state.is_over() && !self.rejects(now);
         match (before, &shown.prediction) {
-            (None, Some(_)) => self.looks(),
+            (None, Some(_)) => self.waits_for_prediction(),
             (Some(before), Some(now)) => self.rejects(before) && is_let_in(now),
             (_, None) => false,
         }
@@ -296,7 +304,7 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
     }
     let service: Service = match client.get("/api/v1/service") {
         // That it has gone is found by the next look.
-        Err(error) if is_away(&error) => return Ok(None),
+        Err(error) if is_unreachable(&error) => return Ok(None),
         service => service?,
     };
     if service.draining {
@@ -309,7 +317,7 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
 }
 
 /// Whether the service did not answer, or is about to end: the next one goes on with all that it has acknowledged.
-fn is_away(error: &ClientError) -> bool {
+fn is_unreachable(error: &ClientError) -> bool {
     matches!(
         error,
         ClientError::Unreachable(..) | ClientError::Broken(..) | ClientError::Refused { status: 503, .. }
@@ -317,12 +325,12 @@ fn is_away(error: &ClientError) -> bool {
 }
 
 /// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a file.
-struct Said<'a> {
+struct SubmitOutput<'a> {
     args: &'a Submit,
     text: String,
 }
 
-impl Said<'_> {
+impl SubmitOutput<'_> {
     fn is_document(&self) -> bool {
         self.args.output.form() == Form::Json
     }
@@ -338,7 +346,7 @@ impl Said<'_> {
 
     /// It is submitted: the number is there before anything is waited for.
     fn accepted(&mut self, accepted: &Accepted) -> anyhow::Result<()> {
-        let waits = accepted.number.is_some() && (self.args.wait || self.args.looks());
+        let waits = accepted.number.is_some() && (self.args.wait || self.args.waits_for_prediction());
         if waits && !self.args.quiet && (self.is_document() || self.args.output.file().is_some()) {
             out::talk(&accepted.message);
         }
@@ -366,8 +374,8 @@ impl Said<'_> {
         }
     }
 
-    fn end(mut self, accepted: &Accepted, awaited: &Awaited) -> anyhow::Result<()> {
-        let Awaited { shown, waits, .. } = awaited;
+    fn end(mut self, accepted: &Accepted, wait_result: &WaitResult) -> anyhow::Result<()> {
+        let WaitResult { shown, waits, .. } = wait_result;
         let over = shown.as_ref().filter(|shown| shown.state.is_over());
         if self.is_document() {
             let mut document = json!({ "accepted": accepted });
@@ -540,7 +548,7 @@ mod tests {
     }
 
     /// What is awaited of a service that answers so, a connection an answer; the connection breaks where it has none.
-    fn awaited(test: &str, flags: &[&str], answers: Vec<Option<Value>>) -> Awaited {
+    fn wait_result(test: &str, flags: &[&str], answers: Vec<Option<Value>>) -> WaitResult {
         // Paths of sockets are short.
         let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));
         let _ = std::fs::remove_file(&socket);
@@ -559,16 +567,16 @@ mod tests {
         let line = ["submit", "flow.toml", "--quiet"].iter().chain(flags);
         let args = Line::try_parse_from(line).ok().unwrap().submit;
         let mut client = Client::new(Server::parse(&socket.display().to_string()).unwrap()).unwrap();
-        let mut said = Said { args: &args, text: String::new() };
-        let awaited = args.awaited(&mut client, 1, &mut said).unwrap();
+        let mut said = SubmitOutput { args: &args, text: String::new() };
+        let wait_result = args.wait_result(&mut client, 1, &mut said).unwrap();
         service.join().unwrap();
         std::fs::remove_file(&socket).unwrap();
-        awaited
+        wait_result
     }
 
     #[test]
     fn it_is_waited_for_a_prediction_through_a_restart_of_the_service() {
-        let seen = awaited(
+        let seen = wait_result(
             "submit-restart",
             &["--wait-for-prediction"],
             vec![None, Some(shown("queued", None)), None, Some(shown("live", Some(true)))],
@@ -579,11 +587,12 @@ mod tests {
     #[test]
     fn what_is_late_is_seen_to_be_rejected_through_a_restart_of_the_service() {
         let late = || Some(shown("live", Some(false)));
-        let awaited = |end| awaited("submit-late", &["--if-late", "reject"], vec![late(), None, Some(end)]);
-        let seen = awaited(shown("rejected", Some(false)));
+        let wait_result =
+            |end| wait_result("submit-late", &["--if-late", "reject"], vec![late(), None, Some(end)]);
+        let seen = wait_result(shown("rejected", Some(false)));
         assert!(seen.waits.is_none() && seen.shown.unwrap().state == State::Rejected);
         // The next service may expect something else.
-        let seen = awaited(shown("live", Some(true)));
+        let seen = wait_result(shown("live", Some(true)));
         assert!(seen.waits.is_none() && !seen.prediction.unwrap().is_late());
     }
 }

@@ -14,9 +14,9 @@ use super::queue::Listing;
 use crate::args::ServerFlags;
 use crate::args::defaults::Defaults;
 use crate::terminal::service;
-use crate::terminal::watch::shown;
-use crate::terminal::watch::shown::Shown;
-use crate::terminal::watch::{Left, Seen, Stream, Watch};
+use crate::terminal::watch::content;
+use crate::terminal::watch::content::ViewContent;
+use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch};
 use crate::verbs::answer::Answer;
 
 /// As many live submissions are looked into.
@@ -41,10 +41,10 @@ pub(crate) struct Top {
     server: ServerFlags,
 }
 
-type Events = Arc<Mutex<VecDeque<shown::Event>>>;
+type Events = Arc<Mutex<VecDeque<content::Event>>>;
 
 pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
-    if !std::io::stdout().is_terminal() || !Stream::Out.is_for_people() {
+    if !std::io::stdout().is_terminal() || !Stream::Out.is_interactive() {
         bail!("found no terminal, expected one: `slackline queue` prints the same once");
     }
     let mut client = args.server.client(defaults.state())?;
@@ -55,14 +55,17 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
     let thread = std::thread::Builder::new().name("events".to_owned());
     thread.spawn(move || listen(&mut listening, &heard)).context("events cannot be listened to")?;
     let look = move || match looked(&mut client, &events) {
-        Ok(shown) => Seen::Words(Box::new(shown)),
-        Err(error) => Seen::Words(Box::new(Shown { headline: format!("{error:#}"), ..Shown::default() })),
+        Ok(shown) => Observation::Content(Box::new(shown)),
+        Err(error) => Observation::Content(Box::new(ViewContent {
+            headline: format!("{error:#}"),
+            ..ViewContent::default()
+        })),
     };
-    let left = Watch::look_on(Box::new(look))?;
-    Ok(if left == Left::ByInterrupt { Answer::Stopped } else { Answer::Yes })
+    let left = Watch::observe(Box::new(look))?;
+    Ok(if left == ViewEnd::ByInterrupt { Answer::Stopped } else { Answer::Yes })
 }
 
-fn looked(client: &mut Client, events: &Events) -> anyhow::Result<Shown> {
+fn looked(client: &mut Client, events: &Events) -> anyhow::Result<ViewContent> {
     let service: Service = client.get("/api/v1/service")?;
     let list = |client: &mut Client, states: &[State], limit: usize| {
         Listing { states, user: None, name: None, limit }.get(client).map(|(all, _)| all)
@@ -79,9 +82,9 @@ fn looked(client: &mut Client, events: &Events) -> anyhow::Result<Shown> {
         });
     }
     whole.reverse();
-    let events: Vec<shown::Event> =
+    let events: Vec<content::Event> =
         events.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
-    Ok(service::shown(&service, &whole, &queued, &events))
+    Ok(service::view_content(&service, &whole, &queued, &events))
 }
 
 /// Takes in what happens, for as long as the program goes on.
@@ -102,9 +105,9 @@ fn listen(client: &mut Client, events: &Events) {
     }
 }
 
-fn told(event: &Event) -> shown::Event {
+fn told(event: &Event) -> content::Event {
     let flow = event.number.zip(event.flow.as_ref()).map(|(number, flow)| format!("{number}/{flow}"));
     let number = event.number.map_or_else(String::new, |number| format!("{number}: "));
     let message = service::localised(&event.message, event.at);
-    shown::Event { flow, text: format!("{}  {number}{message}", service::clock(event.at, event.at)) }
+    content::Event { flow, text: format!("{}  {number}{message}", service::clock(event.at, event.at)) }
 }

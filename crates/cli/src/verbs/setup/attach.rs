@@ -81,7 +81,7 @@ pub(crate) struct Attach {
 
 pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     let policy = args.policy_timeout.of(args.policy.clone());
-    input::tell_of(std::slice::from_ref(&policy));
+    input::report_remarks(std::slice::from_ref(&policy));
     let wish = Wish {
         dry_run: args.dry_run,
         every: Duration::from_secs_f64(args.every),
@@ -98,10 +98,10 @@ pub(crate) fn run(args: &Attach) -> anyhow::Result<Answer> {
     let flag = stop.clone();
     on_stop_signal(move || flag.store(true, Ordering::SeqCst))?;
     let request = Request { policy: policy.clone(), history: args.history.clone() };
-    let mut live = Live {
+    let mut live = AttachDisplay {
         policy,
         start: clock::local(clock::unix_micros()),
-        voice: Voice { lines: !args.quiet, more: args.verbose, table: !args.quiet },
+        verbosity: Verbosity { lines: !args.quiet, more: args.verbose, table: !args.quiet },
         shown: String::new(),
         is_explained: false,
         events,
@@ -169,17 +169,17 @@ impl Attach {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Voice {
+struct Verbosity {
     lines: bool,
     /// What is of less interest too.
     more: bool,
     table: bool,
 }
 
-struct Live {
+struct AttachDisplay {
     policy: PolicySpec,
     start: Start,
-    voice: Voice,
+    verbosity: Verbosity,
     /// The table that was shown last.
     shown: String,
     /// Whether it was said what its columns mean.
@@ -189,7 +189,7 @@ struct Live {
     problem: Option<anyhow::Error>,
 }
 
-impl Live {
+impl AttachDisplay {
     fn close(&self, path: Option<&Path>) {
         if let (Some(problem), Some(path)) = (self.events.as_ref().and_then(Events::problem), path) {
             let path = path.display();
@@ -253,7 +253,7 @@ impl Live {
     }
 }
 
-impl Watcher for Live {
+impl Watcher for AttachDisplay {
     fn happened(&mut self, now: Time, what: &Happened) {
         if let Some(events) = &mut self.events {
             events.happened(now, what);
@@ -271,11 +271,11 @@ impl Watcher for Live {
             Happened::LeftAlone(app, reason) => format!("{app} is left alone: {reason}"),
             Happened::Done(app) => format!("{app} is done"),
             Happened::Failed(app, reason) => format!("{app} failed: {reason}"),
-            Happened::Seen(app) if self.voice.more => format!("{app} was submitted"),
-            Happened::Released(app) if self.voice.more => format!("{app} may have its ApplicationMaster"),
+            Happened::Seen(app) if self.verbosity.more => format!("{app} was submitted"),
+            Happened::Released(app) if self.verbosity.more => format!("{app} may have its ApplicationMaster"),
             _ => return,
         };
-        if self.voice.lines {
+        if self.verbosity.lines {
             out::talk(format_args!("{:>10}  {line}", duration(now.seconds())));
         }
     }
@@ -284,7 +284,7 @@ impl Watcher for Live {
         if let Some(events) = &mut self.events {
             events.status(status);
         }
-        if !self.voice.table || self.problem.is_some() {
+        if !self.verbosity.table || self.problem.is_some() {
             return;
         }
         let view = out::view(None);

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use slackline::report::{comparison, flows, tuning};
 
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::terminal::out;
 use crate::verbs::answer::Answer;
 use crate::verbs::research::repro;
@@ -51,6 +51,6 @@ pub(crate) fn run(args: &Completions, known: Command) -> anyhow::Result<Answer> 
 }
 
 /// Any text, with these names for completions.
-fn listed(names: Vec<String>) -> Listed<String> {
-    Listed::new(names, |text| Ok::<_, String>(text.to_owned()))
+fn listed(names: Vec<String>) -> NamedValue<String> {
+    NamedValue::new(names, |text| Ok::<_, String>(text.to_owned()))
 }

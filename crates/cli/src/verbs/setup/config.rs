@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow
     }
     let file = defaults.file().map(|file| file.display().to_string());
     let rows = defaults.all(tables).map(|one| {
-        let from = if one.is_said { file.clone().unwrap_or_default() } else { "built in".to_owned() };
+        let from = if one.is_from_file { file.clone().unwrap_or_default() } else { "built in".to_owned() };
         (one.name, one.value, from)
     });
     let cells = |(name, value, from): &(&str, Option<String>, String)| {

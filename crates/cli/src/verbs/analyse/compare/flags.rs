@@ -8,7 +8,7 @@ use slackline::import::Every;
 use slackline::registry::ALL;
 use slackline::report::comparison;
 
-use crate::args::listed::Listed;
+use crate::args::listed::NamedValue;
 use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
 
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Compare {
     /// As in fifo,fair:by=flow. all means the baselines and the policies of the papers; rule, auto and Hadoop's schedulers are
     /// named beside it, as in all,auto. What follows command: is all one program with its arguments, commas included.
     #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
-    pub(super) policies: Vec<policy::Several>,
+    pub(super) policies: Vec<policy::PolicyList>,
     /// Longest that the simulation of a policy may take
     ///
     /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others go on.
@@ -85,11 +85,11 @@ pub(crate) struct Compare {
     pub(super) report: ReportArgs,
 }
 
-fn group() -> Listed<&'static str> {
+fn group() -> NamedValue<&'static str> {
     // Hadoop's word for a pool.
     let name = |by: &'static str| match by {
         "pool" => PossibleValue::new(by).alias("queue"),
         _ => PossibleValue::new(by),
     };
-    Listed::of("group", comparison::GROUPS.map(|by| (name(by), by)))
+    NamedValue::of("group", comparison::GROUPS.map(|by| (name(by), by)))
 }

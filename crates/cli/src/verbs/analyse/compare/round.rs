@@ -16,10 +16,10 @@ use slackline_model::schedule::{Clock, TaskRows};
 use slackline_model::{Instance, Objective};
 use slackline_trace::Meta;
 
-use super::drawing::Drawing;
 use super::flags::Compare;
+use super::page_rows::PageRows;
 use super::samples::Sample;
-use crate::args::history::Past;
+use crate::args::history::HistoryFile;
 use crate::terminal::clock::Stopwatches;
 use crate::terminal::input::Source;
 use crate::terminal::out;
@@ -29,7 +29,7 @@ use crate::terminal::progress::Progress;
 pub(super) struct Setting<'a> {
     pub(super) args: &'a Compare,
     pub(super) source: &'a Source,
-    pub(super) past: &'a Past,
+    pub(super) past: &'a HistoryFile,
     pub(super) policies: &'a [PolicySpec],
     pub(super) progress: &'a Progress,
     /// Which policies took longer than they may on this cluster.
@@ -68,8 +68,8 @@ pub(super) fn round(
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
     let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
-    let drawing = is_drawn.then(|| Drawing::new(instance, policies.len()));
-    let heard = |k: usize, row: Left<'_>| drawing.iter().for_each(|drawing| drawing.take(k, row));
+    let page_rows = is_drawn.then(|| PageRows::new(instance, policies.len()));
+    let collect_row = |k: usize, row: Left<'_>| page_rows.iter().for_each(|page_rows| page_rows.take(k, row));
     let stopwatches = Stopwatches::new(policies.len());
     let unwritten = OnceLock::new();
     let cancel = |k: usize| {
@@ -80,13 +80,13 @@ pub(super) fn round(
         // One that was late with another seed has no figures anyway.
         late[k].load(Ordering::Relaxed) || unwritten.get().is_some()
     };
-    let ended = |k: usize, compared: &mut Compared| {
+    let report_end = |k: usize, compared: &mut Compared| {
         progress.at(base + k, instance.n_tasks());
         if setting.is_shown {
             progress.say(|| line(setting, &setting.row(instance, compared), stopwatches.seconds(k)));
         }
-        if let Some(drawing) = &drawing {
-            drawing.finish(k, compared);
+        if let Some(page_rows) = &page_rows {
+            page_rows.finish(k, compared);
         }
         if let Err(error) = setting.keep(loaded, seed, compared) {
             // One is enough to say.
@@ -97,11 +97,11 @@ pub(super) fn round(
         .with_threads(args.threads.map_or_else(processors, usize::from))
         .with_schedules(args.schedules.is_some())
         .with_cancel(&cancel)
-        .with_ended(&ended)
-        .with_left(is_drawn.then_some(&heard))
+        .with_ended(&report_end)
+        .with_left(is_drawn.then_some(&collect_row))
         .with_recorded(loaded.recorded.as_ref());
-    let told = |k: usize, done: u64| progress.at(base + k, done);
-    let compared = compare(instance, policies, &options, bound, how.with_progress(&told));
+    let report_progress = |k: usize, done: u64| progress.at(base + k, done);
+    let compared = compare(instance, policies, &options, bound, how.with_progress(&report_progress));
     if let Some(error) = unwritten.into_inner() {
         return Err(error);
     }
@@ -119,7 +119,7 @@ pub(super) fn round(
         headlines,
         objective: instance.objective(),
         options,
-        drawn: drawing.map_or_else(Vec::new, Drawing::into_drawn),
+        drawn: page_rows.map_or_else(Vec::new, PageRows::into_drawn),
     })
 }
 

@@ -10,8 +10,8 @@ use slackline::import::{Loaded, Source, WorkloadOptions};
 use super::flags::Compare;
 use super::round::{Round, Setting, round};
 use super::samples::{Sample, Samples};
-use crate::args::history::Past;
-use crate::terminal::input::{tell, warn_of_load};
+use crate::args::history::HistoryFile;
+use crate::terminal::input::{report_diagnostics, warn_of_load};
 use crate::terminal::out;
 use crate::terminal::progress::Progress;
 
@@ -21,7 +21,7 @@ pub(super) struct Sweep<'a> {
     /// The sizes of the cluster.
     pub(super) shapes: &'a [WorkloadOptions],
     pub(super) policies: &'a [PolicySpec],
-    pub(super) past: &'a Past,
+    pub(super) past: &'a HistoryFile,
     /// Whether policies are shown as they end.
     pub(super) is_shown: bool,
 }
@@ -62,7 +62,7 @@ impl Sweep<'_> {
                         warn_of_load(&sample.loaded.instance);
                     }
                     if is_first_size && reported.insert(&source.name) {
-                        tell(&source.name, &sample.loaded.diagnostics);
+                        report_diagnostics(&source.name, &sample.loaded.diagnostics);
                     }
                     let runs = policies.len() * n_samples * shapes.len();
                     let tasks = sample.loaded.instance.n_tasks();

@@ -16,11 +16,11 @@ use slackline_trace::reading::format::ending;
 use slackline_trace::{Diagnostic, Meta};
 
 use super::{Simulate, say};
-use crate::args::history::Past;
+use crate::args::history::HistoryFile;
 use crate::args::output::{Form, SimulationForm};
 use crate::tables::Tables;
 use crate::terminal::input;
-use crate::terminal::input::tell;
+use crate::terminal::input::report_diagnostics;
 use crate::terminal::out;
 use crate::terminal::progress::Progress;
 use crate::verbs::answer::Answer;
@@ -33,7 +33,7 @@ struct Outcome {
     diagnostics: Vec<Diagnostic>,
 }
 
-type Made = Result<Outcome, NotStreamed<ImportError>>;
+type StreamResult = Result<Outcome, NotStreamed<ImportError>>;
 
 /// Simulates the workload as it is read, if that was asked for (`--stream`) or it is a document in lines (`.jsonl`) and
 /// nothing else that was asked for needs it as a whole.
@@ -44,7 +44,7 @@ pub(super) fn run(
     args: &Simulate,
     tables: &Tables,
     view: &View,
-    past: &Past,
+    past: &HistoryFile,
 ) -> anyhow::Result<Option<Answer>> {
     if !args.stream && !is_in_lines(args) {
         return Ok(None);
@@ -93,7 +93,7 @@ fn unfit(args: &Simulate) -> Option<(&'static str, &'static str)> {
 fn simulate(
     args: &Simulate,
     view: &View,
-    past: &Past,
+    past: &HistoryFile,
     workload: StreamedWorkload,
     options: &Options,
 ) -> anyhow::Result<Answer> {
@@ -118,7 +118,7 @@ fn simulate(
             bail!("{name}: {why}; `slackline import` writes it as .toml, which is read as a whole")
         }
     };
-    tell(&name, &outcome.diagnostics);
+    report_diagnostics(&name, &outcome.diagnostics);
     for warning in headline::warnings_of(outcome.streamed.tally.offered(empty.cluster())) {
         out::warn(warning);
     }
@@ -160,7 +160,7 @@ fn make(
     options: &Options,
     progress: &mut dyn FnMut(u64),
     meta: &mut Meta,
-) -> anyhow::Result<Made> {
+) -> anyhow::Result<StreamResult> {
     match args.output.form() {
         SimulationForm::Lines => written(args, |out| {
             let (streamed, cut, diagnostics) =
@@ -184,7 +184,7 @@ fn figures(
     options: &Options,
     progress: &mut dyn FnMut(u64),
     out: &mut dyn RowWriter,
-) -> Made {
+) -> StreamResult {
     let empty = workload.empty().clone();
     let streamed = simulate_stream(&empty, workload.by_ref(), policy, options, Some(progress), out)?;
     let cut = workload.n_cut();
@@ -193,7 +193,10 @@ fn figures(
 }
 
 /// Writes to the output, which stays as it was if nothing is made.
-fn written(args: &Simulate, make: impl FnOnce(&mut dyn io::Write) -> Made) -> anyhow::Result<Made> {
+fn written(
+    args: &Simulate,
+    make: impl FnOnce(&mut dyn io::Write) -> StreamResult,
+) -> anyhow::Result<StreamResult> {
     let mut made = None;
     let written = out::data(args.output.file(), |out| match make(out) {
         Err(NotStreamed::NotWritten(NotWritten::Output(error))) => Err(error),

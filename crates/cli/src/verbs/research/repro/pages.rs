@@ -18,7 +18,7 @@ use crate::verbs::answer::Answer;
 const QUICK_SEEDS: u32 = 5;
 
 /// An experiment whose figures are wanted.
-struct Wanted {
+struct PageRequest {
     id: String,
     spec: Spec,
     paper: Option<Paper>,
@@ -27,25 +27,30 @@ struct Wanted {
 
 /// Makes what is missing, and writes the page and the verdicts.
 pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
-    let wanted = wanted(args)?;
-    let all: usize = wanted.iter().map(|wanted| wanted.figures.len()).sum();
+    let requested = requested(args)?;
+    let all: usize = requested.iter().map(|requested| requested.figures.len()).sum();
     let (mut made, mut at, mut kept) = (Vec::new(), 0, 0);
-    for wanted in wanted {
-        let folder = dir.join(&wanted.id);
+    for requested in requested {
+        let folder = dir.join(&requested.id);
         std::fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         let mut shown = Vec::new();
-        for figure in &wanted.figures {
+        for figure in &requested.figures {
             at += 1;
-            let name = format!("{at} of {all}: {}/{}", wanted.id, figure.id);
+            let name = format!("{at} of {all}: {}/{}", requested.id, figure.id);
             let files = if args.again { None } else { found(args, &folder, figure)? };
             kept += usize::from(files.is_some());
             let files = match files {
                 Some(files) => files,
                 None => fresh(args, &folder, figure, &name)?,
             };
-            shown.push(show(&folder, figure, wanted.paper.as_ref(), files)?);
+            shown.push(show(&folder, figure, requested.paper.as_ref(), files)?);
         }
-        made.push(Made { id: wanted.id, title: wanted.spec.title, paper: wanted.paper, figures: shown });
+        made.push(Made {
+            id: requested.id,
+            title: requested.spec.title,
+            paper: requested.paper,
+            figures: shown,
+        });
     }
     if kept > 0 {
         out::talk(format_args!("{kept} of {all} figures were there and are kept; --again makes them again"));
@@ -62,10 +67,10 @@ pub(super) fn run(args: &Repro, dir: &Path) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-fn wanted(args: &Repro) -> anyhow::Result<Vec<Wanted>> {
-    let whole = |id: &str, spec: Spec, paper: Option<Paper>, ids: &[String]| -> anyhow::Result<Wanted> {
+fn requested(args: &Repro) -> anyhow::Result<Vec<PageRequest>> {
+    let whole = |id: &str, spec: Spec, paper: Option<Paper>, ids: &[String]| -> anyhow::Result<PageRequest> {
         let figures = chosen(&spec, ids)?.into_iter().cloned().collect();
-        Ok(Wanted { id: id.to_owned(), spec, paper, figures })
+        Ok(PageRequest { id: id.to_owned(), spec, paper, figures })
     };
     if let Some(path) = args.own() {
         let spec = super::specification(args)?.context("expected a specification")?;

@@ -9,7 +9,7 @@ use slackline_model::cost::is_late;
 use slackline_model::{Start, Time};
 
 #[derive(Args, Debug)]
-pub(super) struct Choice {
+pub(super) struct JobChoice {
     /// Do this job again, and what reads from it
     ///
     /// FLOW/JOB, or JOB of every flow that has one. May be given several times.
@@ -33,7 +33,7 @@ pub(super) struct Choice {
     pub(super) dry_run: bool,
 }
 
-impl Choice {
+impl JobChoice {
     pub(super) fn choices(&self) -> Choices {
         let mut choices = if self.again { Choices::again() } else { Choices::default() };
         choices.force.clone_from(&self.force);
@@ -54,8 +54,8 @@ pub(super) fn table(preview: &Preview, view: &View) -> String {
         words("flow", &|job| job.flow.clone()),
         words("job", &|job| job.job.clone()),
         Column::numbers("tasks", &tasks, Unit::Count).rank(2),
-        words("what", &|job| said(job).0.to_owned()).heading(""),
-        words("why", &|job| said(job).1).rank(1),
+        words("what", &|job| describe(job).0.to_owned()).heading(""),
+        words("why", &|job| describe(job).1).rank(1),
     ]);
     let work = preview.jobs.iter().filter(|job| matches!(job.verdict, Verdict::Run(_) | Verdict::Resumed));
     let summary = format!("{} to be done, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
@@ -74,7 +74,7 @@ fn prevented(preview: &Preview, view: &View) -> String {
     if problems.is_empty() { problems } else { format!("\n{problems}") }
 }
 
-fn said(job: &JobVerdict) -> (&'static str, String) {
+fn describe(job: &JobVerdict) -> (&'static str, String) {
     match &job.verdict {
         Verdict::Kept => ("done", "nothing of it has changed".to_owned()),
         Verdict::Left => ("left", "it was not chosen".to_owned()),

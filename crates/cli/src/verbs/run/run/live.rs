@@ -16,14 +16,14 @@ use slackline_model::cost::is_late;
 use slackline_model::{Span, Start, Time};
 
 use crate::terminal::out;
-use crate::terminal::watch::{Left, Seat, Seen, Stream, Watch};
+use crate::terminal::watch::{Observation, Stream, ViewEnd, Viewer, Watch};
 
 /// A run on which nobody was at work for so long is said to have paused.
 const LONG_PAUSE: Span = Span(600_000_000);
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum Verbosity {
     /// Errors alone.
     Quiet,
     /// What is worth a line.
@@ -41,11 +41,11 @@ struct Job {
 }
 
 /// Shows the run to the person at the terminal.
-pub(super) struct Live {
+pub(super) struct RunDisplay {
     /// The flow file, as messages call it.
     name: String,
     state: PathBuf,
-    voice: Voice,
+    verbosity: Verbosity,
     /// When second 0 of the run is.
     start: Option<Start>,
     /// Jobs that are done and stay as they are.
@@ -66,12 +66,12 @@ struct Flow {
     done: usize,
 }
 
-impl Live {
-    pub(super) fn new(request: &Request, voice: Voice) -> Self {
+impl RunDisplay {
+    pub(super) fn new(request: &Request, verbosity: Verbosity) -> Self {
         Self {
             name: request.name.clone(),
             state: request.state.clone(),
-            voice,
+            verbosity,
             start: None,
             kept: 0,
             jobs: Vec::new(),
@@ -84,8 +84,8 @@ impl Live {
 
     /// With a view in which flows can be looked into, where standard error is a terminal.
     pub(super) fn with_view(mut self, request: &Request) -> Self {
-        let is_usual = self.voice == Voice::Usual;
-        self.viewed = (is_usual && Stream::Err.is_for_people()).then(|| request.policy.clone());
+        let is_usual = self.verbosity == Verbosity::Usual;
+        self.viewed = (is_usual && Stream::Err.is_interactive()).then(|| request.policy.clone());
         self
     }
 
@@ -96,20 +96,21 @@ impl Live {
     fn open_view(&mut self, policy: PolicySpec, stop: &Arc<Mutex<Stop>>) -> io::Result<()> {
         let (state, stop) = (self.state.clone(), Arc::clone(stop));
         let look = move || match look(&state) {
-            Ok(Some(look)) => Seen::State(Box::new(StateOfRun::of(
+            Ok(Some(look)) => Observation::State(Box::new(StateOfRun::of(
                 &look,
                 Some(&policy),
                 slackline_local::clock::unix_micros(),
             ))),
-            _ => Seen::Nothing,
+            _ => Observation::Nothing,
         };
-        self.watch = Some(Watch::open(Stream::Err, Seat::Driver, Box::new(look), move || ask(&stop))?);
+        self.watch =
+            Some(Watch::open(Stream::Err, Viewer::Owner, Box::new(look), move || request_stop(&stop))?);
         Ok(())
     }
 
     /// If the view was left there are lines again.
     fn leave_view(&mut self) {
-        if self.watch.as_ref().is_some_and(|watch| watch.left() != Left::Not) {
+        if self.watch.as_ref().is_some_and(|watch| watch.left() != ViewEnd::Open) {
             self.watch = None;
         }
     }
@@ -132,7 +133,7 @@ impl Live {
 
     /// Says what became of a task, if so much is wanted.
     fn say_task(&self, now: Time, id: TaskId, what: &str) {
-        if self.voice == Voice::Verbose {
+        if self.verbosity == Verbosity::Verbose {
             say(now, &format!("{} {what}", self.name(id)));
         }
     }
@@ -166,9 +167,9 @@ fn is_expected_late(flow: &Flow, forecast: &Forecast) -> bool {
     }
 }
 
-impl Sink for Live {
+impl Sink for RunDisplay {
     fn note(&mut self, note: &Note<'_>) {
-        if self.voice == Voice::Quiet && !matches!(note, Note::Unrunnable { .. }) {
+        if self.verbosity == Verbosity::Quiet && !matches!(note, Note::Unrunnable { .. }) {
             return;
         }
         match note {
@@ -209,7 +210,7 @@ impl Sink for Live {
             Note::Unrunnable { flow, job, problem } => {
                 out::warn(format_args!("flow {flow} fails: job {job}: {problem}"));
             }
-            Note::Memory(by) if self.voice == Voice::Verbose => {
+            Note::Memory(by) if self.verbosity == Verbosity::Verbose => {
                 out::talk(format_args!("memory of commands is held by {by}"));
             }
             Note::Waiting(what) => out::talk(what),
@@ -248,7 +249,7 @@ impl Sink for Live {
             out::warn_if(self.open_view(policy, &stop).err());
         }
         // A signal without a handler ends the program, and the next run clears up.
-        out::warn_if(on_stop_signal(move || ask(&stop)).err());
+        out::warn_if(on_stop_signal(move || request_stop(&stop)).err());
     }
 
     fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
@@ -313,7 +314,7 @@ impl Sink for Live {
                     ),
                 );
             }
-            Happening::JobDone { .. } if self.voice == Voice::Quiet => {}
+            Happening::JobDone { .. } if self.verbosity == Verbosity::Quiet => {}
             Happening::JobDone { job, skipped } => {
                 let job = &self.jobs[job as usize];
                 let prospect = self.prospect(&self.flows[job.flow], forecast);
@@ -333,11 +334,11 @@ impl Sink for Live {
 }
 
 /// Asks the run to stop.
-fn ask(stop: &Mutex<Stop>) {
+fn request_stop(stop: &Mutex<Stop>) {
     stop.lock().unwrap_or_else(PoisonError::into_inner).stop();
 }
 
-impl Drop for Live {
+impl Drop for RunDisplay {
     fn drop(&mut self) {
         // Gives the terminal back, and says what was held.
         self.watch = None;

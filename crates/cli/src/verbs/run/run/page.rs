@@ -5,7 +5,7 @@ use slackline::report::page::{Drawn, Page, is_alike};
 use slackline::report::{Figures, Row, comparison};
 use slackline::run::{Outcome, Prediction};
 
-use super::{Run, worded};
+use super::{Run, with_flag_names};
 use crate::args::report::about;
 
 impl Run {
@@ -20,7 +20,7 @@ impl Run {
             return Ok(());
         }
         let (instance, schedule, meta) = (&outcome.instance, &outcome.schedule, &outcome.meta);
-        let predicted = run.prediction().map_err(worded)?;
+        let predicted = run.prediction().map_err(with_flag_names)?;
         let about = about(name, "run", Vec::new(), meta.options.clone(), meta.sha256.clone());
         let mut page = Page::new(instance, about);
         page = page.with_policy(ran(outcome), Some(Drawn::of_schedule(instance, schedule, false)));

@@ -8,15 +8,15 @@ use slackline::simulate::Left;
 use slackline_model::Instance;
 
 /// The policies of one comparison, told by their place in the list.
-pub(super) struct Drawing<'a>(Vec<Mutex<State<'a>>>);
+pub(super) struct PageRows<'a>(Vec<Mutex<State<'a>>>);
 
 enum State<'a> {
     Waiting(&'a Instance),
     Running(Collector<'a>),
-    Over(Option<Drawn>),
+    Finished(Option<Drawn>),
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> PageRows<'a> {
     pub(super) fn new(instance: &'a Instance, policies: usize) -> Self {
         Self((0..policies).map(|_| Mutex::new(State::Waiting(instance))).collect())
     }
@@ -35,20 +35,20 @@ impl<'a> Drawing<'a> {
     /// A policy is through: what is drawn of it is all that stays.
     pub(super) fn finish(&self, policy: usize, compared: &Compared) {
         let mut state = self.0[policy].lock().unwrap_or_else(PoisonError::into_inner);
-        let collector = match std::mem::replace(&mut *state, State::Over(None)) {
+        let collector = match std::mem::replace(&mut *state, State::Finished(None)) {
             State::Waiting(instance) => Collector::new(instance),
             State::Running(collector) => collector,
-            State::Over(_) => return,
+            State::Finished(_) => return,
         };
         let simulated = compared.result.as_ref().ok();
-        *state = State::Over(simulated.map(|simulated| collector.finish_simulation(simulated)));
+        *state = State::Finished(simulated.map(|simulated| collector.finish_simulation(simulated)));
     }
 
     /// What is drawn of each policy; nothing of those that gave no schedule.
     pub(super) fn into_drawn(self) -> Vec<Option<Drawn>> {
         let drawn = |state: Mutex<State<'_>>| match state.into_inner().unwrap_or_else(PoisonError::into_inner)
         {
-            State::Over(drawn) => drawn,
+            State::Finished(drawn) => drawn,
             State::Waiting(_) | State::Running(_) => None,
         };
         self.0.into_iter().map(drawn).collect()

@@ -8,7 +8,7 @@ use slackline_model::cost::is_late;
 const SHORT: f64 = 100.0;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct ViewContent {
     /// Where it is: its state directory, for how long it is at work, under which policy.
     pub(crate) headline: String,
     pub(crate) done: usize,
@@ -118,7 +118,7 @@ pub(crate) fn times<const N: usize>(state: &StateOfRun, columns: [Moment<'_>; N]
     columns.map(|of| instants(&state.flows.iter().map(of).collect::<Vec<_>>(), start))
 }
 
-impl From<&StateOfRun> for Shown {
+impl From<&StateOfRun> for ViewContent {
     fn from(state: &StateOfRun) -> Self {
         let tasks = state.tasks();
         let stage = match state.stage {

@@ -16,7 +16,7 @@ use crate::args::report::about;
 use crate::terminal::out;
 
 /// How results are written.
-pub(super) struct Written<'a> {
+pub(super) struct ResultWriter<'a> {
     pub(super) args: &'a Compare,
     pub(super) view: &'a View,
     pub(super) policies: &'a [PolicySpec],
@@ -25,7 +25,7 @@ pub(super) struct Written<'a> {
     pub(super) warning: Option<String>,
 }
 
-impl Written<'_> {
+impl ResultWriter<'_> {
     /// Writes what all samples gave on one cluster.
     pub(super) fn write(&self, rounds: &[Round]) -> anyhow::Result<()> {
         let (args, view) = (self.args, self.view);
