@@ -2,8 +2,8 @@
 //!
 //! - [`shape`]: what makes a workload what it is: import, cluster, objective, deadlines; recorded in
 //!   schedules;
-//! - [`declared`]: flags of parameters that a table declares; [`import`], [`engine`], [`attach`]: those of importers,
-//!   of engines and of a cluster whose jobs others submit;
+//! - [`declared`]: flags of parameters that a table declares; [`import`], [`engine`], [`attach`]: those of
+//!   importers, of engines and of a cluster whose jobs others submit;
 //! - [`simulation`]: what the simulated cluster does;
 //! - [`policy`]: policies, read by a registry;
 //! - [`parameters`]: values of the parameters that a document declares;
@@ -15,7 +15,10 @@
 //! - [`report`]: the page beside the result;
 //! - [`server`]: which service is asked, and as whom;
 //! - [`output`]: in which form, where to, and how tables look;
-//! - [`value`]: values and what is said when they are wrong.
+//! - [`value`]: readers of values, with the messages for wrong ones;
+//! - [`defaults`]: the user's defaults file;
+//! - [`help`]: what `-h` and `--help` show;
+//! - [`history`]: the file of `--history`.
 
 pub(crate) mod attach;
 pub(crate) mod declared;

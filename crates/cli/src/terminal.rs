@@ -1,4 +1,5 @@
-//! Everything that is printed or shown: results, messages, progress bars, the live view, submissions of a service.
+//! Everything that is printed or shown: results, messages, progress bars, the live view, submissions of a
+//! service.
 
 pub(crate) mod clock;
 pub(crate) mod input;

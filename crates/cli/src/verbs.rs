@@ -1,5 +1,5 @@
-//! The verbs of the program: the table of them, and how a command line is read. One file for each verb, in folders by
-//! the groups of the help.
+//! The verbs of the program: the table of them, and how a command line is read. One file for each verb, in
+//! folders by the groups of the help.
 
 mod analyse;
 pub(crate) mod answer;
@@ -144,14 +144,13 @@ fn takes_value(arg: &Arg) -> bool {
 
 /// A command line that was read.
 pub(crate) struct Parsed {
-    /// What it asks for.
     pub(crate) cli: Cli,
-    /// What is to be said of defaults that are in force.
+    /// The remark on defaults that are in force.
     pub(crate) remark: Option<String>,
 }
 
 impl Cli {
-    /// Whether it is done whatever the defaults file says.
+    /// Whether the verb works with a broken defaults file.
     pub(crate) fn needs_no_defaults(&self) -> bool {
         match &self.verb {
             Verb::Config(verb) => setup::config::is_path(verb),
@@ -197,10 +196,10 @@ fn naming_policies(mut error: clap::Error, tables: &Tables) -> clap::Error {
     error
 }
 
-/// Does what was asked for.
+/// Runs the verb.
 ///
 /// # Errors
-/// Whatever keeps the verb from an answer: wrong use, wrong input, a file that cannot be written.
+/// Wrong use, wrong input, a file that cannot be written.
 pub(crate) fn run(cli: Cli, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
     match cli.verb {
         Verb::Compare(verb) => analyse::compare::run(&verb, tables),

@@ -1,4 +1,4 @@
-//! The flags of a cluster whose jobs others submit, one for each parameter that is declared of it.
+//! The flags of `attach` for the Hadoop cluster: one for each parameter that the library declares.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use slackline::attach::PARAMS;
@@ -11,7 +11,6 @@ use super::declared::{self, DeclaredParam, Table};
 pub(crate) struct AttachFlags(Vec<(String, String)>);
 
 impl AttachFlags {
-    /// Whether a parameter was given.
     pub(crate) fn names(&self, param: &str) -> bool {
         self.0.iter().any(|(name, _)| name == param)
     }

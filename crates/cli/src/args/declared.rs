@@ -1,4 +1,5 @@
-//! Flags of parameters that a table declares: one for each, with the help, default and values of its declaration.
+//! Flags of parameters that a table declares: one for each, with the help, default and values of its
+//! declaration.
 
 use std::any::TypeId;
 
@@ -19,7 +20,6 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// Where help lists its flags.
     pub(crate) const fn heading(self) -> &'static str {
         match self {
             Self::Engines => "Engine",
@@ -57,8 +57,8 @@ pub(crate) fn takes<T: 'static>(verb: &Command) -> bool {
     verb.get_arguments().any(|arg| arg.get_value_parser().type_id() == TypeId::of::<T>())
 }
 
-/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those of importers
-/// are hidden: `import` shows the ones of the format that is named (`crate::args::help`).
+/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those
+/// of importers are hidden: `import` shows the ones of the format that is named (`crate::args::help`).
 pub(crate) fn with_flags(
     mut verb: Command,
     table: Table,
@@ -90,7 +90,7 @@ fn flag(table: Table, declared: DeclaredParam) -> Arg {
         .help(format!("{owner}: {}{form}{word}{default}", param.help))
         .help_heading(table.heading())
         .hide(table == Table::Importers)
-        // What is off unless it is said.
+        // Options that are off by default.
         .hide_short_help(param.values == SWITCH || param.word == Some("none"));
     if param.values == SWITCH {
         arg.num_args(0..=1).require_equals(true).default_missing_value("on")

@@ -1,8 +1,10 @@
-//! The user's defaults file: which state directory, history, engine and policy are meant where no flag says.
+//! The user's defaults file: the state directory, history, engine and policy that hold where no flag is
+//! given.
 //!
-//! It is TOML, at the place where the platform keeps such files (`~/.config/slackline/config.toml`, or wherever
-//! `XDG_CONFIG_HOME` says; on Windows in the roaming application data), or at that of `SLACKLINE_CONFIG`, which is empty
-//! for no file at all. It becomes the defaults of flags, so that help shows what is in force and flags win.
+//! It is TOML, at the place where the platform keeps such files (`~/.config/slackline/config.toml`, or
+//! wherever `XDG_CONFIG_HOME` says; on Windows in the roaming application data), or at that of
+//! `SLACKLINE_CONFIG`, which is empty for no file at all. It becomes the defaults of flags, so that help
+//! shows what is in force and flags win.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ const VARIABLE: &str = "SLACKLINE_CONFIG";
 /// Where runs keep their files unless the file says otherwise.
 const STATE: &str = ".slackline";
 
-/// What the file may say.
+/// The fields of the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DefaultsDocument {
@@ -44,12 +46,11 @@ pub(crate) struct Defaults {
     file: Option<PathBuf>,
     /// Why the file is left out, if it is.
     warning: Option<String>,
-    said: DefaultsDocument,
+    fields: DefaultsDocument,
 }
 
-/// One of them, for people.
+/// A default with its source, for `config`.
 pub(crate) struct DefaultValue {
-    /// Its name in the file.
     pub(crate) name: &'static str,
     pub(crate) value: Option<String>,
     /// Whether it comes from the file.
@@ -67,8 +68,8 @@ pub(crate) fn file() -> Option<PathBuf> {
 }
 
 impl Defaults {
-    /// Reads the file. A file that cannot be read is left out with a warning, and a missing one without; both are errors if
-    /// the environment names the file.
+    /// Reads the file. A file that cannot be read is left out with a warning, and a missing one without; both
+    /// are errors if the environment names the file.
     ///
     /// # Errors
     /// A named file that cannot be read; unknown names; an engine or a policy that does not exist.
@@ -92,24 +93,24 @@ impl Defaults {
                         path.display()
                     )
                 });
-                return Ok(Self { file, warning, said: DefaultsDocument::default() });
+                return Ok(Self { file, warning, fields: DefaultsDocument::default() });
             }
         };
         let document = Document::new(path.display().to_string(), text, Format::Toml);
-        let mut said: DefaultsDocument = document.read()?;
-        if let Some(Err(wrong)) = said.engine.as_deref().map(|engine| tables.engines.parse(engine)) {
+        let mut fields: DefaultsDocument = document.read()?;
+        if let Some(Err(wrong)) = fields.engine.as_deref().map(|engine| tables.engines.parse(engine)) {
             return Err(document.error("engine", wrong.to_string()).into());
         }
-        if let Some(Err(wrong)) = said.policy.as_deref().map(|policy| tables.policies.parse(policy)) {
+        if let Some(Err(wrong)) = fields.policy.as_deref().map(|policy| tables.policies.parse(policy)) {
             return Err(document.error("policy", wrong.to_string()).into());
         }
-        for (key, path) in [("state", &mut said.state), ("history", &mut said.history)] {
+        for (key, path) in [("state", &mut fields.state), ("history", &mut fields.history)] {
             let Some(path) = path else { continue };
             *path = at_home(path);
             path::text(path)
                 .map_err(|expected| document.error(key, format!("found {path:?}, {expected}")))?;
         }
-        Ok(Self { file, warning: None, said })
+        Ok(Self { file, warning: None, fields })
     }
 
     /// The file, whether it is there or not.
@@ -124,21 +125,21 @@ impl Defaults {
 
     /// The directory in which each run has its state directory.
     pub(crate) fn state(&self) -> &Path {
-        Path::new(self.said.state.as_deref().unwrap_or(STATE))
+        Path::new(self.fields.state.as_deref().unwrap_or(STATE))
     }
 
     /// The store of earlier runs, if the file names one.
     pub(crate) fn history(&self) -> Option<&Path> {
-        self.said.history.as_deref().map(Path::new)
+        self.fields.history.as_deref().map(Path::new)
     }
 
     /// Each that there is, with the value in force.
     pub(crate) fn all(&self, tables: &Tables) -> [DefaultValue; 4] {
-        let DefaultsDocument { state, history, engine, policy } = self.said.clone();
-        let of = |name, said: Option<String>, usual: Option<&str>| DefaultValue {
+        let DefaultsDocument { state, history, engine, policy } = self.fields.clone();
+        let of = |name, value: Option<String>, usual: Option<&str>| DefaultValue {
             name,
-            is_from_file: said.is_some(),
-            value: said.or(usual.map(str::to_owned)),
+            is_from_file: value.is_some(),
+            value: value.or(usual.map(str::to_owned)),
         };
         let engines = tables.engines.all();
         [
@@ -151,7 +152,7 @@ impl Defaults {
 
     /// The flags that have a default here: verb, flag, value.
     fn flags(&self) -> impl Iterator<Item = (&'static str, &'static str, &String)> {
-        let DefaultsDocument { history, engine, policy, .. } = &self.said;
+        let DefaultsDocument { history, engine, policy, .. } = &self.fields;
         let flags = [
             ("run", "engine", engine),
             ("run", "history", history),

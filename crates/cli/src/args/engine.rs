@@ -17,7 +17,6 @@ pub(crate) struct EngineFlags {
 }
 
 impl EngineFlags {
-    /// Whether it is this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.spec.name() == slackline_local::this_machine::ENTRY.name
     }

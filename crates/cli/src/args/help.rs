@@ -1,4 +1,5 @@
-//! What help shows: `-h` fits a screen, and options that belong to one format or generator are shown with its name.
+//! Arranges the help texts: `-h` fits a screen, and options that belong to one format or generator are shown
+//! with its name.
 //!
 //! It depends on the arguments beside `-h` or `--help`, which is looked for before the command line is read.
 
@@ -15,8 +16,8 @@ use crate::args::declared::Table;
 /// Columns that lists are wrapped to.
 pub(crate) const COLUMNS: usize = 80;
 
-/// Characters of an option with its values in its name, such as `--combine <sum|max>`: a longer one would take the place
-/// of what is said of it.
+/// Characters of an option with its values in its name, such as `--combine <sum|max>`: a longer one would
+/// take the place of its description.
 const NAME_MAX: usize = 24;
 
 /// The command line as help is to show it.
@@ -54,15 +55,16 @@ fn summary(verb: Command) -> Command {
     })
 }
 
-/// A command with every option and all that is said of it, side by side as in the summary: clap's own long help takes
-/// three lines for each option.
+/// A command with every option and its whole description, side by side as in the summary: clap's own long
+/// help takes three lines for each option.
 fn whole(command: Command) -> Command {
     let after = command.get_after_long_help().or(command.get_after_help()).cloned().unwrap_or_default();
     let command = command.mut_args(|arg: Arg| {
-        let said =
-            arg.get_long_help().map(|said| said.to_string().trim_end_matches('.').replace("\n\n", ". "));
+        let description = arg
+            .get_long_help()
+            .map(|description| description.to_string().trim_end_matches('.').replace("\n\n", ". "));
         let arg = arg.hide_short_help(false);
-        if let Some(said) = said { arg.help(said) } else { arg }
+        if let Some(description) = description { arg.help(description) } else { arg }
     });
     let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort);
     let help = help.help("Print help; -h is a summary").help_heading(None::<&str>);

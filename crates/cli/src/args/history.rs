@@ -1,6 +1,6 @@
-//! The file that `--history` names: a document that simulations and real runs keep. Simulations read it at the start and
-//! write it at the end; where there are real runs in it they leave it as it is, so that what was simulated never gets
-//! among what really ran.
+//! Reads and writes the file that `--history` names. Simulations and real runs keep it. Simulations read it
+//! at the start and write it at the end; where there are real runs in it they leave it as it is, so that what
+//! was simulated never gets among what really ran.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ impl HistoryFile {
     /// Writes what is known after a simulation, unless the file is of real runs.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub(crate) fn replace(&self, path: &Path, history: &History) -> anyhow::Result<()> {
         if self.is_store {
             out::talk(format_args!("{}: holds real runs, and stays as it is", path.display()));
@@ -55,7 +55,6 @@ impl HistoryFile {
     }
 }
 
-/// Writes what is known now.
 fn write(path: &Path, history: &History) -> anyhow::Result<()> {
     out::data(Some(path), |out| slackline_trace::write_history(out, history))?;
     let rows = counted(history.records().count() as u64, "record");

@@ -15,7 +15,6 @@ pub(crate) struct ImportFlags {
     pub(crate) given: Vec<(String, String)>,
 }
 
-/// The name of a format.
 #[derive(Clone, Debug)]
 struct FormatName(String);
 

@@ -1,5 +1,5 @@
-//! Values that a table has by name: help and completions list the names, and a name that there is not is answered with
-//! those there are.
+//! Arguments whose values have names, such as formats: help and completions list the names, and the message
+//! for an unknown name does so too.
 
 use std::ffi::OsStr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! In which form results come, where to, and how tables of them look.
+//! `--format`, `--output` and the flags of tables: the form of a result, its file, and its columns.
 
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,9 @@ pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
 
     fn name(self) -> &'static str;
 
-    /// The endings of its files.
     fn endings(self) -> &'static [&'static str];
 }
 
-/// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// For people.
@@ -61,10 +59,8 @@ impl Forms for Form {
     }
 }
 
-/// The form of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimulationForm {
-    /// As of any result.
     Of(Form),
     /// The schedule line by line, written while the simulation goes on.
     Lines,
@@ -92,7 +88,6 @@ impl Forms for SimulationForm {
 /// The form of a workload document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkloadForm {
-    /// As any document.
     Of(Format),
     /// A first line, then a flow a line in the order of their releases.
     Lines,
@@ -272,7 +267,7 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
                 endings.join(", ")
             ))
         }
-        // Who says the format may call the file whatever they like.
+        // With --format the file may have any name.
         (asked, named) => Ok(asked.or(named).unwrap_or(F::ALL[0])),
     }
 }

@@ -15,7 +15,6 @@ use slackline_model::shell;
 pub(crate) struct WrittenFile(PathBuf);
 
 impl WrittenFile {
-    /// Reads such a name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(self::text(text)?);
         in_a_directory(&path).map(|()| Self(path))

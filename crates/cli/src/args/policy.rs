@@ -34,7 +34,6 @@ pub(crate) struct PolicyTimeout {
 }
 
 impl PolicyTimeout {
-    /// The policy with this time-out.
     pub(crate) fn of(&self, policy: PolicySpec) -> PolicySpec {
         match self.policy_timeout {
             Some(seconds) => policy.with_timeout(Duration::from_secs_f64(seconds)),
@@ -42,7 +41,6 @@ impl PolicyTimeout {
         }
     }
 
-    /// Whether one was asked for.
     pub(crate) fn is_given(&self) -> bool {
         self.policy_timeout.is_some()
     }

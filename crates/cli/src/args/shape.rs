@@ -11,8 +11,8 @@ use slackline_trace::Importers;
 use super::import::ImportFlags;
 use super::value;
 
-/// Flags that shape a workload. Nothing is filled in here, so that what was said can be told from what was
-/// not; the library knows the defaults.
+/// Flags that shape a workload. Nothing is filled in here, so that given values can be distinguished from
+/// what was not; the library knows the defaults.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's

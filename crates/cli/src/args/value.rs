@@ -1,4 +1,4 @@
-//! Values of flags, and what is said when they are wrong.
+//! Readers of the values of flags, with the messages for wrong ones.
 
 use std::collections::BTreeSet;
 
@@ -115,7 +115,7 @@ pub(crate) fn deviation(text: &str) -> Result<f64, String> {
     number(text, 0.0..=3.0, "a number from 0 to 3")
 }
 
-/// A price, in whatever money.
+/// A price, in any currency.
 pub(crate) fn price(text: &str) -> Result<f64, String> {
     number(text, 0.0..=f64::MAX, "a number from 0")
 }
@@ -173,7 +173,6 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
     })
 }
 
-/// A metric of the objective.
 pub(crate) fn metric() -> NamedValue<Metric> {
     let name = |metric: Metric| match metric {
         Metric::Sla => PossibleValue::new(metric.name()).alias("steps"),
@@ -202,7 +201,6 @@ pub(crate) fn text_of(path: &str) -> Result<String, String> {
     Ok(text.into_owned())
 }
 
-/// Reads a [`CrashAt`].
 pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
     let read = || {
         let (machine, when) = text.rsplit_once('@')?;

@@ -1,5 +1,5 @@
-//! What is said of workloads and options on the command line: remarks of importers, warnings, and errors with
-//! the flags that would mend them.
+//! Reads inputs of verbs, prints the remarks of importers and warnings, and names the flags that would mend
+//! an error.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,7 +26,8 @@ pub(crate) fn read(input: &Path, output: Option<&Path>) -> anyhow::Result<Source
     Ok(Source::read(input)?)
 }
 
-/// Reads a workload that becomes another document, says what its importer has to say, and returns its name and itself.
+/// Reads a workload that becomes another document, prints its diagnostics, and returns its name and its
+/// draft.
 ///
 /// # Errors
 /// As [`read`]; what is no workload under these options.
@@ -65,14 +66,14 @@ fn refuse_output(input: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says on standard error what an importer has to say.
+/// Prints the diagnostics of an importer on standard error.
 pub(crate) fn report_diagnostics(name: &str, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         out::talk(format_args!("{name}: {diagnostic}"));
     }
 }
 
-/// Says on standard error what policies do not do of what their files say.
+/// Prints on standard error which parts of their files policies ignore.
 pub(crate) fn report_remarks(policies: &[PolicySpec]) {
     for policy in policies {
         for remark in policy.remarks() {
@@ -81,7 +82,8 @@ pub(crate) fn report_remarks(policies: &[PolicySpec]) {
     }
 }
 
-/// Warns where a log says what happened, and nothing says how far simulations are from it; returns the warning.
+/// Warns where a log says what happened, and nothing says how far simulations are from it; returns the
+/// warning.
 pub(crate) fn warn_of_recorded(
     loaded: &Loaded,
     beside: Option<&[PolicySpec]>,
@@ -94,7 +96,7 @@ pub(crate) fn warn_of_recorded(
     Some(warning)
 }
 
-/// Says what should be known before results are believed: more load than the cluster can bear.
+/// Warns if the load is more than the cluster can process.
 pub(crate) fn warn_of_load(instance: &Instance) {
     for warning in headline::warnings(instance) {
         out::warn(warning);

@@ -1,11 +1,11 @@
-//! What the jobs of a run did, as a table and as JSON.
+//! The jobs of a run with their counters, as a table and as JSON.
 
 use serde_json::{Value, json};
 use slackline::report::number::Unit;
 use slackline::report::{Column, Table, View};
 use slackline::run::{JobFigures, PhaseFigures};
 
-/// A number that is told of a job.
+/// A number of a job.
 struct Number {
     name: &'static str,
     heading: &'static str,
@@ -40,7 +40,8 @@ fn sum(job: &JobFigures, of: fn(&PhaseFigures) -> u64) -> f64 {
     job.phases().map(of).iter().sum::<u64>() as f64
 }
 
-/// Everything that is counted of a job. What it reads is what its maps read, what it writes what its last phase does.
+/// Everything that is counted of a job. What it reads is what its maps read, what it writes what its last
+/// phase does.
 const NUMBERS: [Number; 13] = [
     number("failed", "failed\nattempts", Unit::Count, 1, |job| job.failed() as f64),
     number("map_seconds", "seconds of\nall maps", Unit::Measure, 2, |job| job.maps.seconds),
@@ -91,17 +92,17 @@ pub(crate) fn table(jobs: &[JobFigures], view: &View) -> String {
         words("reduces", |job| progress(&job.reduces)).rank(1),
     ];
     columns.extend(NUMBERS.iter().map(column));
-    format!("{}{}", Table::of(columns).render(view), said(jobs))
+    format!("{}{}", Table::of(columns).render(view), status_lines(jobs))
 }
 
 /// What commands counted and said, a line each: `f/j: errors,parse 3`.
-fn said(jobs: &[JobFigures]) -> String {
+fn status_lines(jobs: &[JobFigures]) -> String {
     let of = |job: &JobFigures| {
         let name = format!("{}/{}", job.flow, job.job);
         let counted =
             job.counters().into_iter().map(|(counter, count)| format!("{name}: {counter} {count}\n"));
-        let said = job.phases().into_iter().filter_map(|phase| phase.counts.says.as_deref());
-        counted.chain(said.map(|status| format!("{name} says: {status}\n"))).collect::<String>()
+        let status_lines = job.phases().into_iter().filter_map(|phase| phase.counts.says.as_deref());
+        counted.chain(status_lines.map(|status| format!("{name} says: {status}\n"))).collect::<String>()
     };
     jobs.iter().map(of).collect()
 }

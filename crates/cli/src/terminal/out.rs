@@ -1,7 +1,7 @@
-//! Everything that is printed or written: data to standard output or a file, remarks to standard error.
+//! All output of the program: data to standard output or a file, remarks to standard error.
 //!
-//! Names, messages and file contents from outside may hold characters that control a terminal. This file is where they are escaped:
-//! texts, tables and remarks always, data where it goes to a terminal.
+//! Names, messages and file contents from outside may hold characters that control a terminal. This file is
+//! where they are escaped: texts, tables and remarks always, data where it goes to a terminal.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -16,10 +16,11 @@ use slackline_local::surroundings::with_remedy;
 use slackline_model::printable::{escaped, escaped_line};
 use slackline_trace::Compression;
 
-/// Writes data to a file, compressed if its name says so, or to standard output if none is named. A terminal gets it escaped.
+/// Writes data to a file, compressed if its name says so, or to standard output if none is named. A terminal
+/// gets it escaped.
 ///
 /// # Errors
-/// Whatever the file system says; a closed pipe (see [`is_closed_pipe`]).
+/// Errors of the file system; a closed pipe (see [`is_closed_pipe`]).
 pub(crate) fn data(
     file: Option<&Path>,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -86,7 +87,7 @@ impl Write for Escaping<'_> {
     }
 }
 
-/// A writer that remembers whether it was what went wrong.
+/// A writer that remembers whether its output failed.
 struct CheckedWriter<W> {
     to: W,
     refused: bool,
@@ -111,8 +112,8 @@ impl<W: Write> Write for CheckedWriter<W> {
     }
 }
 
-/// What became of an output whose reader may have seen enough: that alone is no error, and does not change what the
-/// exit code says.
+/// The result of an output whose reader may have closed the pipe: that alone is no error and does not change
+/// the exit code.
 ///
 /// # Errors
 /// Any other.
@@ -123,7 +124,8 @@ pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// Writes text and tables for people, also as CSV or JSON. They are escaped wherever they go: a file is read on a terminal, too.
+/// Writes text and tables for people, also as CSV or JSON. They are escaped wherever they go: a file is read
+/// on a terminal, too.
 pub(crate) fn text(file: Option<&Path>, text: &str) -> anyhow::Result<()> {
     let text = escaped_but_styles(text, file.is_none() && has_colours());
     written(file, |out| out.write_all(text.as_bytes()))
@@ -142,8 +144,8 @@ fn has_colours() -> bool {
     stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
 }
 
-/// How tables look there: as wide as the environment (`COLUMNS`) or the terminal says, in colour where standard output
-/// is a terminal that wants colours (`NO_COLOR`). A file is always the same.
+/// How tables look there: as wide as the environment (`COLUMNS`) or the terminal says, in colour where
+/// standard output is a terminal that wants colours (`NO_COLOR`). A file is always the same.
 pub(crate) fn view(file: Option<&Path>) -> View {
     let usual = View::default();
     if file.is_some() {
@@ -158,15 +160,15 @@ pub(crate) fn view(file: Option<&Path>) -> View {
     View { width: width.unwrap_or(usual.width), colour: has_colours(), ..usual }
 }
 
-/// What is to be said when the terminal is free again; `None` while it is.
+/// Lines to print when the terminal is free again; `None` while it is.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
-/// Lines that are held while something else is on the terminal, whoever says them.
+/// Lines of all threads that are held while something else is on the terminal.
 fn lines() -> MutexGuard<'static, Option<Vec<String>>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on, what is to be said on standard error is held.
+/// Holds all lines for standard error from now on.
 pub(crate) fn hold() {
     lines().get_or_insert_default();
 }
@@ -175,13 +177,13 @@ pub(crate) fn held_lines() -> Vec<String> {
     lines().clone().unwrap_or_default()
 }
 
-/// Says what is held, and from now on all at once.
+/// Prints the held lines, and holds no more.
 pub(crate) fn release_held() {
     let held = lines().take();
     held.into_iter().flatten().for_each(talk);
 }
 
-/// Says something on standard error, or holds it while something else is there; if nobody listens, so be it.
+/// Prints a line on standard error, or holds it while something else is there. A closed stream is ignored.
 pub(crate) fn talk(line: impl Display) {
     let line = line.to_string();
     let line = escaped(&line);
@@ -202,17 +204,17 @@ pub(crate) fn line(text: &str) {
     let _ = write!(io::stderr().lock(), "{}", escaped_line(text));
 }
 
-/// Says what should be looked at before the results are believed.
+/// Prints a warning.
 pub(crate) fn warn(line: impl Display) {
     talk(format_args!("warning: {line}"));
 }
 
-/// The same where there is something to be said.
+/// Prints a warning if there is one.
 pub(crate) fn warn_if(line: Option<impl Display>) {
     line.into_iter().for_each(warn);
 }
 
-/// Says why there is no result: every line of the message after the word that editors look for.
+/// Prints an error: each line of the message after the word that editors search for.
 pub(crate) fn error(error: &anyhow::Error) {
     for line in with_remedy(format!("{error:#}")).lines() {
         talk(format_args!("error: {line}"));

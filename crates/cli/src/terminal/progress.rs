@@ -1,4 +1,5 @@
-//! One line on a terminal that shows how far work is that takes more than a second, and messages above it. Elsewhere nothing.
+//! One line on a terminal that shows how far work is that takes more than a second, and messages above it.
+//! Elsewhere nothing.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,6 @@ use crate::terminal::out;
 /// Work that takes less shows no line, seconds.
 const LEAST: f64 = 1.0;
 
-/// Time between two drawings, seconds.
 const REDRAW: f64 = 0.2;
 
 struct Line {

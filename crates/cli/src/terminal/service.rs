@@ -1,4 +1,4 @@
-//! Submissions of a service, in words: for tables and for the live view.
+//! Texts for submissions of a service, for tables and for the live view.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -30,14 +30,15 @@ fn has_passed(flow: &Flow, now: Timestamp) -> bool {
     flow.completion.is_none() && !flow.state.is_over() && flow.predicted.is_some_and(|at| at < now)
 }
 
-/// When a flow is predicted to be done: after ~ where that is a guess, and with a word where the time has passed.
+/// When a flow is predicted to be done: after ~ where that is a guess, and with a word where the time has
+/// passed.
 pub(crate) fn predicted(flow: &Flow, now: Timestamp) -> String {
     let (mark, passed) =
         (if flow.guess { "~" } else { "" }, if has_passed(flow, now) { " (passed)" } else { "" });
     flow.predicted.map_or_else(String::new, |at| format!("{mark}{}{passed}", clock(at, now)))
 }
 
-/// What is to be said of a flow in a word or two.
+/// The state of a flow in a word or two.
 pub(crate) fn verdict(flow: &Flow, now: Timestamp) -> &'static str {
     let has_passed = flow.deadline.is_some_and(|deadline| now > deadline);
     match (flow.state, flow.late) {
@@ -63,7 +64,7 @@ fn mood(flow: &Flow, now: Timestamp) -> Mood {
     }
 }
 
-/// What is to be said of a submission in a word or a few.
+/// The state of a submission in a few words.
 pub(crate) fn status(one: &Submission, now: Timestamp) -> String {
     match &one.why {
         Some(why) => format!("{}: {}", one.state.name(), localised(why, now)),
@@ -171,7 +172,7 @@ fn view_job(job: &Job) -> content::Job {
     }
 }
 
-/// A message of the service with its instants, which are in UTC, by the clock of whoever reads it.
+/// A message of the service with its instants, which are in UTC, by the clock of the reader.
 pub(crate) fn localised(message: &str, now: Timestamp) -> String {
     let is_of_instant = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
     let mut out = String::new();

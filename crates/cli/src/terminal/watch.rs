@@ -1,12 +1,12 @@
-//! The live view of a run on a terminal: flows, what is at work, what happened, and keys to look into a flow.
+//! The live view of a run on a terminal: flows, running tasks, events, and keys to open a flow.
 //!
-//! It shows what `status --format json` gives, looked up again and again by a thread of its own; another one reads keys and
+//! It shows what `status --format json` gives. One thread observes the run, another one reads keys and
 //! draws, so that neither waits for the other or for the run.
 //!
-//! - [`content`]: what is shown, in words;
-//! - [`keys`]: what keys do;
-//! - [`draw`](mod@draw), [`columns`]: how it looks on so much room;
-//! - [`terminal`]: a terminal that is taken over, and given back whatever happens.
+//! - [`content`]: the texts of the view;
+//! - [`keys`]: the actions of keys;
+//! - [`draw`](mod@draw), [`columns`]: the layout for the size of the terminal;
+//! - [`terminal`]: takes the terminal over, and restores it in any case.
 
 mod columns;
 pub(crate) mod content;
@@ -37,20 +37,21 @@ use terminal::Screen;
 pub(crate) use keys::Viewer;
 pub(crate) use terminal::Stream;
 
-/// Between two looks at the run, at least; and so many times as long as a look takes, so that watching takes little.
+/// The least pause between two observations, seconds; and the pause as a multiple of the time of an
+/// observation.
 const PAUSE: f64 = 1.0;
 const PAUSE_FACTOR: f64 = 10.0;
 
-/// How long keys are waited for before it is drawn again.
+/// How long the view waits for a key before it is drawn again.
 const KEYS: Duration = Duration::from_millis(100);
 
-/// Between two looks at whether it is over.
+/// The pause between two checks whether the view has ended.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A thread that does not end within so many seconds is left behind.
+/// After how many seconds a thread that does not end is left behind.
 const JOIN_TIMEOUT: f64 = 2.0;
 
-/// A run that is over sooner is not worth a view.
+/// A run that ends within this time, in seconds, gets no view.
 const VIEW_DELAY: f64 = 1.0;
 
 /// How a view ended.
@@ -62,22 +63,22 @@ pub(crate) enum ViewEnd {
     ByKey,
     /// By ctrl-C, or because its terminal is gone.
     ByInterrupt,
-    /// The run is over, or there is nothing to look at any more.
+    /// The run has finished, or is not available any more.
     RunFinished,
 }
 
-/// What a look at the run gives.
+/// The result of one observation of the run.
 pub(crate) enum Observation {
     /// The run as it is now.
     State(Box<StateOfRun>),
-    /// Something else, in words already.
+    /// The content of the view, for something else than a run.
     Content(Box<ViewContent>),
     Nothing,
-    /// There is nothing to be looked at any more.
+    /// The run has finished, or is not available any more.
     Finished,
 }
 
-/// How to look at the run.
+/// Observes the run.
 pub(crate) type Observer = Box<dyn FnMut() -> Observation + Send>;
 
 /// What its threads share.
@@ -101,8 +102,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Opens a view. What is said on standard error meanwhile is shown among the events and said when it is left.
-    /// `stop` is called when the person at the terminal wants the run to stop.
+    /// Opens a view. Lines for standard error are shown among the events, and printed when the view is
+    /// closed. `stop` is called when the person at the terminal wants the run to stop.
     ///
     /// # Errors
     /// The system has no more threads.
@@ -132,7 +133,6 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Starts one of its threads.
     fn start(&mut self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let thread = std::thread::Builder::new().name("view".to_owned()).spawn(work);
         let thread =
@@ -141,8 +141,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Looks on at something that others do, until the view is left or a signal ends it. Signals end the view first, or the terminal
-    /// would stay as it is.
+    /// Observes a run of another process, until the view is closed or a signal ends it. Signals end the view
+    /// first, or the terminal would stay as it is.
     ///
     /// # Errors
     /// The system has no more threads or descriptors.
@@ -196,7 +196,8 @@ impl Drop for Watch {
     }
 }
 
-/// Waits for a thread that is told to end. Whoever reads keys of a terminal that is gone never comes back, and is left behind.
+/// Waits for a thread that ends. A thread that reads keys of a terminal that is gone never ends, and is left
+/// behind.
 fn join(thread: JoinHandle<()>) {
     let watches = Stopwatches::new(1);
     while !thread.is_finished() {
@@ -209,7 +210,7 @@ fn join(thread: JoinHandle<()>) {
     let _ = thread.join();
 }
 
-/// Waits so many seconds, or until the view is over.
+/// Waits for this time, or until the view has ended.
 fn pause(shared: &Shared, seconds: f64) {
     let watches = Stopwatches::new(1);
     while watches.seconds(0) < seconds && !shared.is_finished.load(Ordering::SeqCst) {
@@ -217,7 +218,7 @@ fn pause(shared: &Shared, seconds: f64) {
     }
 }
 
-/// Looks at the run again and again.
+/// Observes the run until the view ends.
 fn observe(shared: &Shared, mut observer: Observer) {
     while !shared.is_finished.load(Ordering::SeqCst) {
         let took = Stopwatches::new(1);
@@ -261,7 +262,7 @@ fn show(shared: &Shared, stream: Stream, viewer: Viewer, stop: &dyn Fn()) -> io:
     Ok(ViewEnd::RunFinished)
 }
 
-/// What is shown now: of a run of this process, what it said goes before what is recorded.
+/// The current content. For a run of this process its own lines replace the recorded events.
 fn current_content(shared: &Shared, viewer: Viewer) -> ViewContent {
     let headline = || "looking at the run …".to_owned();
     let mut content = lock(&shared.content)

@@ -1,7 +1,7 @@
 //! `docs/verbs`: a page for each verb, made from the definitions that read the command line.
 //!
-//! Nothing of the program asks for them: they are compiled for tests alone, of which one holds the pages against these and
-//! rewrites them when `SLACKLINE_BLESS` is set.
+//! Nothing of the program asks for them: they are compiled for tests alone, of which one holds the pages
+//! against these and rewrites them when `SLACKLINE_BLESS` is set.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -77,10 +77,10 @@ fn name(arg: &Arg) -> String {
     format!("{}**`--{long}{values}`**", short.unwrap_or_default())
 }
 
-/// What is said of it, its default and the words it can be; lines that are lined up stay so, below.
+/// Its description, its default and its values; aligned lines stay aligned, below.
 fn meaning(arg: &Arg) -> String {
-    let said = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    let (table, prose): (Vec<&str>, Vec<&str>) = said.lines().partition(|line| line.starts_with(' '));
+    let description = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    let (table, prose): (Vec<&str>, Vec<&str>) = description.lines().partition(|line| line.starts_with(' '));
     let prose = prose.join("\n").trim_end_matches('.').replace("\n\n", ". ").replace('\n', " ");
     let mut out = escaped(&prose);
     let default: Vec<_> = arg.get_default_values().iter().filter_map(|value| value.to_str()).collect();

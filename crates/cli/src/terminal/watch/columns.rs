@@ -1,4 +1,4 @@
-//! Tables that leave out columns where a terminal is narrow.
+//! Tables that omit columns on a narrow terminal.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,12 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Row, StatefulWidget, Table, TableState};
 
-/// Columns between two columns.
+/// The space between two columns of a table.
 const GAP: u16 = 2;
 
-/// The first column has so much before others that can go have anything.
+/// The least width of the first column while other columns are dropped.
 const NAME: u16 = 14;
 
-/// A column of words.
 pub(super) struct Column {
     title: &'static str,
     cells: Vec<Line<'static>>,
@@ -54,7 +53,7 @@ pub(super) fn draw(
     selected: usize,
 ) {
     let inside = block.inner(area).width;
-    // What says nothing takes no place.
+    // An empty column takes no room.
     let is_from_file = |column: &Column| column.cells.iter().any(|cell| cell.width() > 0);
     columns = columns
         .into_iter()
@@ -98,7 +97,7 @@ pub(super) fn draw(
     StatefulWidget::render(table, area, frame.buffer_mut(), &mut state);
 }
 
-/// A text on so many columns of a terminal; what does not fit is told by a mark.
+/// A text cut to a width; a mark stands for the rest.
 pub(super) fn cut(text: &str, columns: u16) -> Cow<'_, str> {
     let width = |text: &str| Line::from(text).width();
     let columns = usize::from(columns);

@@ -1,10 +1,10 @@
-//! What the live view shows of a run: what `status --format json` has, in words.
+//! The content of the live view: the state of a run as texts.
 
 use slackline::report::number::{counted, duration, instants};
 use slackline::run::{FlowState, FlowStatus, JobState, Stage, StateOfRun, TaskAtWork};
 use slackline_model::cost::is_late;
 
-/// Below that many seconds a run is told without the clock.
+/// Below this length, in seconds, times are shown as seconds and not by the clock.
 const SHORT: f64 = 100.0;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,7 +35,7 @@ pub(crate) struct Flow {
     pub(crate) deadline: String,
     /// When it was done or is going to be.
     pub(crate) completion: String,
-    /// The spread of what is predicted.
+    /// The prediction interval.
     pub(crate) between: String,
     pub(crate) verdict: &'static str,
     pub(crate) mood: Mood,
@@ -64,11 +64,10 @@ pub(crate) struct Job {
     pub(crate) phases: [(usize, usize); 2],
     pub(crate) at_work: usize,
     pub(crate) failed: u64,
-    /// The mean of what tasks took.
+    /// The mean duration of tasks.
     pub(crate) took: String,
 }
 
-/// A task at work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Task {
     pub(crate) flow: String,
@@ -110,7 +109,8 @@ fn mood(flow: &FlowState, now: f64) -> Mood {
 /// Some moment of a flow.
 type Moment<'a> = &'a dyn Fn(&FlowState) -> Option<f64>;
 
-/// When flows are due, going to be done, and were done, each as it is written, by the clock where that says more.
+/// When flows are due, going to be done, and were done, each as it is written, by the clock where that says
+/// more.
 pub(crate) fn times<const N: usize>(state: &StateOfRun, columns: [Moment<'_>; N]) -> [Vec<String>; N] {
     let times = |flow: &FlowState| [flow.deadline, flow.predicted, flow.completion];
     let last = state.flows.iter().flat_map(times).flatten().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The view, drawn on whatever room there is.
+//! Draws the view for the size of the terminal.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Flex, Layout, Rect};
@@ -13,10 +13,10 @@ use super::columns::{Column, cut};
 use super::content::{Event, Flow, Job, Mood, Task, ViewContent};
 use super::keys::{Overlay, Selection, Viewer};
 
-/// From so many columns on, lists stand beside each other.
+/// From this width on, lists stand beside each other.
 const WIDE: u16 = 110;
 
-/// Below so many lines there is no place for lists.
+/// Below this height there is no room for lists.
 const LISTS: u16 = 8;
 
 /// Cells of a bar in a table.
@@ -63,7 +63,7 @@ fn progress(content: &ViewContent) -> LineGauge<'_> {
         .unfilled_symbol("░")
 }
 
-/// All flows, what is at work, what happened.
+/// Draws all flows, running tasks and events.
 fn outside(frame: &mut Frame<'_>, area: Rect, content: &ViewContent, selection: &Selection) {
     let rows = u16::try_from(content.flows.len()).unwrap_or(u16::MAX).saturating_add(3);
     let (table, lists) = split_area(area, rows);
@@ -74,17 +74,17 @@ fn outside(frame: &mut Frame<'_>, area: Rect, content: &ViewContent, selection: 
     two_lists(frame, lists, &tasks, &events);
 }
 
-/// One flow: its jobs, what of it is at work, what happened to it.
+/// Draws one flow: its jobs, its running tasks and its events.
 fn inside(frame: &mut Frame<'_>, area: Rect, content: &ViewContent, flow: &Flow, selection: &Selection) {
     let [about, rest] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(area);
     let due = if flow.deadline.is_empty() { "–" } else { &flow.deadline };
     let between = if flow.between.is_empty() { String::new() } else { format!(" ({})", flow.between) };
-    let said = Line::from(vec![
+    let line = Line::from(vec![
         Span::from(format!("flow {}: ", flow.name)).style(Modifier::BOLD),
         Span::from(flow.verdict).style(colour(flow.mood)),
         Span::from(format!(", deadline {due}, completion {}{between}", flow.completion)),
     ]);
-    frame.render_widget(Paragraph::new(said).wrap(Wrap { trim: true }), about);
+    frame.render_widget(Paragraph::new(line).wrap(Wrap { trim: true }), about);
     let rows = u16::try_from(flow.jobs.len()).unwrap_or(u16::MAX).saturating_add(3);
     let (table, lists) = split_area(rest, rows);
     let title = format!("jobs ({})", flow.jobs.len());
@@ -95,7 +95,8 @@ fn inside(frame: &mut Frame<'_>, area: Rect, content: &ViewContent, flow: &Flow,
     two_lists(frame, lists, &tasks, &events);
 }
 
-/// The upper part for a table of so many lines, and the lower for lists: at least two fifths, if there is room for both.
+/// The upper part for a table of `lines` lines, and the lower for lists: at least two fifths, if there is
+/// room for both.
 fn split_area(area: Rect, lines: u16) -> (Rect, Rect) {
     if area.height < LISTS + 5 {
         return (area, Rect { height: 0, ..area });
@@ -144,7 +145,6 @@ fn colour(mood: Mood) -> Style {
     }
 }
 
-/// A share as a bar.
 fn bar(done: usize, total: usize) -> String {
     let full = (done * BAR).checked_div(total).unwrap_or(0);
     "█".repeat(full) + &"░".repeat(BAR - full.min(BAR))

@@ -1,22 +1,22 @@
-//! What keys do.
+//! The actions of keys.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::content::ViewContent;
 
-/// Rows that a page has.
+/// Rows of a page.
 const PAGE: usize = 10;
 
-/// What the view is of.
+/// The process that shows the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Viewer {
-    /// A run of this process, which goes on when the view is left.
+    /// The process that runs the flows; they continue when the view is closed.
     Owner,
-    /// A run of somebody else.
+    /// Another process.
     Observer,
 }
 
-/// What lies over the view.
+/// A window over the view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Overlay {
     #[default]
@@ -26,10 +26,10 @@ pub(super) enum Overlay {
     Question,
 }
 
-/// What is to be done.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
-    /// Nothing but to draw again.
+    /// Draw the view again.
     Stay,
     Leave,
     /// The run is stopped; the view stays until it has.
@@ -38,15 +38,15 @@ pub(super) enum KeyAction {
     Interrupt,
 }
 
-/// What the person at the terminal looks at.
+/// The selected flow and job, and the open window.
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
     pub(super) viewer: Viewer,
-    /// The flow that is marked, by its place.
+    /// The index of the selected flow.
     pub(super) selected: usize,
-    /// Whether the marked flow is looked into.
+    /// Whether the selected flow is open.
     pub(super) is_inside: bool,
-    /// The job that is marked inside.
+    /// The index of the selected job of the open flow.
     pub(super) job: usize,
     pub(super) overlay: Overlay,
     /// Whether the run was asked to stop.
@@ -58,7 +58,7 @@ impl Selection {
         Self { viewer, selected: 0, is_inside: false, job: 0, overlay: Overlay::Hidden, is_stopping: false }
     }
 
-    /// Marks what there is.
+    /// Keeps the selection within the lists.
     pub(super) fn clamp(&mut self, content: &ViewContent) {
         self.selected = self.selected.min(content.flows.len().saturating_sub(1));
         let jobs = content.flows.get(self.selected).map_or(0, |flow| flow.jobs.len());
@@ -66,7 +66,7 @@ impl Selection {
         self.job = self.job.min(jobs.saturating_sub(1));
     }
 
-    /// Takes in a key.
+    /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent, content: &ViewContent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
             return KeyAction::Stay;

@@ -1,4 +1,4 @@
-//! A terminal that is taken over, and given back whatever happens.
+//! Takes the terminal over, and restores it in any case, also after a panic.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Once;
@@ -106,19 +106,19 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back, if it is taken over.
+/// Restores the terminal, if it is taken over.
 fn restore() {
     let stream = match TAKEN.swap(0, Ordering::SeqCst) {
         0 => return,
         1 => Stream::Out,
         _ => Stream::Err,
     };
-    // There is nobody to tell that it cannot be had back.
+    // An error could not be shown anywhere.
     let _ = execute!(stream.writer(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// From now on a panic in any thread gives the terminal back before it is told.
+/// From now on a panic in any thread restores the terminal before its message is printed.
 fn restore_after_panics() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {

@@ -1,5 +1,5 @@
-//! How the view looks on terminals of several sizes, and what keys do. Screens are approved: `approved/NAME.approved`, which
-//! `SLACKLINE_BLESS=1` writes again.
+//! How the view looks on terminals of several sizes, and what keys do. Screens are approved:
+//! `approved/NAME.approved`, which `SLACKLINE_BLESS=1` writes again.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -15,7 +15,8 @@ fn job(name: &str, after: &str, phases: [(usize, usize); 2], at_work: usize) -> 
     Job { name: name.into(), after: after.into(), phases, at_work, failed: 0, took: took.into() }
 }
 
-/// A night in its middle: flows that are done, late, about to be late and to come; names that are long, wide and odd.
+/// A night in its middle: flows that are done, late, about to be late and to come; names that are long, wide
+/// and odd.
 fn night() -> ViewContent {
     let flow = |name: &str, done, total, verdict, mood| Flow {
         name: name.into(),
@@ -75,7 +76,7 @@ fn screen(width: u16, height: u16, content: &ViewContent, selection: &Selection)
 }
 
 fn approve(name: &str, found: &str) {
-    let path = format!("{}/src/watch/approved/{name}.approved", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/src/terminal/watch/approved/{name}.approved", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("SLACKLINE_BLESS").is_some() {
         std::fs::write(&path, found).unwrap();
     }

@@ -1,4 +1,5 @@
-//! `tune --until` and `tune --over`: the smallest cluster or the best setting that meets conditions under a policy.
+//! `tune --until` and `tune --over`: the smallest cluster or the best setting that meets conditions under a
+//! policy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -116,7 +117,7 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         asked.simulation.options().resolve(&smallest_instance, asked.shape.root_seed(), &past.history)?;
     let (draft, _) = source.shape(&large)?.into_draft()?;
     let shown = SearchProgress::new(&axis);
-    let told = |tried: &Tried| shown.one_more(tried);
+    let report_progress = |tried: &Tried| shown.one_more(tried);
     let stop = stop_on_interrupt();
     let cancel = || stop.load(Ordering::Relaxed);
     let search_for = Search::new(policy, conditions, &axis, &options)
@@ -125,7 +126,7 @@ pub(crate) fn run(asked: &Capacity<'_>) -> anyhow::Result<Answer> {
         .with_grain(grain_span(asked.simulation.grain))
         .with_threads(asked.threads)
         .with_cancel(&cancel)
-        .with_told(&told);
+        .with_told(&report_progress);
     let found = match search(&draft, &search_for) {
         Ok(found) => found,
         Err(CapacityError::Invalid(invalid)) => bail!("{}: {invalid}", source.name),
@@ -188,9 +189,9 @@ fn drawn<'a>(
     options: &Options,
 ) -> anyhow::Result<Page<'a>> {
     let mut collector = Collector::new(instance);
-    let mut heard = |row: Left<'_>| collector.take(row);
+    let mut collect = |row: Left<'_>| collector.take(row);
     let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
-    let watch = Watch::default().with_left(Some(&mut heard));
+    let watch = Watch::default().with_left(Some(&mut collect));
     let simulated = simulate_figures(instance, policy, options, bound, watch)
         .map_err(|error| anyhow!("{}: {error}", policy.spec()))?;
     let figures = Figures {

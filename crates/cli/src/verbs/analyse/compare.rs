@@ -59,8 +59,8 @@ pub(crate) fn run(args: &Compare, tables: &Tables) -> anyhow::Result<Answer> {
     let samples = Samples { sources: &sources, every: args.each, seeds: &seeds };
     let mut of_first = Some(samples.of(&sources[0], &shapes[0], first)?);
     let loaded = of_first.as_ref().and_then(|samples| Some(&samples.first()?.loaded));
-    // What really happened stands first beside the policies that are compared unless others are asked for; it did on one
-    // cluster.
+    // What really happened stands first beside the policies that are compared unless others are asked for; it
+    // did on one cluster.
     if !is_swept
         && loaded.is_some_and(|loaded| loaded.recorded.is_some())
         && policies.iter().map(PolicySpec::spec).eq(tables.policies.usual())

@@ -54,7 +54,8 @@ options that the schedule records are applied again. CSV has a row a phase.
 
 A number in the place of the schedule is a submission of a service (`slackline serve`), as `queue` shows it.")]
 pub(crate) struct Explain {
-    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default: that of a run]
+    /// Schedule of plan, simulate or run, as a document or in lines (.jsonl); - for standard input [default:
+    /// that of a run]
     ///
     /// A state directory or a flow file in its place names a run, as --state does.
     #[arg(value_name = "SCHEDULE", value_parser = path::text_or_name)]
@@ -77,20 +78,19 @@ pub(crate) struct Explain {
     output: OutputArgs,
 }
 
-/// What is asked for, wherever the words of the command line stand.
+/// The flow or job to explain, and its schedule.
 struct Question<'a> {
     from: ScheduleSource<'a>,
     flow: &'a str,
     job: Option<&'a str>,
 }
 
-/// Where the schedule is.
 enum ScheduleSource<'a> {
     Schedule(&'a Path),
     State(PathBuf),
 }
 
-/// What is asked of a service.
+/// A flow or job of a submission of a service.
 struct ServiceQuestion<'a> {
     number: u64,
     flow: Option<&'a str>,
@@ -101,11 +101,11 @@ impl ServiceQuestion<'_> {
     fn write_explanation(&self, args: &Explain, defaults: &Defaults) -> anyhow::Result<Answer> {
         let mut client = args.server.client(defaults.state())?;
         let question = query(&[("flow", self.flow), ("job", self.job)]);
-        let told: Explanation =
+        let explained: Explanation =
             client.get(&format!("/api/v1/submissions/{}/explain{question}", self.number))?;
         let text = match args.output.form() {
-            Form::Table => service::localised(&told.text, Timestamp::now()),
-            Form::Json => format!("{:#}\n", told.document),
+            Form::Table => service::localised(&explained.text, Timestamp::now()),
+            Form::Json => format!("{:#}\n", explained.document),
             Form::Csv => bail!("--format: found csv, expected a table or json of a submission"),
         };
         out::text(args.output.file(), &text)?;
@@ -159,7 +159,7 @@ pub(crate) fn run(args: &Explain, tables: &Tables, defaults: &Defaults) -> anyho
     }
 }
 
-/// The schedule so far of a run, whether it goes on, was stopped or has ended.
+/// Explains the schedule so far of a run that is running, was stopped or has ended.
 fn of_run(args: &Explain, question: &Question<'_>, state: &Path, states: &Path) -> anyhow::Result<Answer> {
     let look = look_at(state, states)?;
     let SoFar { instance, mut schedule, at_work, .. } = so_far(&look)?;
@@ -261,7 +261,7 @@ fn write_explanation(
     let instance = explainer.instance();
     let flow = flow_named(instance, question.flow)?;
     let job = question.job.map(|name| job_named(instance, flow, name)).transpose()?;
-    let told = Told {
+    let explained = Told {
         instance,
         policy: explainer.policy(),
         plan: *plan,
@@ -271,9 +271,9 @@ fn write_explanation(
         there: *there,
     };
     let text = match args.output.form() {
-        Form::Table => told.text(&out::view(args.output.file())),
-        Form::Json => json(&told),
-        Form::Csv => csv(&told),
+        Form::Table => explained.text(&out::view(args.output.file())),
+        Form::Json => json(&explained),
+        Form::Csv => csv(&explained),
     };
     out::text(args.output.file(), &text)?;
     Ok(Answer::Yes)

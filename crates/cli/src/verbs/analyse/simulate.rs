@@ -68,8 +68,8 @@ pub(crate) struct Simulate {
     simulation: SimulationArgs,
     /// Read the workload while it is simulated, in memory for what is live
     ///
-    /// Its flows must be in the order of their releases: a document in lines (.jsonl), which is read so by itself, a
-    /// SWIM trace, or a log that is read line by line (swf, sacct, alibaba).
+    /// Its flows must be in the order of their releases: a document in lines (.jsonl), which is read so by
+    /// itself, a SWIM trace, or a log that is read line by line (swf, sacct, alibaba).
     #[arg(long, help_heading = "Workload")]
     stream: bool,
     #[command(flatten)]
@@ -79,10 +79,11 @@ pub(crate) struct Simulate {
     /// Show every flow in the table, not only the first 20
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// Say for each decision of auto how much better anything could have done, and what each rule alone would cost
+    /// Say for each decision of auto how much better anything could have done, and what each rule alone would
+    /// cost
     ///
-    /// A lower bound on the cost of the flows that were there, whatever was done from then on, beside what auto believed;
-    /// and one run for every rule. As dear as all of that.
+    /// A lower bound on the cost of the flows that were there, whatever was done from then on, beside what
+    /// auto believed; and one run for every rule. As dear as all of that.
     #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
     certificates: bool,
     #[command(flatten)]
@@ -108,17 +109,18 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     warn_of_load(instance);
     let bound = bounds(instance).best;
     let progress = Progress::new(1, instance.n_tasks());
-    let mut told = |done| progress.at(0, done);
+    let mut report_progress = |done| progress.at(0, done);
     let policy = args.timeout.of(args.policy.clone());
     let mut collector = args.report.is_asked().then(|| Collector::new(instance));
     let result = match args.output.form() {
-        SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut told)?,
+        SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut report_progress)?,
         SimulationForm::Of(form) if form == Form::Json || args.certificates => {
-            simulate(instance, &policy, &options, bound, Some(&mut told))
+            simulate(instance, &policy, &options, bound, Some(&mut report_progress))
         }
         SimulationForm::Of(_) => {
-            let mut heard = |row: Left<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
-            let watch = Watch::default().with_progress(Some(&mut told)).with_left(Some(&mut heard));
+            let mut collect = |row: Left<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
+            let watch =
+                Watch::default().with_progress(Some(&mut report_progress)).with_left(Some(&mut collect));
             simulate_figures(instance, &policy, &options, bound, watch)
         }
     };
@@ -137,7 +139,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let known = simulated.history.take();
     let page =
         collector.map(|collector| page(args, source.short_name(), &loaded, &past, &simulated, collector));
-    // What was learned is worth keeping even if nobody reads the result.
+    // What was learned is worth keeping even if the output fails.
     let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates.as_ref());
     if let (Some(file), Some(known)) = (&args.simulation.history, known) {
         past.replace(file, &known)?;
@@ -152,7 +154,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
 }
 
 impl Simulate {
-    /// A page is made of rows that are heard of.
+    /// A page needs the rows of the simulation.
     fn check_report(&self) -> anyhow::Result<()> {
         if self.report.is_asked() && self.output.form() == SimulationForm::Lines {
             bail!(
@@ -248,7 +250,6 @@ fn lines(
     }
 }
 
-/// The page of a simulation.
 fn page<'a>(
     args: &Simulate,
     name: &str,
@@ -258,7 +259,7 @@ fn page<'a>(
     mut collector: Collector<'a>,
 ) -> Page<'a> {
     if !simulated.schedule.tasks.is_empty() {
-        // It was kept as a whole, and nothing was heard.
+        // The schedule was kept as a whole, and no row left the simulation.
         collector.take_schedule(&simulated.schedule);
     }
     let instance = &loaded.instance;

@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Check, tables: &Tables) -> anyhow::Result<Answer> {
     Ok(if matches!(decided, Verdict::Feasible { .. }) { Answer::Yes } else { Answer::No })
 }
 
-/// Whether a schedule of this program can be by a policy of that name: one of the registry, or a method of `tune`.
+/// Whether a schedule of this program can be by a policy of that name: one of the registry, or a method of
+/// `tune`.
 fn is_known(policy: &str, tables: &Tables) -> bool {
     tables.policies.parse(policy).is_ok() || Method::ALL.iter().any(|method| method.name() == policy)
 }
@@ -126,7 +127,7 @@ fn write_page(
     args.report.write(&page)
 }
 
-/// The verdict on two documents in lines, if they are feasible as far as that can be told while they are read.
+/// The verdict on two documents in lines, if they are found feasible while they are read.
 fn decide_by_stream(args: &Check, tables: &Tables) -> anyhow::Result<Option<Verdict>> {
     let paths = [&args.schedule, &args.workload];
     let is_in_lines = |path: &&PathBuf| ending(&path.to_string_lossy()).as_deref() == Some("jsonl");
@@ -137,6 +138,6 @@ fn decide_by_stream(args: &Check, tables: &Tables) -> anyhow::Result<Option<Verd
         [input::open(&args.schedule, args.output.file())?, input::open(&args.workload, args.output.file())?];
     let schedule = Opened { name: &schedule, source: lines };
     let workload = Opened { name: &workload, source: flows };
-    // What is wrong is found again, and said, where the whole is looked at.
+    // A fault is found again, and reported, when the whole document is checked.
     Ok(check_streams(schedule, workload, args.shape.options(&tables.importers)?, args.grain).ok().flatten())
 }

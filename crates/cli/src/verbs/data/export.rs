@@ -50,8 +50,8 @@ pub(crate) struct Export {
     parameters: ParameterFlags,
     /// What a picture shows: flows, gantt, utilisation, response, wait, slowdown [default: flows]
     ///
-    /// flows: slots that each flow holds over time. gantt: what is on each slot. utilisation: slots held, and flows that are
-    /// not over. response, wait, slowdown: their distributions over flows.
+    /// flows: slots that each flow holds over time. gantt: what is on each slot. utilisation: slots held, and
+    /// flows that are not over. response, wait, slowdown: their distributions over flows.
     #[arg(long, value_name = "CHART", value_parser = value::chart(), hide_possible_values = true, help_heading = "Output")]
     chart: Option<Chart>,
     /// Width and height of a picture in pixels [default: what suits the chart]
@@ -71,7 +71,6 @@ pub(crate) fn run(args: &Export, tables: &Tables) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A schedule with its workload.
 enum Rows {
     /// Read while they are written.
     InLines(Box<InLines>),
@@ -95,7 +94,7 @@ impl Rows {
             }
         };
         match done {
-            // Whoever writes looks for these.
+            // The caller handles these.
             Err(ExportError::Output(error)) => Err(error.into()),
             other => Ok(other.map(drop)?),
         }

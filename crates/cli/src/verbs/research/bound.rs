@@ -1,4 +1,4 @@
-//! `bound`: what no schedule can beat.
+//! `bound`: lower bounds on the cost of any schedule of a workload.
 
 use std::path::PathBuf;
 

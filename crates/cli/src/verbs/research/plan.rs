@@ -67,7 +67,6 @@ pub(crate) struct PlanVerb {
     report: ReportArgs,
 }
 
-/// The form of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// For people.
@@ -198,8 +197,8 @@ fn write(
         let row = Row { policy: schedule.policy.clone(), result: Ok(figures.clone()) };
         let drawn = Drawn::of_schedule(instance, &schedule, true);
         let mut page = Page::new(instance, about).with_policy(row, Some(drawn));
-        for (what, said) in &remarks {
-            page = page.with_note(format!("{what}: {said}"));
+        for (what, text) in &remarks {
+            page = page.with_note(format!("{what}: {text}"));
         }
         args.report.write(&page)?;
     }

@@ -1,4 +1,5 @@
-//! `policies`: what there is, from the registry; and whether a policy keeps to what every policy is held to.
+//! `policies`: lists the policies with their parameters, and tests whether a policy conforms to the rules of
+//! all.
 
 use clap::Args;
 use slackline::PolicySpec;
@@ -26,8 +27,8 @@ pub(crate) struct Policies {
     name: Option<policy::PolicyName>,
     /// Hold a policy to what every policy is held to, a line for each check
     ///
-    /// Small workloads are simulated with failures, noise and everything else that the simulator can do, every schedule
-    /// is judged, and the same run must give the same schedule again.
+    /// Small workloads are simulated with failures, noise and everything else that the simulator can do,
+    /// every schedule is judged, and the same run must give the same schedule again.
     #[arg(long, value_name = "POLICY", value_parser = policy::standard(), conflicts_with_all = ["name", "format", "output"], hide_possible_values = true)]
     test: Option<PolicySpec>,
     #[command(flatten)]
@@ -56,18 +57,18 @@ pub(crate) fn run(args: &Policies, tables: &Tables) -> anyhow::Result<Answer> {
 
 /// Holds a policy to everything, and says of each check how it went as soon as it is done.
 fn test(policy: &PolicySpec) -> anyhow::Result<Answer> {
-    let mut said = Ok(());
+    let mut result = Ok(());
     let mut say = |checked: &Checked| {
         let line = match &checked.wrong {
             None => format!("ok      {}\n", checked.name),
             Some(wrong) => format!("FAILED  {}: {}\n", checked.name, wrong.replace('\n', "\n          ")),
         };
-        if said.is_ok() {
-            said = out::text(None, &line);
+        if result.is_ok() {
+            result = out::text(None, &line);
         }
     };
     let checks = conformance::check(policy, &mut say);
-    said?;
+    result?;
     let failed = checks.iter().filter(|checked| checked.wrong.is_some()).count();
     let workloads = counted(conformance::workloads().len() as u64, "workload");
     let all = counted(checks.len() as u64, "check");

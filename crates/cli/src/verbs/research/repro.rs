@@ -1,4 +1,4 @@
-//! `repro`: the papers' figures, made again, and workloads on which a policy is worst.
+//! `repro`: regenerates the figures of the papers, and searches workloads on which a policy is worst.
 
 mod pages;
 
@@ -48,8 +48,8 @@ POLICY costs as many times as much as another or as the optimum, by exhaustive s
 ones, reduced to what matters, and summary.csv. METRIC is summed over the flows; \"max slowdown\" is its largest. Where \
 costs may be 0, 1 is added to both. If POLICY costs more on none of the workloads, that is said and none is written.")]
 pub(crate) struct Repro {
-    /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md); without one, they are
-    /// listed
+    /// Experiment, or EXPERIMENT/FIGURE, or a specification of your own, FILE.toml (docs/experiments.md);
+    /// without one, they are listed
     #[arg(value_name = "EXPERIMENT", value_parser = name(), hide_possible_values = true)]
     experiment: Option<Experiments>,
     /// Figures of it [default: all]
@@ -67,7 +67,8 @@ pub(crate) struct Repro {
     /// Write the files of every figure into DIR instead of printing tables
     #[arg(long, short, value_name = "DIR", group = "written")]
     output: Option<PathBuf>,
-    /// Write a page of the figures beside what the papers say into DIR, and their files; without EXPERIMENT of all
+    /// Write a page of the figures beside what the papers say into DIR, and their files; without EXPERIMENT
+    /// of all
     #[arg(long, value_name = "DIR", conflicts_with = "output", group = "written")]
     report: Option<PathBuf>,
     /// At most five seeds a figure: a look, in two minutes for all
@@ -222,8 +223,8 @@ fn worst(args: &Repro, asked: &[String], tables: &Tables) -> anyhow::Result<Answ
         write(Some(dir), artifact)?;
     }
     note(dir, &made, &Maker::this(args.commit.clone()))?;
-    let said = if found.is_empty() { adversary.nothing() + "\n" } else { table(&made[0].text) };
-    out::text(None, &said)?;
+    let text = if found.is_empty() { adversary.nothing() + "\n" } else { table(&made[0].text) };
+    out::text(None, &text)?;
     Ok(Answer::Yes)
 }
 
@@ -294,9 +295,9 @@ fn table(text: &str) -> String {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     let rows: Vec<csv::StringRecord> = reader.records().filter_map(Result::ok).collect();
     let Some((header, rows)) = rows.split_first() else { return String::new() };
-    let said = |k: usize| rows.iter().any(|row| row.get(k).is_some_and(|cell| !cell.is_empty()));
+    let has_cells = |k: usize| rows.iter().any(|row| row.get(k).is_some_and(|cell| !cell.is_empty()));
     let kept: Vec<usize> =
-        (0..header.len()).filter(|&k| !FOR_PROGRAMS.contains(&&header[k]) && said(k)).collect();
+        (0..header.len()).filter(|&k| !FOR_PROGRAMS.contains(&&header[k]) && has_cells(k)).collect();
     let number = |cell: &str| cell.parse::<f64>().ok();
     let align = |k: usize| {
         let all =

@@ -1,4 +1,5 @@
-//! `tune`: the best division of map and reduce slots, or with `--until` the smallest cluster that does.
+//! `tune`: the best division of map and reduce slots, or with `--until` the smallest cluster that meets
+//! conditions.
 
 use std::path::PathBuf;
 
@@ -64,13 +65,14 @@ pub(crate) struct Tune {
     workload: PathBuf,
     /// How the order and the split are found
     ///
-    /// Least makespan by Johnson's rule (mk-sf-jr), with small jobs first (mk-tct-sf-jr), or over all orders of up to nine
-    /// jobs (ex-mk-sf-jr).
+    /// Least makespan by Johnson's rule (mk-sf-jr), with small jobs first (mk-tct-sf-jr), or over all orders
+    /// of up to nine jobs (ex-mk-sf-jr).
     #[arg(long, value_name = "METHOD", default_value = "mk-sf-jr", value_parser = method(), help_heading = "Tuning")]
     method: Method,
     /// Times that make the orders [default: best]
     ///
-    /// Work over slots (area), whole waves (stage), or the better of both (best); of mk-tct-sf-jr the default is area.
+    /// Work over slots (area), whole waves (stage), or the better of both (best); of mk-tct-sf-jr the default
+    /// is area.
     #[arg(long, value_enum, help_heading = "Tuning")]
     times: Option<TimesArg>,
     /// Whether reduces go to the first job that is ready (wc), or strictly in order (strict)
@@ -90,9 +92,9 @@ pub(crate) struct Tune {
 
     /// Find the fewest machines with METRIC at most N
     ///
-    /// Such as missed:0, missed:1% (of the flows with deadlines) or mean_response:5m; given several times, all must hold.
-    /// For another comparison write one of < <= = >= > instead of the colon and quote it for the shell:
-    /// 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
+    /// Such as missed:0, missed:1% (of the flows with deadlines) or mean_response:5m; given several times,
+    /// all must hold. For another comparison write one of < <= = >= > instead of the colon and quote it for
+    /// the shell: 'utilisation>=0.5'. A METRIC alone takes its limit from --at-most.
     #[arg(long, value_name = "METRIC:N", value_parser = until(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "front", "schedule", "total_slots"])]
     until: Vec<UntilArg>,
@@ -108,9 +110,10 @@ pub(crate) struct Tune {
     at_most: Vec<String>,
     /// Vary this instead of machines
     ///
-    /// slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE, the percent of its parent that a
-    /// queue of yarn-capacity has (the other queues of the parent share the rest as they did): NAME=A..B, or NAME=A..B:STEP. Of
-    /// sizes the fewest with every --until is found; of settings the one that costs least, by the objective.
+    /// slots, map-slots or reduce-slots of each machine, slowstart, heartbeat, or capacity:QUEUE, the percent
+    /// of its parent that a queue of yarn-capacity has (the other queues of the parent share the rest as they
+    /// did): NAME=A..B, or NAME=A..B:STEP. Of sizes the fewest with every --until is found; of settings the
+    /// one that costs least, by the objective.
     #[arg(long, value_name = "NAME=A..B", value_parser = axis(), hide_possible_values = true, help_heading = "Capacity",
         conflicts_with_all = ["method", "times", "mode", "proportional", "front", "schedule", "total_slots"])]
     over: Option<Axis>,
@@ -265,8 +268,8 @@ pub(crate) fn run(args: &Tune, tables: &Tables) -> anyhow::Result<Answer> {
     let request = request(args, &loaded.instance)?;
     let tuned = {
         let cells = Cells::new();
-        let mut told = |done: u64, of: u64| cells.at(done as usize, of as usize);
-        tune_told(&loaded.instance, &request, &mut told).with_context(|| source.name.clone())?
+        let mut report_progress = |done: u64, of: u64| cells.at(done as usize, of as usize);
+        tune_told(&loaded.instance, &request, &mut report_progress).with_context(|| source.name.clone())?
     };
     if args.schedule.is_some() || args.report.is_asked() {
         write_best(args, tables, &source, &request, &loaded, &tuned)?;
@@ -361,7 +364,8 @@ fn request(args: &Tune, instance: &Instance) -> anyhow::Result<Request> {
     Ok(if args.front { request.with_front() } else { request })
 }
 
-/// Writes the best split and its order as a schedule on a cluster so divided, and as a page, where these were asked for.
+/// Writes the best split and its order as a schedule on a cluster so divided, and as a page, where these were
+/// asked for.
 fn write_best(
     args: &Tune,
     tables: &Tables,

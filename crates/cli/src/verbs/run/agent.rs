@@ -1,4 +1,4 @@
-//! `agent`: runs tasks for a run on another machine, which starts it there.
+//! `agent`: runs tasks on a machine for a run that another machine drives.
 
 use clap::Args;
 

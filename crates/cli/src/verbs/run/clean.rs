@@ -64,9 +64,8 @@ fn size(text: &str) -> Result<u64, String> {
     bytes::parse(text).ok_or_else(|| "expected a size such as 10GiB".to_owned())
 }
 
-/// What becomes of a state directory or a history.
+/// The decision on a state directory or a history.
 struct Row {
-    /// The directory, or the file.
     place: String,
     /// Where the run is; of a history that it is one.
     stage: &'static str,
@@ -76,14 +75,13 @@ struct Row {
     bytes: Option<u64>,
     /// Whether it is removed, or would be.
     goes: bool,
-    /// What is said of it.
     what: String,
 }
 
 pub(crate) fn run(args: &Clean, defaults: &Defaults) -> anyhow::Result<Answer> {
     let states = match &args.state {
         Some(state) => {
-            // Whoever names one wants to know if it is none.
+            // A directory that is named and is none is an error.
             crate::args::state::look_at(state, defaults.state())?;
             vec![state.clone()]
         }
@@ -110,7 +108,6 @@ pub(crate) fn run(args: &Clean, defaults: &Defaults) -> anyhow::Result<Answer> {
 const HISTORY: &str = "history";
 
 impl Clean {
-    /// The histories that are meant.
     fn histories(&self, defaults: &Defaults) -> anyhow::Result<Vec<HistoryStore>> {
         let named = match &self.histories {
             None => Vec::new(),

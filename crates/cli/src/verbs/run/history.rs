@@ -1,4 +1,4 @@
-//! `history`: what is known of earlier runs.
+//! `history`: durations and sizes of the jobs of earlier runs.
 
 use std::path::PathBuf;
 
@@ -169,9 +169,9 @@ fn table(runs: &[PastRun], view: &View) -> String {
     if runs.is_empty() {
         return "no run yet\n".to_owned();
     }
-    let said = |k: usize| rows(runs).map(move |(run, name, _)| words(run, name)[k].clone());
+    let cells = |k: usize| rows(runs).map(move |(run, name, _)| words(run, name)[k].clone());
     let word = |(k, (name, rank)): (usize, &(&str, Option<u8>))| {
-        let column = Column::words(*name, said(k));
+        let column = Column::words(*name, cells(k));
         if let Some(rank) = *rank { column.rank(rank) } else { column }
     };
     let of = |number: &Number| {

@@ -1,4 +1,4 @@
-//! `logs`: what the attempts of a job said on standard error, and why they failed.
+//! `logs`: standard error of the attempts of a job, and why they failed.
 
 use std::path::PathBuf;
 
@@ -84,13 +84,13 @@ pub(crate) fn run(args: &Logs, defaults: &Defaults) -> anyhow::Result<Answer> {
         failed: args.failed,
     };
     let found = Found::find(&look, of).map_err(|problem| anyhow!("{problem}"))?;
-    let mut said = None;
+    let mut remark = None;
     out::data(None, |out| {
-        said = found.write(out)?;
+        remark = found.write(out)?;
         Ok(())
     })?;
-    if let Some(said) = said {
-        out::talk(said);
+    if let Some(remark) = remark {
+        out::talk(remark);
     }
     Ok(Answer::Yes)
 }

@@ -1,4 +1,4 @@
-//! `programs`: what jobs can run without anything installed.
+//! `programs`: lists the built-in programs of jobs.
 
 use clap::Args;
 use clap::builder::PossibleValue;
@@ -45,7 +45,6 @@ pub(crate) fn run(args: &Programs) -> anyhow::Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A program with its arguments.
 fn describe(info: &Info) -> String {
     let arguments: Vec<(String, String)> =
         info.arguments.iter().map(|argument| (argument.name.to_owned(), argument.about.to_owned())).collect();

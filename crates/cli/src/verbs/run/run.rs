@@ -1,4 +1,4 @@
-//! `run`: flows that really run, on any engine, under any policy.
+//! `run`: runs flows on any engine, under any policy.
 
 mod choice;
 mod live;
@@ -73,14 +73,15 @@ pub(crate) struct Run {
     combine: Option<Combine>,
     /// A deadline; may be given several times
     ///
-    /// WHEN is seconds or a duration after the start of the run, a time of day such as 06:00, or a date and time such as
-    /// 2026-03-01T06:00:00Z.
+    /// WHEN is seconds or a duration after the start of the run, a time of day such as 06:00, or a date and
+    /// time such as 2026-03-01T06:00:00Z.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
     deadline: Vec<Deadline>,
     /// History of what jobs took in earlier runs
     ///
-    /// It is begun if it is not there, read at the start, and told what this run took when it ends or is stopped; `slackline history FILE` shows it. It
-    /// is a document that `simulate` and `compare` read as well, and that several runs may use at a time.
+    /// It is begun if it is not there, read at the start, and told what this run took when it ends or is
+    /// stopped; `slackline history FILE` shows it. It is a document that `simulate` and `compare` read as
+    /// well, and that several runs may use at a time.
     #[arg(long, value_name = "FILE", help_heading = "Policy")]
     history: Option<PathBuf>,
 
@@ -95,8 +96,8 @@ pub(crate) struct Run {
 
     /// Where the run keeps its files
     ///
-    /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the directory that is
-    /// meant instead of .slackline.
+    /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the
+    /// directory that is meant instead of .slackline.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     state: Option<PathBuf>,
     #[command(flatten)]
@@ -114,19 +115,21 @@ pub(crate) struct Run {
     quiet: bool,
     /// On a terminal, print lines instead of showing the live view
     ///
-    /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said when it ends.
+    /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said
+    /// when it ends.
     #[arg(long, help_heading = "Output")]
     no_live: bool,
     /// Command to run when the run ends, however it does
     ///
-    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW, SLACKLINE_STATE and
-    /// SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10 seconds; that it fails is a warning.
+    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
+    /// SLACKLINE_STATE and SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10
+    /// seconds; that it fails is a warning.
     #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
     on_end: Option<String>,
     /// Command to run when a flow has failed, once for each
     ///
-    /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with what its
-    /// commands said) in its environment.
+    /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with
+    /// what its commands said) in its environment.
     #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
     on_failure: Option<String>,
     /// Command to run when a flow is expected to miss its deadline, once for each
@@ -223,7 +226,7 @@ pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::R
     if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
         return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
     }
-    // The exit code says how the run went, whether or not somebody reads all of this.
+    // The exit code depends on the run, not on whether its output is read.
     out::unless_closed(args.show(&name, &run, &mut outcome))?;
     match outcome.failed() {
         0 => Ok(Answer::Yes),
@@ -285,7 +288,7 @@ fn ending(end: &Result<RunEnd, RunError>, run: &slackline::run::Run) -> Ending {
     }
 }
 
-/// What others are told of this run.
+/// What other runs on this machine learn of this one.
 struct RunAnnouncement<'a> {
     name: &'a str,
     engine: &'a dyn Backend,
@@ -293,7 +296,6 @@ struct RunAnnouncement<'a> {
 }
 
 impl Run {
-    /// How much is said.
     fn verbosity(&self) -> live::Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => live::Verbosity::Quiet,
@@ -315,8 +317,8 @@ impl Run {
         Ok(hooks)
     }
 
-    /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for each alone.
-    /// Where that cannot be done the run goes on without.
+    /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for
+    /// each alone. If that fails the run continues without.
     fn announce(&self, here: &RunAnnouncement<'_>) -> Option<Neighbour> {
         if !self.engine.is_local() {
             return None;
@@ -349,7 +351,6 @@ impl Run {
         }
     }
 
-    /// Shows how the run went.
     fn show(&self, name: &str, run: &slackline::run::Run, outcome: &mut Outcome) -> anyhow::Result<()> {
         let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
         let file = self.output.file();

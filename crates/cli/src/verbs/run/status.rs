@@ -1,4 +1,4 @@
-//! `status`: how far a run is, whether it goes on, was stopped or has ended.
+//! `status`: the progress of a run that is running, was stopped or has ended.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,8 @@ use crate::terminal::{jobs, out};
 use crate::verbs::answer::Answer;
 use crate::verbs::service::queue;
 
-/// Time between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How many tasks at work are told.
+/// How many running tasks are listed.
 const AT_WORK: usize = 10;
 
 #[derive(Args, Debug)]
@@ -95,12 +94,12 @@ pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow
     }
     let mut state = first;
     loop {
-        let goes_on = args.follow && state.stage == Stage::AtWork;
+        let is_running = args.follow && state.stage == Stage::AtWork;
         // Elsewhere than on a terminal only the last look is worth keeping.
-        if !goes_on || is_shown {
+        if !is_running || is_shown {
             show(args, &state, args.follow && is_shown)?;
         }
-        if !goes_on {
+        if !is_running {
             return Ok(Answer::Yes);
         }
         clock::pause(PAUSE);
@@ -114,7 +113,7 @@ fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) 
         let (directory, states, tables) = (directory.to_owned(), defaults.state().to_owned(), tables.clone());
         move || match seen(&directory, &states, &tables) {
             Ok(state) if state.stage == Stage::AtWork => Observation::State(Box::new(state)),
-            // It is said when the view has ended.
+            // The result is printed when the view has ended.
             _ => Observation::Finished,
         }
     };
@@ -299,7 +298,6 @@ fn machines(state: &StateOfRun, view: &View) -> String {
     table.render(view)
 }
 
-/// The tasks at work.
 fn at_work(state: &StateOfRun) -> String {
     let line = |one: &TaskAtWork| {
         let since = duration((state.now - one.since).max(0.0));
@@ -355,10 +353,10 @@ fn document(state: &StateOfRun) -> Value {
     let flow = |flow: &FlowState| {
         let tasks = flow.tasks();
         let job = |job: &slackline::run::JobState| {
-            let mut said = jobs::json(&job.figures);
-            said["after"] = json!(job.after);
-            said["at_work"] = json!(job.at_work);
-            said
+            let mut document = jobs::json(&job.figures);
+            document["after"] = json!(job.after);
+            document["at_work"] = json!(job.at_work);
+            document
         };
         json!({
             "flow": flow.id,

@@ -1,4 +1,4 @@
-//! `queue`: what is submitted to a service, and how far it is; and one submission as `status` shows it.
+//! `queue`: the submissions of a service with their progress; and one submission as `status NUMBER` shows it.
 
 use std::fmt::Write;
 
@@ -48,11 +48,11 @@ pub(crate) struct Queue {
     output: OutputArgs,
 }
 
-/// Characters that a table has for why a submission waits or failed: at most so many, and so many before it has other columns.
+/// Characters of a table for the reason why a submission waits or failed: at most, and before other columns
+/// get room.
 const WORD_MOST: usize = 100;
 const WORD_LEAST: usize = 24;
 
-/// Submissions of one request.
 const PAGE: usize = 1_000;
 
 pub(crate) fn run(args: &Queue, defaults: &Defaults) -> anyhow::Result<Answer> {
@@ -158,7 +158,7 @@ fn word(row: Row<'_>, now: Timestamp) -> String {
     }
 }
 
-/// As much of a text as a table has room for, with the mark of what is left out: `status` has all of it.
+/// The beginning of a text that fits the table, with a mark for the rest: `status` shows all of it.
 fn shortened(text: &str, most: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= most && line.len() == text.trim_end().len() {
@@ -200,7 +200,7 @@ fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> 
     text
 }
 
-fn flows_table(rows: &[Row<'_>], said: &[String], now: Timestamp) -> Table {
+fn flows_table(rows: &[Row<'_>], status: &[String], now: Timestamp) -> Table {
     let words = |name: &str, cell: &dyn Fn(&Row<'_>) -> String| {
         Column::words(name, rows.iter().map(cell).collect::<Vec<_>>())
     };
@@ -218,7 +218,7 @@ fn flows_table(rows: &[Row<'_>], said: &[String], now: Timestamp) -> Table {
         of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
         of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
         of_flow("at work", &|flow| flow.running.to_string()).rank(5),
-        Column::words("status", said).heading(""),
+        Column::words("status", status).heading(""),
     ])
 }
 
@@ -436,7 +436,7 @@ mod tests {
             assert!(widest <= width && !table.contains("too narrow"), "{width}: {table}");
             assert!(table.contains("queued: waits for /da") && table.contains('…'), "{table}");
         }
-        // Of what says little columns go first, and the reason is not cut to nothing.
+        // Columns of low rank are dropped first, and the reason is not cut to nothing.
         assert!(
             shown(80).contains("queued: waits for /data") && shown(80).contains("too narrow"),
             "{}",
@@ -450,11 +450,11 @@ mod tests {
     #[test]
     fn what_is_late_has_passed_or_was_rejected_says_so() {
         let now: Timestamp = "2026-03-02T12:00:00Z".parse().expect("a time");
-        let said = |one: &Submission| {
+        let status = |one: &Submission| {
             rows(std::slice::from_ref(one)).iter().map(|row| word(*row, now)).collect::<Vec<_>>()
         };
         let mut one = queued(7, "no slot");
-        assert_eq!(said(&one), ["late already, queued: no slot"]);
+        assert_eq!(status(&one), ["late already, queued: no slot"]);
         let predicted = Some("2026-03-02T11:00:00Z".parse().expect("a time"));
         let flow = Flow {
             state: slackline_serve::api::FlowState::Running,
@@ -468,6 +468,6 @@ mod tests {
         assert!(!service::predicted(&done, now).contains("passed"));
         let cancelled = Flow { state: slackline_serve::api::FlowState::Cancelled, ..Flow::default() };
         (one.state, one.flows) = (State::Rejected, vec![cancelled]);
-        assert_eq!(said(&one), ["rejected: no slot"]);
+        assert_eq!(status(&one), ["rejected: no slot"]);
     }
 }

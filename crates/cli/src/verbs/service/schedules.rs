@@ -1,4 +1,4 @@
-//! `recurrences`: what a service submits again and again.
+//! `recurrences`: the schedules of a service for recurring submissions.
 
 use clap::Args;
 use jiff::Timestamp;

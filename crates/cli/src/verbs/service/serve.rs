@@ -1,4 +1,4 @@
-//! `serve`: the scheduler that stays.
+//! `serve`: starts the scheduler service.
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -71,15 +71,17 @@ pub(crate) struct Serve {
     policy: PolicySpec,
     /// Policy that is looked ahead with [default: that of --policy; of auto with ends=no]
     ///
-    /// A look ahead with auto:ends=no decides when flows come and not whenever some have ended, which takes a fraction of the time and
-    /// tells completions that are close (docs/serve.md). A faster policy gives predictions sooner where hundreds of flows are live.
+    /// A look ahead with auto:ends=no decides when flows come and not whenever some have ended, which takes a
+    /// fraction of the time and tells completions that are close (docs/serve.md). A faster policy gives
+    /// predictions sooner where hundreds of flows are live.
     #[arg(long, hide_short_help = true, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
     predict_with: Option<PolicySpec>,
     #[command(flatten)]
     policy_timeout: PolicyTimeout,
     /// What a flow costs, whatever its document says [default: response]
     ///
-    /// With tardiness the policy goes by deadlines, and by how late flows are; with response by how long they take, deadlines or not.
+    /// With tardiness the policy goes by deadlines, and by how late flows are; with response by how long they
+    /// take, deadlines or not.
     #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
     metric: Option<Metric>,
     /// Whether the sum or the maximum of the costs is to be small
@@ -127,16 +129,18 @@ pub(crate) struct Serve {
     #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Who may what")]
     host: Vec<String>,
 
-    /// Command to run when a flow is likely to be late, is late, has failed, or takes other times than expected
+    /// Command to run when a flow is likely to be late, is late, has failed, or takes other times than
+    /// expected
     ///
-    /// `sh -c` runs it, once for each cause, with SLACKLINE_ALERT (likely_late, late, failed or estimates_off), SLACKLINE_NUMBER,
-    /// SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE in its environment and the alert as JSON on standard input.
+    /// `sh -c` runs it, once for each cause, with SLACKLINE_ALERT (likely_late, late, failed or
+    /// estimates_off), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE
+    /// in its environment and the alert as JSON on standard input.
     #[arg(long, value_name = "COMMAND", value_parser = path::command, help_heading = "Alerts")]
     on_alert: Option<String>,
     /// Address that alerts are sent to as JSON (POST), if it holds no secret
     ///
-    /// All users of this machine see the command line. An address with a password or a token comes from a file (--alert-to-file)
-    /// or from the variable SLACKLINE_ALERT_TO.
+    /// All users of this machine see the command line. An address with a password or a token comes from a
+    /// file (--alert-to-file) or from the variable SLACKLINE_ALERT_TO.
     #[arg(long, value_name = "URL", conflicts_with = "alert_to_file", help_heading = "Alerts")]
     alert_to: Option<String>,
     /// File with the address that alerts are sent to
@@ -194,7 +198,6 @@ impl LimitFlags {
     }
 }
 
-/// The roles by their names.
 pub(super) fn roles() -> NamedValue<Role> {
     NamedValue::of("role", Role::ALL.map(|role| (role.name(), role)))
 }
@@ -239,7 +242,7 @@ pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
 fn end_at_last() {
     clock::pause(LAST);
     // Standard error may block too.
-    let said = std::thread::Builder::new().spawn(|| {
+    let printing = std::thread::Builder::new().spawn(|| {
         let blocked = activity::all()
             .into_iter()
             .filter_map(|one| Some(format!("{} ({})", one.name(), one.operation()?)));
@@ -250,14 +253,14 @@ fn end_at_last() {
         ));
     });
     for _ in 0..LAST_WORDS.as_millis() / PAUSE.as_millis() {
-        if said.as_ref().is_ok_and(|said| !said.is_finished()) {
+        if printing.as_ref().is_ok_and(|printing| !printing.is_finished()) {
             clock::pause(PAUSE);
         }
     }
     std::process::exit(0);
 }
 
-/// What is said and answered where it was stopped from outside.
+/// The message and the answer after a stop by a signal.
 fn stopped() -> Answer {
     out::talk("stopped; the same command goes on with what is not done");
     Answer::Yes
@@ -324,8 +327,8 @@ impl Serve {
         Ok(Hooks { command: self.on_alert.clone(), address })
     }
 
-    /// Starts the service; none if this is stopped before it could. One that was told to end just now has a while to do so; one that goes
-    /// on answering is not about to.
+    /// Starts the service; none if this is stopped before it could. One that was told to end just now has a
+    /// while to do so; one that goes on answering is not about to.
     fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
         let socket = self.socket.clone().unwrap_or_else(|| setup.place.socket());
         let mut answers = 0;
@@ -377,7 +380,7 @@ impl Serve {
 /// Tells systemd how the service is, if that has started it.
 fn tell_the_manager(what: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    // Who does not listen is not told.
+    // Without a service manager nothing is sent.
     if let Ok(socket) = std::os::unix::net::UnixDatagram::unbound() {
         let _ = socket.send_to(what.as_bytes(), Path::new(&path));
     }

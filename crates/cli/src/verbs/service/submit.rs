@@ -1,4 +1,4 @@
-//! `submit`: a flow file for a service, to be run now, when something is there, or again and again.
+//! `submit`: submits a flow file to a service, to be run now, when a file exists, or on a schedule.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -32,12 +32,12 @@ const STEP_LEAST: f64 = 0.05;
 const STEP_MOST: f64 = 2.0;
 /// The same where only its end is waited for, of which the service tells.
 const STEP_LONG: f64 = 60.0;
-/// What is over within so many seconds is not worth being said.
+/// A wait of fewer seconds is not reported.
 const SOON: f64 = 1.0;
 /// The service has looked twice for files by then, seconds.
 const FILES: f64 = 5.0;
 
-/// The exit code of what is submitted while it is not known whether it is going to be late.
+/// The exit code of a submission without a prediction.
 const UNDECIDED: u8 = 3;
 
 #[derive(Args, Debug)]
@@ -70,7 +70,8 @@ pub(crate) struct Submit {
     name: Option<String>,
     /// Value of a parameter; may be given several times
     ///
-    /// With --schedule it may have the conversions of strftime, such as %Y-%m-%d, of the time of the recurrence.
+    /// With --schedule it may have the conversions of strftime, such as %Y-%m-%d, of the time of the
+    /// recurrence.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, help_heading = "Parameters")]
     set: Vec<(String, String)>,
     /// Values of a parameter: a flow a value
@@ -78,7 +79,8 @@ pub(crate) struct Submit {
     each: Option<(String, String)>,
     /// A deadline; may be given several times
     ///
-    /// WHEN is a duration after its release, a time of day, or a date and time, which has to be still to come.
+    /// WHEN is a duration after its release, a time of day, or a date and time, which has to be still to
+    /// come.
     #[arg(long, value_name = "FLOW=WHEN", value_parser = pair, help_heading = "Policy")]
     deadline: Vec<(String, String)>,
     /// The higher, the sooner it is taken from the queue
@@ -92,7 +94,8 @@ pub(crate) struct Submit {
     hold: bool,
     /// Begin when a file matches; may be given several times
     ///
-    /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a percent sign.
+    /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a
+    /// percent sign.
     #[arg(long, value_name = "PATTERN", value_parser = path::text, help_heading = "When")]
     when: Vec<String>,
     /// Begin when all of its inputs are there
@@ -144,14 +147,14 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
     let sent = args.sent()?;
     let mut client = args.server.client(defaults.state())?;
     let mut accepted: Accepted = client.post("/api/v1/submissions", Some(&sent))?;
-    let mut said = SubmitOutput { args, text: String::new() };
-    said.accepted(&accepted)?;
+    let mut output = SubmitOutput { args, text: String::new() };
+    output.accepted(&accepted)?;
     let wait_result = match accepted.number.filter(|_| args.wait || args.waits_for_prediction()) {
-        Some(number) => args.wait_result(&mut client, number, &mut said)?,
+        Some(number) => args.wait_result(&mut client, number, &mut output)?,
         None => WaitResult::default(),
     };
     accepted.prediction.clone_from(&wait_result.prediction);
-    said.end(&accepted, &wait_result)?;
+    output.end(&accepted, &wait_result)?;
     let over = wait_result.shown.as_ref().map(|shown| shown.state).filter(|state| state.is_over());
     Ok(match over {
         Some(State::Done) => Answer::Yes,
@@ -168,7 +171,6 @@ pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> 
 /// What became of a submission while it was waited for.
 #[derive(Default)]
 struct WaitResult {
-    /// As it was seen last.
     shown: Option<Submission>,
     prediction: Option<Prediction>,
     /// Why nothing was predicted, if that was waited for in vain.
@@ -178,7 +180,7 @@ struct WaitResult {
 /// Why a submission has not begun.
 struct Reason {
     words: String,
-    /// Whether it stays so until somebody does something about it.
+    /// Whether the reason remains until a user acts.
     stays: bool,
 }
 
@@ -193,13 +195,13 @@ impl Submit {
         self.if_late == IfLate::Reject && prediction.is_late()
     }
 
-    /// Waits until a submission is over, through restarts of the service, or until it is predicted or known that it will not be. Whatever
-    /// it waits for itself is said.
+    /// Waits until a submission has finished, also over restarts of the service, or until it has a prediction
+    /// or cannot get one. Prints what the submission waits for.
     fn wait_result(
         &self,
         client: &mut Client,
         number: u64,
-        said: &mut SubmitOutput<'_>,
+        output: &mut SubmitOutput<'_>,
     ) -> anyhow::Result<WaitResult> {
         let watches = Stopwatches::new(1);
         let (mut wait_result, mut reported, mut step) = (WaitResult::default(), String::new(), 0.0);
@@ -212,7 +214,7 @@ impl Submit {
                     let is_over = shown.state.is_over();
                     if self.is_news(wait_result.prediction.as_ref(), &shown) {
                         wait_result.prediction.clone_from(&shown.prediction);
-                        said.predicted(wait_result.prediction.as_ref())?;
+                        output.predicted(wait_result.prediction.as_ref())?;
                     }
                     let reason = if is_over { None } else { reason(client, &shown, watches.seconds(0))? };
                     wait_result.shown = Some(shown);
@@ -254,10 +256,10 @@ impl Submit {
                 return Ok(WaitResult { waits: Some(words), ..wait_result });
             }
             let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
-            let is_told = !self.waits_for_prediction() || wait_result.prediction.is_some();
+            let is_reported = !self.waits_for_prediction() || wait_result.prediction.is_some();
             // Each look at what has not begun reads its file.
-            let most = if is_told || is_late { STEP_LONG } else { STEP_MOST };
-            step = if has_begun && is_told && !is_rejected {
+            let most = if is_reported || is_late { STEP_LONG } else { STEP_MOST };
+            step = if has_begun && is_reported && !is_rejected {
                 WAIT
             } else {
                 (step * 1.5).clamp(STEP_LEAST, most)
@@ -265,8 +267,7 @@ impl Submit {
         }
     }
 
-    /// Whether what is predicted now is to be told: nothing was before, or what was to be rejected is let in after all. What is over
-    /// says what was predicted first.
+    /// Whether the prediction is to be printed: it is the first, or the submission is not rejected after all.
     fn is_news(&self, before: Option<&Prediction>, shown: &Submission) -> bool {
         let is_let_in = |now: &Prediction| !shown.state.is_over() && !self.rejects(now);
         match (before, &shown.prediction) {
@@ -276,7 +277,7 @@ impl Submit {
         }
     }
 
-    /// Says where times of something that recurs cannot be told apart.
+    /// Warns if all runs of a schedule have the same parameters.
     fn remark_on_times(&self) {
         let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
         if self.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
@@ -288,7 +289,7 @@ impl Submit {
     }
 }
 
-/// Why a submission waits, so many seconds after it was submitted.
+/// Why a submission waits, `seconds` after it was submitted.
 fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Result<Option<Reason>> {
     let stays = |words: String| Ok(Some(Reason { words, stays: true }));
     if shown.held {
@@ -311,12 +312,13 @@ fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Resu
         return stays("nothing new begins (slackline drain --undo)".to_owned());
     }
     let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
-    // When files come nobody knows, but those that are there are found within some seconds.
+    // It is unknown when files arrive, but files that exist are found within some seconds.
     let stays = shown.missing.is_some() && seconds > FILES;
     Ok(Some(Reason { words, stays }))
 }
 
-/// Whether the service did not answer, or is about to end: the next one goes on with all that it has acknowledged.
+/// Whether the service did not answer, or is about to end: its successor continues with all acknowledged
+/// submissions.
 fn is_unreachable(error: &ClientError) -> bool {
     matches!(
         error,
@@ -324,7 +326,8 @@ fn is_unreachable(error: &ClientError) -> bool {
     )
 }
 
-/// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a file.
+/// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a
+/// file.
 struct SubmitOutput<'a> {
     args: &'a Submit,
     text: String,
@@ -340,7 +343,7 @@ impl SubmitOutput<'_> {
             self.text.push_str(text);
             return Ok(());
         }
-        // Whoever reads it may have seen enough; it is still waited for.
+        // The reader may have closed the pipe; the wait continues.
         out::unless_closed(out::text(None, text))
     }
 
@@ -452,8 +455,9 @@ impl Submit {
 /// How a submission ended: a line a flow.
 fn ended(over: &Submission, now: Timestamp) -> String {
     // Where a flow says why, it is not said twice.
-    let is_told = over.flows.iter().any(|flow| flow.cause.is_some());
-    let status = if is_told { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
+    let is_reported = over.flows.iter().any(|flow| flow.cause.is_some());
+    let status =
+        if is_reported { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
     let mut text = format!("{} is over: {status}\n", over.number);
     // What was rejected has not begun: there is no more to say of its flows.
     for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
@@ -547,7 +551,8 @@ mod tests {
         shown
     }
 
-    /// What is awaited of a service that answers so, a connection an answer; the connection breaks where it has none.
+    /// What is awaited of a service that answers so, a connection an answer; the connection breaks where it
+    /// has none.
     fn wait_result(test: &str, flags: &[&str], answers: Vec<Option<Value>>) -> WaitResult {
         // Paths of sockets are short.
         let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));
@@ -567,8 +572,8 @@ mod tests {
         let line = ["submit", "flow.toml", "--quiet"].iter().chain(flags);
         let args = Line::try_parse_from(line).ok().unwrap().submit;
         let mut client = Client::new(Server::parse(&socket.display().to_string()).unwrap()).unwrap();
-        let mut said = SubmitOutput { args: &args, text: String::new() };
-        let wait_result = args.wait_result(&mut client, 1, &mut said).unwrap();
+        let mut output = SubmitOutput { args: &args, text: String::new() };
+        let wait_result = args.wait_result(&mut client, 1, &mut output).unwrap();
         service.join().unwrap();
         std::fs::remove_file(&socket).unwrap();
         wait_result

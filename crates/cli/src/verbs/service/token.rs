@@ -1,4 +1,4 @@
-//! `token`: who may ask a service over a network, and what they may.
+//! `token`: manages the access tokens of a service.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;

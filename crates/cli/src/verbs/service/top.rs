@@ -23,7 +23,6 @@ use crate::verbs::answer::Answer;
 const LOOKED_INTO: usize = 200;
 /// As many that wait are shown.
 const WAITING: usize = 200;
-/// Events that are shown.
 const EVENTS: usize = 200;
 /// How long it is waited for a service that has gone.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -48,12 +47,12 @@ pub(crate) fn run(args: &Top, defaults: &Defaults) -> anyhow::Result<Answer> {
         bail!("found no terminal, expected one: `slackline queue` prints the same once");
     }
     let mut client = args.server.client(defaults.state())?;
-    // What is wrong is said before the screen is taken.
+    // Errors are printed before the screen is taken over.
     let _: Service = client.get("/api/v1/service")?;
     let events: Events = Arc::default();
-    let (heard, mut listening) = (events.clone(), args.server.client(defaults.state())?);
+    let (event_list, mut listening) = (events.clone(), args.server.client(defaults.state())?);
     let thread = std::thread::Builder::new().name("events".to_owned());
-    thread.spawn(move || listen(&mut listening, &heard)).context("events cannot be listened to")?;
+    thread.spawn(move || listen(&mut listening, &event_list)).context("events cannot be listened to")?;
     let look = move || match looked(&mut client, &events) {
         Ok(shown) => Observation::Content(Box::new(shown)),
         Err(error) => Observation::Content(Box::new(ViewContent {
@@ -87,15 +86,15 @@ fn looked(client: &mut Client, events: &Events) -> anyhow::Result<ViewContent> {
     Ok(service::view_content(&service, &whole, &queued, &events))
 }
 
-/// Takes in what happens, for as long as the program goes on.
+/// Collects the events of the service until the program ends.
 fn listen(client: &mut Client, events: &Events) {
     let mut last: Option<String> = None;
     loop {
-        // What is wrong with the service is said by whoever looks.
+        // Errors of the service are reported by the observer.
         let _ = client.events(last.clone().as_deref(), |id, event| {
             last = Some(id.to_owned());
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
-            events.push_back(told(&event));
+            events.push_back(event_line(&event));
             if events.len() > EVENTS {
                 events.pop_front();
             }
@@ -105,7 +104,7 @@ fn listen(client: &mut Client, events: &Events) {
     }
 }
 
-fn told(event: &Event) -> content::Event {
+fn event_line(event: &Event) -> content::Event {
     let flow = event.number.zip(event.flow.as_ref()).map(|(number, flow)| format!("{number}/{flow}"));
     let number = event.number.map_or_else(String::new, |number| format!("{number}: "));
     let message = service::localised(&event.message, event.at);

@@ -1,4 +1,4 @@
-//! `attach`: jobs that others submit to a Hadoop cluster, under any policy.
+//! `attach`: schedules jobs that others submit to a Hadoop cluster, under any policy.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -301,7 +301,6 @@ impl Watcher for AttachDisplay {
     }
 }
 
-/// What the columns mean.
 const LEGEND: [(&str, &str); 5] = [
     (
         "stage",

@@ -1,4 +1,4 @@
-//! `completions`: from the definitions that read the command line.
+//! `completions`: prints a completion script for a shell.
 
 use clap::{Args, Command};
 use clap_complete::Shell;

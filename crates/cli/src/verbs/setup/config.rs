@@ -1,4 +1,4 @@
-//! `config`: the defaults that are in force, and where they come from.
+//! `config`: prints the defaults that are in force, and their source.
 
 use anyhow::Context;
 use clap::Args;
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &Config, tables: &Tables, defaults: &Defaults) -> anyhow
             let lines = rows.iter().map(|(name, value, from)| {
                 ((*name).to_owned(), format!("{} ({from})", value.as_deref().unwrap_or("none")))
             });
-            let said = match defaults.file() {
+            let source = match defaults.file() {
                 Some(file) if file.exists() => format!("defaults file: {}\n\n", file.display()),
                 Some(file) => format!("defaults file: {} (not there)\n\n", file.display()),
                 None => "defaults file: none\n\n".to_owned(),
             };
-            said + &list(&lines.collect::<Vec<_>>())
+            source + &list(&lines.collect::<Vec<_>>())
         }
         Form::Csv => slackline::report::csv(&["default", "value", "from"], rows.iter().map(cells)),
         Form::Json => {

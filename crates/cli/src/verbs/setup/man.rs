@@ -1,4 +1,4 @@
-//! `man`: manual pages from the definitions that read the command line.
+//! `man`: prints manual pages, made from the definitions of the command line.
 
 use std::path::{Path, PathBuf};
 

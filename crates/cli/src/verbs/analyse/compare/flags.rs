@@ -37,13 +37,15 @@ pub(crate) struct Compare {
     pub(super) workloads: Vec<PathBuf>,
     /// Policies, or all
     ///
-    /// As in fifo,fair:by=flow. all means the baselines and the policies of the papers; rule, auto and Hadoop's schedulers are
-    /// named beside it, as in all,auto. What follows command: is all one program with its arguments, commas included.
+    /// As in fifo,fair:by=flow. all means the baselines and the policies of the papers; rule, auto and
+    /// Hadoop's schedulers are named beside it, as in all,auto. What follows command: is all one program with
+    /// its arguments, commas included.
     #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
     pub(super) policies: Vec<policy::PolicyList>,
     /// Longest that the simulation of a policy may take
     ///
-    /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others go on.
+    /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others
+    /// go on.
     #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
     pub(super) timeout: Option<f64>,
     #[command(flatten)]
@@ -59,8 +61,9 @@ pub(crate) struct Compare {
     pub(super) seeds: u32,
     /// Cut the workload into days (or weeks, or pieces of such a length) and average over them
     ///
-    /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a start, and has the flows that
-    /// are released in it. Each piece begins with an empty cluster, so that what a day leaves to the next is not counted.
+    /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a
+    /// start, and has the flows that are released in it. Each piece begins with an empty cluster, so that
+    /// what a day leaves to the next is not counted.
     #[arg(long, hide_short_help = true, value_name = "day|DURATION", value_parser = str::parse::<Every>, help_heading = "Simulation")]
     pub(super) each: Option<Every>,
     /// Policies that run at a time [default: as many as there are processors]
@@ -70,15 +73,16 @@ pub(crate) struct Compare {
     pub(super) output: OutputArgs,
     /// A row for each policy and pool, user or size class
     ///
-    /// Queues and partitions of logs are pools; queue is the same word here. Size classes are powers of ten of slot-seconds.
-    /// JSON has all groups.
+    /// Queues and partitions of logs are pools; queue is the same word here. Size classes are powers of ten
+    /// of slot-seconds. JSON has all groups.
     #[arg(long, value_name = "WHAT", value_parser = group(), help_heading = "Output")]
     pub(super) by: Option<&'static str>,
     #[command(flatten)]
     pub(super) table: TableArgs,
     /// Write every schedule as DIR/POLICY.json
     ///
-    /// Each is written when its policy ends. Without, no schedule is kept, and memory follows what runs at a time.
+    /// Each is written when its policy ends. Without, no schedule is kept, and memory follows what runs at a
+    /// time.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(super) schedules: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What is kept of each policy of a comparison for the page of `--report`, while its rows go by.
+//! Collects for the page of `--report` the rows of each policy of a comparison, as they leave the simulation.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use slackline::report::page::{Collector, Drawn};
 use slackline::simulate::Left;
 use slackline_model::Instance;
 
-/// The policies of one comparison, told by their place in the list.
+/// The policies of one comparison, by their index in the list.
 pub(super) struct PageRows<'a>(Vec<Mutex<State<'a>>>);
 
 enum State<'a> {
@@ -32,7 +32,7 @@ impl<'a> PageRows<'a> {
         }
     }
 
-    /// A policy is through: what is drawn of it is all that stays.
+    /// A policy has finished: only the data of the page is kept.
     pub(super) fn finish(&self, policy: usize, compared: &Compared) {
         let mut state = self.0[policy].lock().unwrap_or_else(PoisonError::into_inner);
         let collector = match std::mem::replace(&mut *state, State::Finished(None)) {

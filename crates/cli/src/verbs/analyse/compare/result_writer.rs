@@ -1,4 +1,4 @@
-//! What `compare` writes: a table, CSV or a document, of one cluster or of several sizes of it.
+//! Writes the results of `compare`: a table, CSV or a document, for one cluster or several sizes of it.
 
 use slackline::PolicySpec;
 use slackline::import::{Loaded, RecordedOptions};
@@ -15,7 +15,6 @@ use crate::args::output::Form;
 use crate::args::report::about;
 use crate::terminal::out;
 
-/// How results are written.
 pub(super) struct ResultWriter<'a> {
     pub(super) args: &'a Compare,
     pub(super) view: &'a View,
@@ -169,7 +168,6 @@ impl ResultWriter<'_> {
         options
     }
 
-    /// What all rounds are about.
     fn about(&self, rounds: &[Round]) -> About {
         let first = &rounds[0];
         let mut options = self.options(first);

@@ -140,7 +140,7 @@ fn rows(setting: &Setting<'_>, instance: &Instance, compared: &[Compared]) -> Ve
     compared.iter().map(row).collect()
 }
 
-/// What is said of a policy when it ends.
+/// The line that is printed when a policy has finished.
 fn line(setting: &Setting<'_>, row: &Row, seconds: f64) -> String {
     const MOST: usize = 30;
     let width = setting.policies.iter().map(|policy| policy.spec().chars().count()).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What figures are averaged over: seeds, files, and pieces of a workload such as its days. Each is simulated by itself, from
-//! an empty cluster.
+//! The samples that figures are averaged over: seeds, files, and pieces of a workload such as its days. Each
+//! is simulated by itself, from an empty cluster.
 
 use slackline::import::{Every, ImportError, Loaded, Source, WorkloadOptions};
 use slackline::report::number::counted;

@@ -18,7 +18,6 @@ use crate::terminal::progress::Progress;
 pub(super) struct Sweep<'a> {
     pub(super) args: &'a Compare,
     pub(super) samples: &'a Samples<'a>,
-    /// The sizes of the cluster.
     pub(super) shapes: &'a [WorkloadOptions],
     pub(super) policies: &'a [PolicySpec],
     pub(super) past: &'a HistoryFile,
@@ -27,14 +26,14 @@ pub(super) struct Sweep<'a> {
 }
 
 pub(super) struct Results {
-    /// The rounds on each size.
     pub(super) sizes: Vec<Vec<Round>>,
     /// The workload of the first round, if it is drawn.
     pub(super) first_loaded: Option<Loaded>,
 }
 
 impl Sweep<'_> {
-    /// Runs all. `of_first` are the samples of the first file with the first seed on the first size, if they are loaded.
+    /// Runs all. `of_first` are the samples of the first file with the first seed on the first size, if they
+    /// are loaded.
     pub(super) fn run(&self, mut of_first: Option<Vec<Sample>>) -> anyhow::Result<Results> {
         let Self { args, samples, shapes, policies, past, is_shown } = *self;
         // Pieces are about as many in each file.
@@ -84,8 +83,8 @@ impl Sweep<'_> {
         Ok(results)
     }
 
-    /// With the deadlines of the largest cluster, where deadlines are made and there are several sizes: they must be the same
-    /// for all.
+    /// With the deadlines of the largest cluster, where deadlines are made and there are several sizes: they
+    /// must be the same for all.
     fn with_deadlines(
         &self,
         mut found: Vec<Sample>,

@@ -1,4 +1,4 @@
-//! `simulate` of a workload that is read meanwhile.
+//! `simulate --stream`: simulates a workload while it is read.
 
 use std::io;
 
@@ -25,7 +25,7 @@ use crate::terminal::out;
 use crate::terminal::progress::Progress;
 use crate::verbs::answer::Answer;
 
-/// What came of a stream.
+/// The result of a streamed simulation.
 struct Outcome {
     streamed: Streamed,
     /// Tasks made of work.
@@ -35,11 +35,11 @@ struct Outcome {
 
 type StreamResult = Result<Outcome, NotStreamed<ImportError>>;
 
-/// Simulates the workload as it is read, if that was asked for (`--stream`) or it is a document in lines (`.jsonl`) and
-/// nothing else that was asked for needs it as a whole.
+/// Simulates the workload as it is read, if that was asked for (`--stream`) or it is a document in lines
+/// (`.jsonl`) and nothing else that was asked for needs it as a whole.
 ///
 /// # Errors
-/// Whatever keeps it from being read or written; what cannot be streamed.
+/// Errors of reading and writing; a request that cannot be streamed.
 pub(super) fn run(
     args: &Simulate,
     tables: &Tables,
@@ -103,8 +103,8 @@ fn simulate(
     args.simulation.options().record(&mut recorded, past.sha256.as_deref());
     let mut meta = workload.meta(recorded, args.shape.root_seed());
     let progress = Progress::endless();
-    let mut told = |done| progress.at(0, done);
-    let made = make(args, workload, &policy, options, &mut told, &mut meta);
+    let mut report_progress = |done| progress.at(0, done);
+    let made = make(args, workload, &policy, options, &mut report_progress, &mut meta);
     drop(progress);
     let mut outcome = match made? {
         Ok(outcome) => outcome,
@@ -138,7 +138,7 @@ fn simulate(
         say(&hopeless);
         Ok(())
     };
-    // What was learned is worth keeping even if nobody reads the result.
+    // What was learned is worth keeping even if the output fails.
     if let (Some(file), Some(known)) = (&args.simulation.history, history) {
         past.replace(file, &known)?;
     }
@@ -215,7 +215,7 @@ fn written(
     }
 }
 
-/// How many flows were told when they arrived that their deadline cannot be met.
+/// The number of flows whose deadline was known to be missed when they arrived.
 fn hopeless<I>(admissions: &[(I, Admission)]) -> String {
     match admissions.iter().filter(|(_, admission)| !admission.feasible).count() {
         0 => String::new(),

@@ -1,5 +1,6 @@
-//! `repro --report`: figures beside what their papers say, as a page. Figures that are in the directory already, of the same
-//! specification, seeds and version of the program, are kept, so that a run that was stopped goes on.
+//! `repro --report`: figures beside what their papers say, as a page. Figures that are in the directory
+//! already, of the same specification, seeds and version of the program, are kept, so that a stopped run can
+//! be continued.
 
 use std::path::{Path, PathBuf};
 

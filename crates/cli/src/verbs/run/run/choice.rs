@@ -1,4 +1,4 @@
-//! What of a flow file is done: the flags, and the table of a dry run.
+//! Which jobs of a flow file are run: the flags, and the table of a dry run.
 
 use clap::Args;
 use slackline::report::number::{Unit, counted};

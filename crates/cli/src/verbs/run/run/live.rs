@@ -18,10 +18,10 @@ use slackline_model::{Span, Start, Time};
 use crate::terminal::out;
 use crate::terminal::watch::{Observation, Stream, ViewEnd, Viewer, Watch};
 
-/// A run on which nobody was at work for so long is said to have paused.
+/// A pause between two sessions of a run that is at least this long is reported.
 const LONG_PAUSE: Span = Span(600_000_000);
 
-/// How much is said.
+/// Which events are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verbosity {
     /// Errors alone.
@@ -40,7 +40,7 @@ struct Job {
     reduces: usize,
 }
 
-/// Shows the run to the person at the terminal.
+/// Shows the run on the terminal.
 pub(super) struct RunDisplay {
     /// The flow file, as messages call it.
     name: String,
@@ -52,9 +52,9 @@ pub(super) struct RunDisplay {
     kept: u64,
     jobs: Vec<Job>,
     flows: Vec<Flow>,
-    /// How often tasks have failed in this session, of so many times.
+    /// How often tasks have failed in this session.
     failures: BTreeMap<TaskId, u16>,
-    /// Whether a view may be opened, of what policy.
+    /// The policy of the view, if a view may be opened.
     viewed: Option<PolicySpec>,
     watch: Option<Watch>,
 }
@@ -115,7 +115,7 @@ impl RunDisplay {
         }
     }
 
-    /// What becomes of a job: told if it was done and is done again.
+    /// Prints the decision on a job if it was done and is executed again.
     fn verdict(&mut self, job: &JobVerdict) {
         match &job.verdict {
             Verdict::Kept => self.kept += 1,
@@ -333,7 +333,6 @@ impl Sink for RunDisplay {
     }
 }
 
-/// Asks the run to stop.
 fn request_stop(stop: &Mutex<Stop>) {
     stop.lock().unwrap_or_else(PoisonError::into_inner).stop();
 }

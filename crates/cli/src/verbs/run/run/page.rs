@@ -1,4 +1,4 @@
-//! The page of `--report`: what happened beside what was predicted.
+//! The page of `--report`: the run beside its prediction.
 
 use slackline::judge;
 use slackline::report::page::{Drawn, Page, is_alike};
@@ -34,7 +34,7 @@ impl Run {
         self.report.write(&page)
     }
 
-    /// The figures of what was expected.
+    /// The figures of the prediction.
     fn expected(&self, predicted: &Prediction) -> Row {
         let simulated = &predicted.simulated;
         let groups = comparison::groups(&predicted.instance, &simulated.flows);
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// The figures of what happened.
+/// The figures of the run.
 fn ran(outcome: &Outcome) -> Row {
     let mut figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
     if let Ok(report) = judge::check(&outcome.instance, &outcome.schedule) {

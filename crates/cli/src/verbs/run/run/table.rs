@@ -1,4 +1,4 @@
-//! The table of a run: what happened beside what was predicted.
+//! The table of a run: the result beside the prediction.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,11 @@ use slackline::report::number::{Unit, duration, instants, number};
 use slackline::report::{Column, Figures, Row, Table, View, comparison};
 use slackline::run::{Outcome, Prediction};
 
-/// Below that many seconds a run is told without the clock.
+/// Below this length, in seconds, times are shown as seconds and not by the clock.
 const SHORT: f64 = 100.0;
 
 /// What the table needs to know of the command.
 pub(super) struct Columns<'a> {
-    /// The policy of the prediction.
     pub(super) policy: &'a PolicySpec,
     pub(super) has_history: bool,
 }
@@ -60,7 +59,7 @@ fn flow_table(predicted: &BTreeMap<&str, f64>, real: &Outcome, view: &View) -> S
     let all = || 0..rows.len();
     let times = |k: usize| [deadline(k), predicted.get(id(k)).copied(), rows[k].completion];
     let last = all().flat_map(times).flatten().fold(0.0, f64::max);
-    // A run of seconds is told in seconds: the clock would hide them.
+    // A run of seconds is shown in seconds: the clock would hide them.
     let start = real.instance.start().filter(|_| last >= SHORT);
     let at = |name: &str, values: Vec<Option<f64>>| Column::written(name, &values, instants(&values, start));
     let verdict = |k: usize| match (rows[k].completion, deadline(k)) {
