@@ -1,6 +1,7 @@
 //! The whole program with one more engine and one more format.
 //!
-//! `cargo run -p slackline-cli --example own_program -- run examples/first-run.toml --engine part:fraction=0.25`
+//! `cargo run -p slackline-cli --example own_program -- run examples/first-run.toml --engine
+//! part:fraction=0.25`
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;

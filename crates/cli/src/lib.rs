@@ -1,56 +1,45 @@
+//! The program `slackline`: from command-line arguments to calls of the library, and from results to exit
+//! codes.
+//!
+//! Never knows: how anything is scheduled, simulated or run; that is in `slackline` and `slackline_serve`.
+//!
+//! Read first: `verbs.rs` (the table of verbs), `verbs/analyse/simulate.rs` (a verb from flags to output),
+//! and `args/shape.rs` (flags that several verbs share).
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # Modules
 //!
-//! [`main_with`] is the whole program with tables of policies, engines and formats, so that a `main` of your own can
-//! add to them.
+//! [`main_with`] is the whole program with tables of policies, engines and formats, so that a `main` of your
+//! own can add to them.
 //!
-//! In reading order:
-//! - `args`: groups of flags that mean the same in every verb;
-//! - `cmd`: one file per verb;
-//! - `defaults`: the user's defaults file;
-//! - `help`: what `-h` and `--help` show;
-//! - `reference`: the pages of `docs/verbs`, for tests alone;
-//! - `input`: what is said of workloads and options on the command line;
-//! - [`Tables`]: what it knows by name;
-//! - `history`: the file of `--history`;
-//! - `jobs`: what the jobs of a run did, as a table;
-//! - `out`: everything that is printed or written;
-//! - `clock`: how long things take;
-//! - `progress`: a bar for whatever takes more than a second;
-//! - `service`: submissions of a service, in words;
-//! - `watch`: the live view of a run.
+//! - `args`: groups of flags that mean the same in every verb, what `--help` shows, the user's defaults file;
+//! - `verbs`: one file for each verb, in folders by the groups of the help: `analyse`, `run`, `service`,
+//!   `data`, `research`, `setup`;
+//! - `terminal`: everything that is printed or shown: results, messages, progress, the live view;
+//! - [`Tables`]: the policies, engines and formats that the program knows by name.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be resumed; 3 of
-//! `submit`: submitted, and not predicted.
+//! Exit codes: 0 done, 1 the answer is no, 2 wrong use or wrong input, 130 a run was stopped and can be
+//! resumed; 3 of `submit`: submitted, and not predicted.
 #![deny(clippy::unwrap_used)]
 
 mod args;
-mod clock;
-mod cmd;
-mod defaults;
-mod help;
-mod history;
-mod input;
-mod jobs;
-mod out;
-mod progress;
-#[cfg(test)]
-mod reference;
-mod service;
 mod tables;
-mod watch;
+mod terminal;
+mod verbs;
 
 use std::process::ExitCode;
 
-use cmd::{Answer, Parsed};
-use defaults::Defaults;
+use crate::args::defaults::{self, Defaults};
+use crate::terminal::{input, out};
+use crate::verbs::Parsed;
+use crate::verbs::answer::Answer;
 use slackline_lab::ReproError;
 use slackline_model::printable;
 pub use tables::Tables;
 
-/// The program, with these policies, engines and formats wherever one is named. A registry of policies goes with
-/// everything else of the library.
+/// The program, with these policies, engines and formats wherever one is named. A registry of policies goes
+/// with everything else of the library.
 pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
     // Engines start this program once for every attempt of a task; that is no verb for people.
     if let Some(code) = slackline::run::worker_if_asked() {
@@ -61,13 +50,13 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
         Ok(defaults) => (defaults, None),
         Err(error) => (Defaults::default(), Some(error)),
     };
-    let parsed = cmd::parse(&tables, &defaults, std::env::args_os());
-    // Help, the version and the place of the file are there for somebody whose defaults file is broken, too.
-    let goes_on = match &parsed {
+    let parsed = verbs::parse(&tables, &defaults, std::env::args_os());
+    // Help, the version and the path of the file work with a broken defaults file too.
+    let works_without = match &parsed {
         Ok(parsed) => parsed.cli.needs_no_defaults(),
         Err(message) => message.exit_code() == 0,
     };
-    if let Some(error) = broken.filter(|_| !goes_on) {
+    if let Some(error) = broken.filter(|_| !works_without) {
         out::error(&error);
         return ExitCode::from(2);
     }
@@ -88,7 +77,7 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
     if let Some(remark) = remark {
         out::talk(remark);
     }
-    match cmd::run(cli, &tables, &defaults) {
+    match verbs::run(cli, &tables, &defaults) {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         // What shells give for a program that ctrl-C has ended.
@@ -96,7 +85,7 @@ pub fn main_with(tables: impl Into<Tables>) -> ExitCode {
         Ok(Answer::Code(code)) => ExitCode::from(code),
         Err(error) if out::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // A policy that could not go on is no wrong use.
+            // A policy that failed is no wrong use.
             let is_no = error.downcast_ref().is_some_and(ReproError::is_policy_failure);
             out::error(&input::with_flags(error));
             ExitCode::from(if is_no { 1 } else { 2 })

@@ -1,10 +1,11 @@
-//! What the program knows by name.
+//! The policies, engines and formats that the program knows by name.
 
 use slackline::Registry;
 use slackline::run::{EngineEntry, Engines};
 use slackline_trace::{Importer, Importers};
 
-/// What the program knows by name: policies, engines, formats of workloads. The default is everything of the library.
+/// What the program knows by name: policies, engines, formats of workloads. The default is everything of the
+/// library.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     pub(crate) policies: Registry,

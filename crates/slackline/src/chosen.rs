@@ -1,7 +1,7 @@
 //! What a policy chose that chooses between rules, as documents have it.
 
 use slackline_policy::{Choice, ChosenBy};
-use slackline_trace::schedule::{Choice as Written, ChosenBy as WrittenBy};
+use slackline_trace::documents::schedule::{Choice as Written, ChosenBy as WrittenBy};
 
 /// What a policy chose, as the schedule document has it.
 pub fn choices(choices: &[Choice]) -> Vec<Written> {

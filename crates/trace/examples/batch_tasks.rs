@@ -4,10 +4,10 @@
 //! $ cargo run --release -p slackline-trace --example batch_tasks -- write 10GB | cargo run --release -p slackline-trace --example batch_tasks -- read
 //! ```
 //!
-//! `write SIZE` writes rows of `batch_task.csv` in the order of their starts, to standard output: jobs of one to
-//! some thirty tasks that come after each other. `read` reads such rows from standard input and says, each hundred million
-//! bytes or so, how many flows there were and how much memory it holds.
-#![expect(clippy::print_stdout, reason = "an example talks to whoever runs it")]
+//! `write SIZE` writes rows of `batch_task.csv` in the order of their starts, to standard output: jobs of one
+//! to some thirty tasks that come after each other. `read` reads such rows from standard input and says, each
+//! hundred million bytes or so, how many flows there were and how much memory it holds.
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -28,8 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Writes jobs that begin some tenths of a second after each other. A row is written when no earlier one can come any more:
-/// jobs begin in order, and the tasks of a job after it.
+/// Writes jobs that begin some tenths of a second after each other. A row is written when no earlier one can
+/// come any more: jobs begin in order, and the tasks of a job after it.
 fn write(size: u64) -> Result<(), Box<dyn Error>> {
     let mut out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
     let mut waiting: BTreeSet<(u64, u64, u32, String)> = BTreeSet::new();

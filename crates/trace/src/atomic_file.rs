@@ -1,7 +1,7 @@
 //! Files that are written as a whole or not at all.
 //!
-//! Not `tempfile`: its files are readable by their owner alone, and results should be as readable as any other
-//! new file.
+//! Not `tempfile`: its files are readable by their owner alone, and results should be as readable as any
+//! other new file.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// written directly. A file that is replaced keeps its permissions.
 ///
 /// # Errors
-/// Whatever the file system or `content` says; then the file is as it was.
+/// Errors of the file system or of `content`; then the file is unchanged.
 pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     // Devices and pipes cannot be replaced.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -22,31 +22,32 @@ pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>
     replace(path, content)
 }
 
-/// The same, but what has the name is replaced, be it a device, a pipe or a link: for files that other users may replace.
+/// The same, but what has the name is replaced, be it a device, a pipe or a link: for files that other users
+/// may replace.
 ///
 /// # Errors
 /// As [`fn@write`].
 pub fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let beside = beside(path)?;
+    let temporary_path = temporary_path(path)?;
     let before = fs::metadata(path).ok().filter(fs::Metadata::is_file);
-    let written = File::create_new(&beside).and_then(|file| {
+    let written = File::create_new(&temporary_path).and_then(|file| {
         if let Some(before) = before {
             file.set_permissions(before.permissions())?;
         }
         let mut file = BufWriter::new(file);
         content(&mut file)?;
         file.flush()?;
-        fs::rename(&beside, path)
+        fs::rename(&temporary_path, path)
     });
     if written.is_err() {
         // The first error is the one worth telling.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary_path);
     }
     written
 }
 
 /// A name in the same directory that no other process uses at the same time.
-fn beside(path: &Path) -> io::Result<PathBuf> {
+fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);

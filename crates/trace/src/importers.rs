@@ -1,35 +1,44 @@
 //! The table of formats: their names, and which one a file is in.
 //!
 //! A format is one file here that declares an `IMPORTER`, and one line in `TABLE`. What several files share:
-//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `logged` (jobs of Hadoop's logs),
-//! `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs) and `xml` (XML with positions).
+//! `dag` (edges around what is left out), `hadoop` (names of Hadoop's properties), `hadoop_log` (jobs of
+//! Hadoop's logs), `objects` (JSON objects one after the other), `log` (slots, pools and second 0 of logs)
+//! and `xml` (XML with positions).
 
 mod alibaba;
 mod azkaban;
 mod batsim;
 mod dag;
+pub(crate) mod durations;
 mod hadoop;
+mod hadoop_log;
+pub mod import;
+pub mod importer;
 mod jhist;
+pub mod line_import;
 mod log;
-mod logged;
 mod objects;
 mod oozie;
+pub mod options;
 mod rumen;
 mod sacct;
 mod sls;
 mod spark;
+pub mod stream;
 mod swf;
 mod swim;
+mod unsupported_formats;
 mod wfformat;
 mod woha_xml;
-pub(crate) mod xml;
+mod workload;
 
 use slackline_model::params::Param;
 
-use crate::folder::Folder;
-use crate::format::ending;
-use crate::importer::Importer;
-use crate::workload;
+use crate::importers::importer::Importer;
+use crate::reading::folder::Folder;
+use crate::reading::format::ending;
+
+pub use unsupported_formats::unknown_format;
 
 /// The formats of this crate, in the order in which they are listed.
 const TABLE: &[Importer] = &[
@@ -83,7 +92,6 @@ impl Importers {
         self.0.iter().map(|importer| importer.name)
     }
 
-    /// The importer of that name.
     pub fn get(&self, name: &str) -> Option<&Importer> {
         self.0.iter().find(|importer| importer.name == name)
     }
@@ -97,9 +105,10 @@ impl Importers {
             .map(|(_, pair)| pair)
     }
 
-    /// The format of a file: by the ending of its name (that of a compression set aside), by its text where the ending is
-    /// unknown or shared by several formats. A later format goes before an earlier one; where a text fits none
-    /// that have its ending, our own documents go before all, since their messages are about what is missing.
+    /// The format of a file: by the ending of its name (that of a compression set aside), by its text where
+    /// the ending is unknown or shared by several formats. A later format goes before an earlier one; where a
+    /// text fits none that have its ending, our own documents go before all, since their messages are about
+    /// what is missing.
     pub fn guess(&self, name: &str, text: &str) -> Option<&Importer> {
         let ending = ending(name);
         let named = |i: &&Importer| ending.as_deref().is_some_and(|ending| i.endings.contains(&ending));

@@ -1,7 +1,7 @@
 //! Every format over small files of our own (`testdata/formats`): what is read of each is approved.
 //!
-//! An approved file holds the remarks of the importer, each after `# `, and the workload as JSON; or the error.
-//! `SLACKLINE_BLESS=1` writes them again.
+//! An approved file holds the remarks of the importer, each after `# `, and the workload as JSON; or the
+//! error. `SLACKLINE_BLESS=1` writes them again.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::fmt::Write;

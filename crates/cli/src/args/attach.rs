@@ -1,17 +1,16 @@
-//! The flags of a cluster whose jobs others submit, one for each parameter that is declared of it.
+//! The flags of `attach` for the Hadoop cluster: one for each parameter that the library declares.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use slackline::attach::PARAMS;
 use slackline_model::params::{ParamError, Settings};
 
-use super::declared::{self, Declared, Table};
+use super::declared::{self, DeclaredParam, Table};
 
 /// The parameters that were given, by their names.
 #[derive(Clone, Debug)]
 pub(crate) struct AttachFlags(Vec<(String, String)>);
 
 impl AttachFlags {
-    /// Whether a parameter was given.
     pub(crate) fn names(&self, param: &str) -> bool {
         self.0.iter().any(|(name, _)| name == param)
     }
@@ -27,7 +26,7 @@ impl AttachFlags {
 
 impl Args for AttachFlags {
     fn augment_args(command: Command) -> Command {
-        let declared = PARAMS.iter().map(|param| Declared { owner: "yarn", params: PARAMS, param });
+        let declared = PARAMS.iter().map(|param| DeclaredParam { owner: "yarn", params: PARAMS, param });
         declared::with_flags(command, Table::Attach, declared)
     }
 

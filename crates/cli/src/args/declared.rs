@@ -1,4 +1,5 @@
-//! Flags of parameters that a table declares: one for each, with the help, default and values of its declaration.
+//! Flags of parameters that a table declares: one for each, with the help, default and values of its
+//! declaration.
 
 use std::any::TypeId;
 
@@ -7,7 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 use slackline::run::SWITCH;
 use slackline_model::params::{Param, Settings, Values};
 
-use super::listed::Listed;
+use super::listed::NamedValue;
 use super::value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,6 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// Where help lists its flags.
     pub(crate) const fn heading(self) -> &'static str {
         match self {
             Self::Engines => "Engine",
@@ -31,7 +31,7 @@ impl Table {
 
 /// A declaration: who declares the parameter, with which others.
 #[derive(Clone, Copy)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredParam {
     pub(crate) owner: &'static str,
     pub(crate) params: &'static [Param],
     pub(crate) param: &'static Param,
@@ -39,7 +39,7 @@ pub(crate) struct Declared {
 
 /// The value of a parameter that was given as a flag. Of a file, its text.
 #[derive(Clone, Debug, PartialEq)]
-struct Given {
+struct GivenValue {
     table: Table,
     name: &'static str,
     text: String,
@@ -47,7 +47,7 @@ struct Given {
 
 /// The parameters of a table that were given, by their names.
 pub(crate) fn given(matches: &ArgMatches, table: Table) -> Vec<(String, String)> {
-    let values = matches.ids().filter_map(|id| matches.try_get_one::<Given>(id.as_str()).ok().flatten());
+    let values = matches.ids().filter_map(|id| matches.try_get_one::<GivenValue>(id.as_str()).ok().flatten());
     let own = values.filter(|given| given.table == table);
     own.map(|given| (given.name.to_owned(), given.text.clone())).collect()
 }
@@ -57,12 +57,12 @@ pub(crate) fn takes<T: 'static>(verb: &Command) -> bool {
     verb.get_arguments().any(|arg| arg.get_value_parser().type_id() == TypeId::of::<T>())
 }
 
-/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those of importers
-/// are hidden: `import` shows the ones of the format that is named (`crate::help`).
+/// The verb with a flag for each parameter. A name that is a flag of the verb already stays that flag. Those
+/// of importers are hidden: `import` shows the ones of the format that is named (`crate::args::help`).
 pub(crate) fn with_flags(
     mut verb: Command,
     table: Table,
-    declared: impl IntoIterator<Item = Declared>,
+    declared: impl IntoIterator<Item = DeclaredParam>,
 ) -> Command {
     for declared in declared {
         let is_free = verb.get_arguments().all(|arg| arg.get_long() != Some(declared.param.name));
@@ -73,8 +73,8 @@ pub(crate) fn with_flags(
     verb
 }
 
-fn flag(table: Table, declared: Declared) -> Arg {
-    let Declared { owner, param, .. } = declared;
+fn flag(table: Table, declared: DeclaredParam) -> Arg {
+    let DeclaredParam { owner, param, .. } = declared;
     let form = match param.values {
         Values::Text(form) => format!(" ({form})"),
         _ => String::new(),
@@ -90,7 +90,7 @@ fn flag(table: Table, declared: Declared) -> Arg {
         .help(format!("{owner}: {}{form}{word}{default}", param.help))
         .help_heading(table.heading())
         .hide(table == Table::Importers)
-        // What is off unless it is said.
+        // Options that are off by default.
         .hide_short_help(param.values == SWITCH || param.word == Some("none"));
     if param.values == SWITCH {
         arg.num_args(0..=1).require_equals(true).default_missing_value("on")
@@ -111,16 +111,16 @@ fn value_name(param: &Param) -> &'static str {
     }
 }
 
-fn parser(table: Table, declared: Declared) -> ValueParser {
-    let Declared { params, param, .. } = declared;
-    let given = move |text: String| Given { table, name: param.name, text };
+fn parser(table: Table, declared: DeclaredParam) -> ValueParser {
+    let DeclaredParam { params, param, .. } = declared;
+    let given = move |text: String| GivenValue { table, name: param.name, text };
     if param.values == Values::TextOfFile {
         return ValueParser::new(move |path: &str| value::text_of(path).map(given));
     }
     let read =
         move |text: &str| Settings::parse(params, [(param.name, text)]).map(|_| given(text.to_owned()));
     match param.values {
-        Values::Choice(_) => Listed::new(param.words(), read).into(),
+        Values::Choice(_) => NamedValue::new(param.words(), read).into(),
         _ => ValueParser::new(read),
     }
 }

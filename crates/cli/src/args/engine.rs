@@ -5,8 +5,8 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use slackline::run::{Backend, EngineEntry, EngineSpec, Engines};
 
-use super::declared::{self, Declared, Table};
-use super::listed::Listed;
+use super::declared::{self, DeclaredParam, Table};
+use super::listed::NamedValue;
 
 /// The engine that was asked for.
 #[derive(Clone, Debug)]
@@ -17,7 +17,6 @@ pub(crate) struct EngineFlags {
 }
 
 impl EngineFlags {
-    /// Whether it is this machine.
     pub(crate) fn is_local(&self) -> bool {
         self.spec.name() == slackline_executor::engine::this_machine::ENTRY.name
     }
@@ -45,10 +44,10 @@ impl EngineFlags {
     }
 }
 
-fn parser(engines: Engines) -> Listed<EngineSpec> {
+fn parser(engines: Engines) -> NamedValue<EngineSpec> {
     let name = |entry: &EngineEntry| PossibleValue::new(entry.name).help(entry.summary);
     let names: Vec<_> = engines.all().iter().map(name).collect();
-    Listed::new(names, move |text| engines.parse(text))
+    NamedValue::new(names, move |text| engines.parse(text))
 }
 
 /// A verb that runs flows, with the engines of this table and their flags.
@@ -56,8 +55,11 @@ pub(crate) fn with_engines(verb: Command, engines: &Engines) -> Command {
     if !declared::takes::<EngineSpec>(&verb) {
         return verb;
     }
-    let declared =
-        engines.params().map(|(entry, param)| Declared { owner: entry.name, params: entry.params, param });
+    let declared = engines.params().map(|(entry, param)| DeclaredParam {
+        owner: entry.name,
+        params: entry.params,
+        param,
+    });
     let verb = verb.mut_arg("engine", |engine| engine.value_parser(parser(engines.clone())));
     let verb = declared::with_flags(verb, Table::Engines, declared);
     // The summary has the flags of the usual engine.

@@ -4,8 +4,8 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use slackline_trace::{Importer, Importers, unknown_format};
 
-use super::declared::{self, Declared, Table};
-use super::listed::Listed;
+use super::declared::{self, DeclaredParam, Table};
+use super::listed::NamedValue;
 
 /// How a file is to be imported, as far as flags say so.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,18 +15,17 @@ pub(crate) struct ImportFlags {
     pub(crate) given: Vec<(String, String)>,
 }
 
-/// The name of a format.
 #[derive(Clone, Debug)]
 struct FormatName(String);
 
-fn format_of(importers: &Importers) -> Listed<FormatName> {
+fn format_of(importers: &Importers) -> NamedValue<FormatName> {
     let name = |importer: &Importer| {
         let name = PossibleValue::new(importer.name).help(importer.summary);
         (name, FormatName(importer.name.to_owned()))
     };
     let table: Vec<(PossibleValue, FormatName)> = importers.all().iter().map(name).collect();
     let names: Vec<PossibleValue> = table.iter().map(|(name, _)| name.clone()).collect();
-    Listed::new(names, move |text| {
+    NamedValue::new(names, move |text| {
         let found = table.iter().find(|(_, format)| format.0 == text).map(|(_, format)| format.clone());
         found.ok_or_else(|| {
             let known: Vec<&str> = table.iter().map(|(name, _)| name.get_name()).collect();
@@ -40,7 +39,7 @@ pub(crate) fn with_importers(verb: Command, importers: &Importers) -> Command {
     if !declared::takes::<FormatName>(&verb) {
         return verb;
     }
-    let declared = importers.params().map(|(importer, param)| Declared {
+    let declared = importers.params().map(|(importer, param)| DeclaredParam {
         owner: importer.name,
         params: importer.params,
         param,

@@ -1,5 +1,5 @@
-//! Values that a table has by name: help and completions list the names, and a name that there is not is answered with
-//! those there are.
+//! Arguments whose values have names, such as formats: help and completions list the names, and the message
+//! for an unknown name does so too.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use slackline::names::unknown;
 
-type Read<T> = dyn Fn(&str) -> Result<T, String> + Send + Sync;
+type ParseValue<T> = dyn Fn(&str) -> Result<T, String> + Send + Sync;
 
 /// Reads a value of a table.
 #[derive(Clone)]
-pub(crate) struct Listed<T> {
+pub(crate) struct NamedValue<T> {
     names: Arc<[PossibleValue]>,
-    read: Arc<Read<T>>,
+    read: Arc<ParseValue<T>>,
 }
 
-impl<T: Clone + Send + Sync + 'static> Listed<T> {
+impl<T: Clone + Send + Sync + 'static> NamedValue<T> {
     /// A function that reads a value, and the names that it may begin with.
     pub(crate) fn new<N: Into<PossibleValue>, E: ToString>(
         names: impl IntoIterator<Item = N>,
@@ -45,7 +45,7 @@ impl<T: Clone + Send + Sync + 'static> Listed<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Listed<T> {
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for NamedValue<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {

@@ -1,4 +1,4 @@
-//! In which form results come, where to, and how tables of them look.
+//! `--format`, `--output` and the flags of tables: the form of a result, its file, and its columns.
 
 use std::path::{Path, PathBuf};
 
@@ -9,12 +9,12 @@ use slackline::names::unknown;
 use slackline::report::View;
 use slackline::report::table::Sort;
 use slackline_model::Draft;
-use slackline_trace::format::ending;
+use slackline_trace::reading::format::ending;
 use slackline_trace::{Format, write_workload, write_workload_lines};
 
-use super::listed::Listed;
-use super::path::WrittenFile;
-use crate::out;
+use super::listed::NamedValue;
+use super::path::{WrittenFile, in_a_directory};
+use crate::terminal::out;
 
 /// The forms that a verb writes.
 pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
@@ -26,11 +26,9 @@ pub(crate) trait Forms: Copy + PartialEq + Send + Sync + 'static {
 
     fn name(self) -> &'static str;
 
-    /// The endings of its files.
     fn endings(self) -> &'static [&'static str];
 }
 
-/// The form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// For people.
@@ -61,10 +59,8 @@ impl Forms for Form {
     }
 }
 
-/// The form of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SimulationForm {
-    /// As of any result.
     Of(Form),
     /// The schedule line by line, written while the simulation goes on.
     Lines,
@@ -92,7 +88,6 @@ impl Forms for SimulationForm {
 /// The form of a workload document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkloadForm {
-    /// As any document.
     Of(Format),
     /// A first line, then a flow a line in the order of their releases.
     Lines,
@@ -200,7 +195,7 @@ impl<F: Forms> Args for OutputArgs<F> {
         let format = Arg::new("format")
             .long("format")
             .value_name("FORMAT")
-            .value_parser(Listed::new(listed.clone(), read))
+            .value_parser(NamedValue::new(listed.clone(), read))
             .hide_possible_values(true)
             .help(format!("{} [default: by FILE, else {}]", listed.join(", "), F::ALL[0].name()))
             .help_heading("Output");
@@ -272,18 +267,8 @@ fn form<F: Forms>(asked: Option<F>, file: Option<&Path>) -> Result<F, String> {
                 endings.join(", ")
             ))
         }
-        // Who says the format may call the file whatever they like.
+        // With --format the file may have any name.
         (asked, named) => Ok(asked.or(named).unwrap_or(F::ALL[0])),
-    }
-}
-
-/// Refuses the name of a file in a directory that there is not.
-pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
-    match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
-            Err(format!("found {}, expected a file in a directory that there is", file.display()))
-        }
-        _ => Ok(()),
     }
 }
 

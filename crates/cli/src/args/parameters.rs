@@ -1,4 +1,4 @@
-//! Values of the parameters that a document declares.
+//! `--set` and `--for`: values of the parameters that a document declares.
 
 use clap::Args;
 use slackline_trace::{ParameterError, Parameters};
@@ -8,13 +8,15 @@ use slackline_trace::{ParameterError, Parameters};
 pub(crate) struct ParameterFlags {
     /// Value of a parameter; may be given several times
     ///
-    /// The document declares it under [parameters], with a default; in `run` sections {NAME} stands for the value.
+    /// The document declares it under [parameters], with a default; in `run` sections {NAME} stands for the
+    /// value.
     #[arg(long, hide_short_help = true, value_name = "NAME=VALUE", value_parser = named, help_heading = "Parameters")]
     set: Vec<(String, String)>,
     /// Values of a parameter: a flow a value
     ///
-    /// Each flow that uses the parameter becomes one flow for each value, named FLOW#VALUE; the others stay as they
-    /// are. VALUES are a list such as north,south, days such as 2026-03-01..2026-03-07 or whole numbers such as 1..24.
+    /// Each flow that uses the parameter becomes one flow for each value, named FLOW#VALUE; the others stay
+    /// as they are. VALUES are a list such as north,south, days such as 2026-03-01..2026-03-07 or whole
+    /// numbers such as 1..24.
     #[arg(long = "for", hide_short_help = true, value_name = "NAME=VALUES", value_parser = named, help_heading = "Parameters")]
     each: Option<(String, String)>,
 }

@@ -10,14 +10,11 @@ use clap::Command;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use slackline_model::shell;
 
-use super::output::in_a_directory;
-
 /// The name of a file that a verb writes; its directory is there.
 #[derive(Clone, Debug)]
 pub(crate) struct WrittenFile(PathBuf);
 
 impl WrittenFile {
-    /// Reads such a name.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(self::text(text)?);
         in_a_directory(&path).map(|()| Self(path))
@@ -59,6 +56,16 @@ pub(crate) fn with_paths(verb: Command) -> Command {
     })
 }
 
+/// Refuses the name of a file in a directory that there is not.
+pub(crate) fn in_a_directory(file: &Path) -> Result<(), String> {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() && !dir.is_dir() => {
+            Err(format!("found {}, expected a file in a directory that there is", file.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::any::TypeId;
@@ -66,8 +73,8 @@ mod tests {
 
     use clap::{Arg, Command};
 
-    use crate::cmd;
     use crate::tables::Tables;
+    use crate::verbs;
 
     /// The names by which help shows values that are paths.
     const PATHS: [&str; 11] = [
@@ -94,7 +101,7 @@ mod tests {
     #[test]
     fn every_argument_that_is_a_path_refuses_what_a_shell_would_expand() {
         let mut tried = Vec::new();
-        let command = cmd::command(&Tables::default());
+        let command = verbs::command(&Tables::default());
         for verb in command.get_subcommands() {
             for arg in verb.get_arguments() {
                 let names = arg.get_value_names().unwrap_or_default();

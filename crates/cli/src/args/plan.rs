@@ -1,4 +1,4 @@
-//! How a plan is searched for.
+//! The flags of the search for a plan.
 
 use clap::Args;
 

@@ -9,16 +9,19 @@ use clap::{Arg, Args, Command};
 use slackline::registry::ALL;
 use slackline::{PolicySpec, Registry};
 
-use super::listed::Listed;
+use super::listed::NamedValue;
 use super::value;
+
+/// The policy of `run`, `attach` and `simulate` unless another is asked for.
+pub(crate) const DEFAULT_POLICY: &str = slackline::algo::auto::ENTRY.name;
 
 /// Policies with commas between them; a name may stand for all of a registry.
 #[derive(Clone, Debug)]
-pub(crate) struct Several(pub(crate) Vec<PolicySpec>);
+pub(crate) struct PolicyList(pub(crate) Vec<PolicySpec>);
 
 /// The name of a policy of which something is to be said, its parameters, if any were given, being right.
 #[derive(Clone, Debug)]
-pub(crate) struct Described(pub(crate) &'static str);
+pub(crate) struct PolicyName(pub(crate) &'static str);
 
 /// How long policies may take that are programs of their own.
 #[derive(Args, Clone, Debug)]
@@ -31,7 +34,6 @@ pub(crate) struct PolicyTimeout {
 }
 
 impl PolicyTimeout {
-    /// The policy with this time-out.
     pub(crate) fn of(&self, policy: PolicySpec) -> PolicySpec {
         match self.policy_timeout {
             Some(seconds) => policy.with_timeout(Duration::from_secs_f64(seconds)),
@@ -39,24 +41,23 @@ impl PolicyTimeout {
         }
     }
 
-    /// Whether one was asked for.
     pub(crate) fn is_given(&self) -> bool {
         self.policy_timeout.is_some()
     }
 }
 
 /// What the definitions of arguments begin with; [`with_policies`] puts the program's registry in its place.
-pub(crate) fn standard() -> Listed<PolicySpec> {
+pub(crate) fn standard() -> NamedValue<PolicySpec> {
     one(Registry::standard())
 }
 
 /// The same of an argument that takes several.
-pub(crate) fn several_of_standard() -> Listed<Several> {
+pub(crate) fn several_of_standard() -> NamedValue<PolicyList> {
     several(Registry::standard())
 }
 
 /// The same of an argument that asks what there is to say of one.
-pub(crate) fn described_of_standard() -> Listed<Described> {
+pub(crate) fn described_of_standard() -> NamedValue<PolicyName> {
     described(Registry::standard())
 }
 
@@ -64,24 +65,24 @@ fn names(registry: &Registry) -> Vec<PossibleValue> {
     registry.described().map(|entry| PossibleValue::new(entry.name).help(entry.summary)).collect()
 }
 
-fn one(registry: Registry) -> Listed<PolicySpec> {
-    Listed::new(names(&registry), move |text| registry.parse(text))
+fn one(registry: Registry) -> NamedValue<PolicySpec> {
+    NamedValue::new(names(&registry), move |text| registry.parse(text))
 }
 
-fn several(registry: Registry) -> Listed<Several> {
+fn several(registry: Registry) -> NamedValue<PolicyList> {
     let all = PossibleValue::new(ALL).help(
         "the baselines and the policies of the papers, each with its defaults; not rule, auto and Hadoop's schedulers",
     );
     let names: Vec<_> = std::iter::once(all).chain(names(&registry)).collect();
-    Listed::new(names, move |text| registry.parse_several(text).map(Several))
+    NamedValue::new(names, move |text| registry.parse_several(text).map(PolicyList))
 }
 
-fn described(registry: Registry) -> Listed<Described> {
-    Listed::new(names(&registry), move |text| {
+fn described(registry: Registry) -> NamedValue<PolicyName> {
+    NamedValue::new(names(&registry), move |text| {
         let named = registry.described().find(|entry| entry.name == text);
         named.map_or_else(
-            || registry.parse(text).map(|policy| Described(policy.name())),
-            |entry| Ok(Described(entry.name)),
+            || registry.parse(text).map(|policy| PolicyName(policy.name())),
+            |entry| Ok(PolicyName(entry.name)),
         )
     })
 }
@@ -92,10 +93,10 @@ pub(crate) fn with_policies(verb: Command, registry: &Registry) -> Command {
         let values = arg.get_value_parser().type_id();
         if values == TypeId::of::<PolicySpec>() {
             arg.value_parser(one(registry.clone()))
-        } else if values == TypeId::of::<Several>() {
+        } else if values == TypeId::of::<PolicyList>() {
             let usual: Vec<&str> = registry.usual().collect();
             arg.value_parser(several(registry.clone())).default_value(usual.join(","))
-        } else if values == TypeId::of::<Described>() {
+        } else if values == TypeId::of::<PolicyName>() {
             arg.value_parser(described(registry.clone()))
         } else {
             arg

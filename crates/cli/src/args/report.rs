@@ -5,24 +5,25 @@ use std::path::Path;
 use clap::Args;
 use slackline::import::RecordedOptions;
 use slackline::report::page::{About, Page};
-use slackline_trace::format::ending;
+use slackline_trace::reading::format::ending;
 
 use super::path::WrittenFile;
-use crate::out;
+use crate::terminal::out;
 
 /// `--report`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
     /// Write a page with charts, for a browser
     ///
-    /// One file that needs no network: the timeline of slots, flows with their deadlines and why they waited, load, backlog and
-    /// distributions over time, policy by policy. Written as a whole or not at all. docs/reports.md says how to read it.
+    /// One file that needs no network: the timeline of slots, flows with their deadlines and why they waited,
+    /// load, backlog and distributions over time, policy by policy. Written as a whole or not at all.
+    /// docs/reports.md says how to read it.
     #[arg(long, value_name = "FILE.html", value_parser = page_file, help_heading = "Output")]
     pub(crate) report: Option<WrittenFile>,
 }
 
-/// Reads the name of a file that a page is written to: what cannot be written is better known before the work than after
-/// it.
+/// Reads the name of a file that a page is written to: what cannot be written is better known before the work
+/// than after it.
 fn page_file(text: &str) -> Result<WrittenFile, String> {
     let file = WrittenFile::parse(text)?;
     match ending(text).as_deref() {
@@ -44,7 +45,7 @@ impl ReportArgs {
     /// Writes the page, if one is asked for.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub(crate) fn write(&self, page: &Page<'_>) -> anyhow::Result<()> {
         let Some(file) = &self.report else { return Ok(()) };
         out::data(Some(file), |out| page.write(out))?;

@@ -1,5 +1,5 @@
-//! Secrets on the command line. All users of a machine see the command lines of its processes, so these are refused without being
-//! printed.
+//! Secrets on the command line. All users of a machine see the command lines of its processes, so these are
+//! refused without being printed.
 
 use anyhow::bail;
 

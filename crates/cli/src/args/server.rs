@@ -1,4 +1,4 @@
-//! Which service is asked, and as whom.
+//! `--server`: the address of the service and the token of the client.
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,10 @@ pub(crate) const STATE: &str = "serve";
 pub(crate) struct ServerFlags {
     /// Service: a socket, a state directory, or an address [default: the one there is]
     ///
-    /// As in /run/slackline/socket, .slackline/serve, http://localhost:7070 or https://flows.example.org:7070; SLACKLINE_SERVER says
-    /// it where no flag does. By default it is the service of `slackline serve` in this directory, else that of this machine. Over a
-    /// network SLACKLINE_TOKEN has the token of whoever asks.
+    /// As in /run/slackline/socket, .slackline/serve, http://localhost:7070 or
+    /// https://flows.example.org:7070; SLACKLINE_SERVER says it where no flag does. By default it is the
+    /// service of `slackline serve` in this directory, else that of this machine. Over a network
+    /// SLACKLINE_TOKEN has the token of whoever asks.
     #[arg(long, value_name = "SERVER", value_parser = path::text, help_heading = "Service")]
     server: Option<String>,
     /// Certificates (PEM) by which the service is known, instead of those that this machine trusts
@@ -39,13 +40,13 @@ impl ServerFlags {
     /// # Errors
     /// There is none, or its name is none.
     pub(crate) fn client(&self, states: &Path) -> anyhow::Result<Client> {
-        let said = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
-        let server = match self.server.clone().or_else(|| said(SERVER)) {
+        let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+        let server = match self.server.clone().or_else(|| variable(SERVER)) {
             Some(server) => server,
             None => there_is(states)?.display().to_string(),
         };
         // Read from a file of Windows, it ends with a carriage return.
-        let token = said(TOKEN).map(|token| token.trim_end().to_owned());
+        let token = variable(TOKEN).map(|token| token.trim_end().to_owned());
         let server = Server::parse(&server)?.with_token(token).trusting(self.trust.clone());
         Ok(Client::new(server)?)
     }

@@ -11,8 +11,8 @@ use slackline_trace::Importers;
 use super::import::ImportFlags;
 use super::value;
 
-/// Flags that shape a workload. Nothing is filled in here, so that what was said can be told from what was
-/// not; the library knows the defaults.
+/// Flags that shape a workload. Nothing is filled in here, so that given values can be distinguished from
+/// what was not; the library knows the defaults.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Shape {
     /// Number of machines, instead of the workload's
@@ -67,7 +67,7 @@ impl Shape {
     /// The same with each of several numbers of machines, in rising order; itself where there is at most one.
     pub(crate) fn sizes(&self) -> Vec<Self> {
         match &self.machines {
-            Some(value::Machines::Listed(sizes)) => {
+            Some(value::Machines::List(sizes)) => {
                 let of = |&n: &u32| Self { machines: Some(value::Machines::Range(n, n)), ..self.clone() };
                 sizes.iter().map(of).collect()
             }

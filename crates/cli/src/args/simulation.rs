@@ -9,7 +9,6 @@ use slackline::import::{CrashAt, CrashRate, KnowledgeOption, SimulationOptions};
 
 use super::value::{self, ProfileArg};
 
-/// Flags of the simulator.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Simulation")]
 pub(crate) struct SimulationArgs {
@@ -23,7 +22,8 @@ pub(crate) struct SimulationArgs {
     pub(crate) heartbeat: f64,
     /// Share of maps before reduces start
     ///
-    /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; with 1 they wait for all.
+    /// Reduces may take slots once this fraction of their job's maps is done, as in Hadoop; with 1 they wait
+    /// for all.
     #[arg(long, value_name = "F", default_value = "1", value_parser = value::fraction)]
     pub(crate) slowstart: f64,
     /// Error of the durations that policies are told
@@ -36,8 +36,8 @@ pub(crate) struct SimulationArgs {
     pub(crate) knowledge: KnowledgeOption,
     /// History document of earlier simulations, for --knowledge learned
     ///
-    /// What finished tasks took (JSON); `simulate` adds this run's. The store of real runs that `run --history` keeps is
-    /// read as well, and never written.
+    /// What finished tasks took (JSON); `simulate` adds this run's. The store of real runs that `run
+    /// --history` keeps is read as well, and never written.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
     /// Spread of real durations
@@ -62,7 +62,8 @@ pub(crate) struct SimulationArgs {
     /// A task whose input lies on certain machines waits this long for one of them
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "0", value_parser = value::pause)]
     pub(crate) locality_wait: f64,
-    /// auto is told of all flows before they come, and does the best of what each policy, each rule and a search would do
+    /// auto is told of all flows before they come, and does the best of what each policy, each rule and a
+    /// search would do
     #[arg(long, hide_short_help = true)]
     pub(crate) known_releases: bool,
     /// WOHA: follow the plans of FILE, as `slackline plan --output` writes them; may be given several times

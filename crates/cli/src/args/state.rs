@@ -1,4 +1,5 @@
-//! Which run is meant: by its state directory, by its flow file, by its schedule, or the only one there is.
+//! Finds the run that the command line selects: by state directory, flow file or schedule, or the only run
+//! there is.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +7,10 @@ use anyhow::{anyhow, bail};
 use slackline::names::listed;
 use slackline::run::{Look, look};
 
-/// A run, as it is named on a command line.
+/// How the command line selects a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named<'a> {
-    /// The flow file, whether it is there or not, or whatever `state` may be.
+pub(crate) struct RunSelector<'a> {
+    /// The flow file, which need not exist, or anything that `state` may be.
     pub(crate) workload: Option<&'a Path>,
     /// The state directory, the flow file, or the schedule that the run has written.
     pub(crate) state: Option<&'a Path>,
@@ -26,8 +27,8 @@ pub(crate) fn is_state(directory: &Path) -> bool {
     directory.join("journal.log").is_file()
 }
 
-/// The state directory of the run that a path names which is there: that directory, the flow file, or what the run has written
-/// into the directory, such as its schedule.
+/// The state directory of the run that a path names which is there: that directory, the flow file, or what
+/// the run has written into the directory, such as its schedule.
 fn state_of(named: &Path, states: &Path) -> Option<PathBuf> {
     if is_state(named) {
         return Some(named.to_owned());
@@ -51,7 +52,7 @@ pub(crate) fn all_states(states: &Path) -> Vec<PathBuf> {
     found
 }
 
-impl Named<'_> {
+impl RunSelector<'_> {
     /// The state directory that is meant; `states` is where runs have theirs.
     ///
     /// # Errors

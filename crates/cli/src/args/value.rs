@@ -1,4 +1,4 @@
-//! Values of flags, and what is said when they are wrong.
+//! Readers of the values of flags, with the messages for wrong ones.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use slackline_model::profile::{self, Profile};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, duration};
 
-use super::listed::Listed;
+use super::listed::NamedValue;
 
 fn number(text: &str, range: std::ops::RangeInclusive<f64>, expected: &str) -> Result<f64, String> {
     // Comparisons with NaN are false, so it is in no range.
@@ -45,8 +45,8 @@ pub(crate) fn profile_help() -> String {
 }
 
 /// What a picture shows.
-pub(crate) fn chart() -> Listed<Chart> {
-    Listed::of("chart", Chart::ALL.map(|chart| (PossibleValue::new(chart.name()), chart)))
+pub(crate) fn chart() -> NamedValue<Chart> {
+    NamedValue::of("chart", Chart::ALL.map(|chart| (PossibleValue::new(chart.name()), chart)))
 }
 
 /// Width and height in pixels, as in `1200x640`.
@@ -115,7 +115,7 @@ pub(crate) fn deviation(text: &str) -> Result<f64, String> {
     number(text, 0.0..=3.0, "a number from 0 to 3")
 }
 
-/// A price, in whatever money.
+/// A price, in any currency.
 pub(crate) fn price(text: &str) -> Result<f64, String> {
     number(text, 0.0..=f64::MAX, "a number from 0")
 }
@@ -126,7 +126,7 @@ pub(crate) enum Machines {
     /// From the least to the most, which is the same where it is one number.
     Range(u32, u32),
     /// Several, in rising order.
-    Listed(Vec<u32>),
+    List(Vec<u32>),
 }
 
 impl Machines {
@@ -134,7 +134,7 @@ impl Machines {
     pub(crate) fn only(&self) -> Option<u32> {
         match self {
             Self::Range(least, most) => (least == most).then_some(*least),
-            Self::Listed(_) => None,
+            Self::List(_) => None,
         }
     }
 }
@@ -144,7 +144,7 @@ impl std::fmt::Display for Machines {
         match self {
             Self::Range(least, most) if least == most => write!(f, "{least}"),
             Self::Range(least, most) => write!(f, "{least}..{most}"),
-            Self::Listed(sizes) => {
+            Self::List(sizes) => {
                 let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
                 write!(f, "{}", sizes.join(","))
             }
@@ -158,8 +158,8 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
     let machines = if text.contains(',') {
         let sizes: Option<BTreeSet<u32>> = text.split(',').map(number).collect();
         sizes.map(|sizes| match sizes.len() {
-            1 => sizes.first().map_or(Machines::Listed(Vec::new()), |&only| Machines::Range(only, only)),
-            _ => Machines::Listed(sizes.into_iter().collect()),
+            1 => sizes.first().map_or(Machines::List(Vec::new()), |&only| Machines::Range(only, only)),
+            _ => Machines::List(sizes.into_iter().collect()),
         })
     } else {
         let (least, most) = text.split_once("..").unwrap_or((text, text));
@@ -173,22 +173,21 @@ pub(crate) fn machines(text: &str) -> Result<Machines, String> {
     })
 }
 
-/// A metric of the objective.
-pub(crate) fn metric() -> Listed<Metric> {
+pub(crate) fn metric() -> NamedValue<Metric> {
     let name = |metric: Metric| match metric {
         Metric::Sla => PossibleValue::new(metric.name()).alias("steps"),
         _ => PossibleValue::new(metric.name()),
     };
-    Listed::of("metric", Metric::ALL.iter().map(|&metric| (name(metric), metric)))
+    NamedValue::of("metric", Metric::ALL.iter().map(|&metric| (name(metric), metric)))
 }
 
 /// How the costs of the flows become one.
-pub(crate) fn combine() -> Listed<Combine> {
-    Listed::of("combination", [Combine::Sum, Combine::Max].map(|combine| (combine.name(), combine)))
+pub(crate) fn combine() -> NamedValue<Combine> {
+    NamedValue::of("combination", [Combine::Sum, Combine::Max].map(|combine| (combine.name(), combine)))
 }
 
-pub(crate) fn weights() -> Listed<Weights> {
-    Listed::of("use of weights", [("use", Weights::Use), ("ignore", Weights::Ignore)])
+pub(crate) fn weights() -> NamedValue<Weights> {
+    NamedValue::of("use of weights", [("use", Weights::Use), ("ignore", Weights::Ignore)])
 }
 
 /// The text of a file, compressed or not.
@@ -202,7 +201,6 @@ pub(crate) fn text_of(path: &str) -> Result<String, String> {
     Ok(text.into_owned())
 }
 
-/// Reads a [`CrashAt`].
 pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
     let read = || {
         let (machine, when) = text.rsplit_once('@')?;
@@ -214,7 +212,7 @@ pub(crate) fn crash(text: &str) -> Result<CrashAt, String> {
 }
 
 /// What a policy may know of durations.
-pub(crate) fn known() -> Listed<KnowledgeOption> {
+pub(crate) fn known() -> NamedValue<KnowledgeOption> {
     let name = |known: KnowledgeOption| {
         PossibleValue::new(known.name()).help(match known {
             KnowledgeOption::Mean => "The mean of each phase, and the machines' speeds",
@@ -227,7 +225,7 @@ pub(crate) fn known() -> Listed<KnowledgeOption> {
         })
     };
     let all = [KnowledgeOption::Mean, KnowledgeOption::Exact, KnowledgeOption::Learned];
-    Listed::of("knowledge", all.map(|known| (name(known), known)))
+    NamedValue::of("knowledge", all.map(|known| (name(known), known)))
 }
 
 #[cfg(test)]
@@ -256,7 +254,7 @@ mod tests {
     #[test]
     fn machines_are_a_number_or_a_range() {
         assert_eq!(machines("600"), Ok(Machines::Range(600, 600)));
-        assert_eq!(machines("30,20,30"), Ok(Machines::Listed(vec![20, 30])));
+        assert_eq!(machines("30,20,30"), Ok(Machines::List(vec![20, 30])));
         assert_eq!(
             (machines("7,7"), machines("20,30").unwrap().to_string()),
             (Ok(Machines::Range(7, 7)), "20,30".into())

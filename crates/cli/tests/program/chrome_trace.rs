@@ -1,5 +1,5 @@
-//! What the trace event format asks of a file, as its description says ("Trace Event Format", the object form), and what
-//! Perfetto asks beyond it. It shares nothing with what writes such files.
+//! What the trace event format asks of a file, as its description says ("Trace Event Format", the object
+//! form), and what Perfetto asks beyond it. It shares nothing with what writes such files.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! The wall clock jumps under a service and under a run: work continues, nothing is deleted, and the service reports the jump.
+//! The wall clock jumps under a service and under a run: work continues, nothing is deleted, and the service
+//! reports the jump.
 
 use std::fs::{self, File};
 use std::process::{Child, Stdio};

@@ -1,4 +1,5 @@
-//! Flows on a Hadoop cluster, without Hadoop: its ResourceManager and its submitter are played, the tasks are real.
+//! Flows on a Hadoop cluster, without Hadoop: its ResourceManager and its submitter are played, the tasks are
+//! real.
 
 mod hadoop;
 
@@ -90,7 +91,8 @@ fn a_jar_is_a_job_whose_output_others_read() {
     assert_eq!(parts(&dir.join("sorted")), parts(&here.join("sorted")));
     assert_eq!(parts(&dir.join("words")).len(), 2);
 
-    // Its two applications are over before the next job begins, and observers heard of each planned task once.
+    // Its two applications are over before the next job begins, and observers heard of each planned task
+    // once.
     let apps = hadoop.applications();
     let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
     assert_eq!(names, ["Count", "Count", "library/sorted"]);
@@ -164,7 +166,8 @@ fn a_flow_on_a_cluster_writes_what_it_writes_here() {
         assert_eq!(parts(&here.join(output)), parts(&there.join(output)), "{output}");
     }
 
-    // An application each, the second after the first, with the maps that the splits say, and no table is left.
+    // An application each, the second after the first, with the maps that the splits say, and no table is
+    // left.
     let apps = hadoop.applications();
     let tasks: Vec<(&str, u32, u32)> =
         apps.iter().map(|app| (app.name.as_str(), app.maps, app.reduces)).collect();
@@ -198,8 +201,8 @@ jobs = [
 "#;
     fs::write(dir.join("flow.toml"), flow).unwrap();
     let hadoop = Hadoop::start(&dir);
-    // Two ApplicationMasters and the containers of four phases take 17 s at least. A policy that cannot be simulated with
-    // ApplicationMasters is without.
+    // Two ApplicationMasters and the containers of four phases take 17 s at least. A policy that cannot be
+    // simulated with ApplicationMasters is without.
     for (policy, expected) in [("fifo", "late"), ("dmrs", "on time")] {
         let asked =
             ["run", "flow.toml", "--memory", "512MiB", "--dry-run", "--deadline", "f=12", "--policy", policy];

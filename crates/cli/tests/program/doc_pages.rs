@@ -1,8 +1,9 @@
 //! The pages for people who begin: their commands run in the order of the page, and say what the page shows.
 //!
-//! A `console` block is run by a shell, in a directory in which there is nothing but `examples`; a `text` block after it
-//! is what it says. Rows are compared by their words, as widths are those of a terminal, and `…` stands for what is left out.
-//! Commands that need more than that, or long, are in `sh` blocks, and output that is never the same twice is in `txt` blocks.
+//! A `console` block is run by a shell, in a directory in which there is nothing but `examples`; a `text`
+//! block after it is what it says. Rows are compared by their words, as widths are those of a terminal, and
+//! `…` stands for what is left out. Commands that need more than that, or long, are in `sh` blocks, and
+//! output that is never the same twice is in `txt` blocks.
 
 use std::ffi::OsString;
 use std::fs;

@@ -85,8 +85,8 @@ fn a_large_trace_is_one_too() {
     assert_eq!(seen.spans as u64, 240 * scale);
 }
 
-/// A line without what separates it from the next one, and without the number of a flow: that of a recurrence differs where
-/// flows are read one by one.
+/// A line without what separates it from the next one, and without the number of a flow: that of a recurrence
+/// differs where flows are read one by one.
 fn without_id(line: &str) -> String {
     let line = line.trim_end_matches(',');
     let Some((before, after)) = line.split_once("\"id\":\"") else { return line.to_owned() };

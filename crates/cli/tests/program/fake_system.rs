@@ -1,4 +1,5 @@
-//! A library that is loaded before the program, so that a test can shift its wall clock, fill its disk and hang its file system.
+//! A library that is loaded before the program, so that a test can shift its wall clock, fill its disk and
+//! hang its file system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,8 @@ impl FakeSystem {
         fs::rename(next, self.directory.join("shift")).unwrap();
     }
 
-    /// Has calls on paths that contain this text not return, or none any more. The text also stands for the name of a host.
+    /// Has calls on paths that contain this text not return, or none any more. The text also stands for the
+    /// name of a host.
     pub(crate) fn hang(&self, text: Option<&str>) {
         let (next, mark) = (self.directory.join("next-hang"), self.directory.join("hang"));
         match text {

@@ -1,5 +1,5 @@
-//! Flows on several machines, each of them this one under another name: what stands for `ssh` and for Slurm's commands are
-//! scripts. The bytes are those of a run on this machine, and what breaks is mended elsewhere.
+//! Flows on several machines, each of them this one under another name: what stands for `ssh` and for Slurm's
+//! commands are scripts. The bytes are those of a run on this machine, and what breaks is mended elsewhere.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,8 @@ use crate::{Ran, ran, scratch};
 const RUN: [&str; 10] =
     ["run", "flow.toml", "--engine", "ssh", "--hosts", "hosts", "--ssh", "./reach", "--state", "state"];
 
-/// What stands for ssh: it is given a machine and a command, which it runs here, under a number that can be found out.
+/// What stands for ssh: it is given a machine and a command, which it runs here, under a number that can be
+/// found out.
 pub(crate) const SSH: &str = "#!/bin/sh\necho $$ > pid-$1\nexec sh -c \"$2\"\n";
 
 /// The same where what is killed here goes on there.

@@ -1,4 +1,5 @@
-//! What patterns match, inputs that are given twice, lines at the end of files, CSV over several lines, long lists.
+//! What patterns match, inputs that are given twice, lines at the end of files, CSV over several lines, long
+//! lists.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,5 @@
-//! Schedules as JSON lines say what documents say, are judged in the same way, and are refused if they were cut off.
+//! Schedules as JSON lines say what documents say, are judged in the same way, and are refused if they were
+//! cut off.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -17,11 +17,14 @@
 //! - `runs_told`: events, hooks, how much is said, other runs at the same time, and cleaning up after runs;
 //! - `runs_terminal`: bars of runs on a terminal;
 //! - `serve`: the service, its verbs, and kill -9 of it;
-//! - `service_limits`: what comes from outside is counted, cut and escaped, and secrets stay out of command lines;
+//! - `service_limits`: what comes from outside is counted, cut and escaped, and secrets stay out of command
+//!   lines;
 //! - `never_starts`: what never starts says why;
 //! - `serve_asked`: what its verbs answer where something waits or is wrong;
-//! - `service_stalls`: the service answers and ends in time while files, locks, pipes, hosts or children hang;
-//! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits each file;
+//! - `service_stalls`: the service answers and ends in time while files, locks, pipes, hosts or children
+//!   hang;
+//! - `serve_users`: root is refused, users share a service by roles, and the inbox of docs/serve.md submits
+//!   each file;
 //! - `nightly_run`: the example of a night runs, and the page on `run` names flags that there are;
 //! - `parameters`: values of parameters, flows a value, inputs from other flows;
 //! - `paths`: texts that a shell would read differently, paths and commands;
@@ -42,8 +45,8 @@
 //! - `command`: policies that are programs of their own;
 //! - `config`: the user's defaults file;
 //! - `explain`: why a flow is late, and what is wrong where that cannot be said;
-//! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the comparison
-//!   document follows its schema;
+//! - `tables`: tables fit the terminal, show what is asked for, and say the same number in the same way; the
+//!   comparison document follows its schema;
 //! - `times`: durations and clock times, from documents and options to tables;
 //! - `reports`: pages for a browser;
 //! - `trials`: what people who tried the program stumbled over;

@@ -1,4 +1,5 @@
-//! What never starts says why: the limit, the machine or the attempts that keep it from ending, and nothing that did not happen.
+//! What never starts says why: the limit, the machine or the attempts that keep it from ending, and nothing
+//! that did not happen.
 
 use std::fmt::Write;
 use std::fs;

@@ -14,9 +14,10 @@ fn run(slots: &'static str) -> Vec<&'static str> {
     vec!["run", "flow.toml", "--slots", slots, "--split", "1KiB", "--state", "state"]
 }
 
-/// Three maps and three reduces. Each run of map `m` gives the keys `m-n-0` to `m-n-19`, where `n` counts the runs of
-/// the map, or is 1 if the mapper is deterministic. A reduce ends when there is a file `go` or `go-NUMBER`. `before` is
-/// what its command does first, `more` goes into the `run` table. The job `after` copies the output.
+/// Three maps and three reduces. Each run of map `m` gives the keys `m-n-0` to `m-n-19`, where `n` counts the
+/// runs of the map, or is 1 if the mapper is deterministic. A reduce ends when there is a file `go` or
+/// `go-NUMBER`. `before` is what its command does first, `more` goes into the `run` table. The job `after`
+/// copies the output.
 fn shuffling(test: &str, is_deterministic: bool, before: &str, more: &str) -> PathBuf {
     let dir = scratch(test);
     let count = if is_deterministic { "n=1" } else { "n=$(($(ls r$m.* | wc -l)))" };

@@ -1,5 +1,5 @@
-//! Texts that a shell would read differently are refused: paths with `~` or `$NAME`, and commands whose lines end with
-//! carriage returns.
+//! Texts that a shell would read differently are refused: paths with `~` or `$NAME`, and commands whose lines
+//! end with carriage returns.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -34,7 +34,8 @@ fn plans_of_every_policy_pass_check() {
     let file = dir.join("plan.json");
     let mut documents = documents("testdata/instances");
     documents.extend([NIGHTLY, PURDUE].map(str::to_owned));
-    // A policy of one's own is a program, what is recorded is no policy; plans of the papers' are of another kind.
+    // A policy of one's own is a program, what is recorded is no policy; plans of the papers' are of another
+    // kind.
     for policy in policies()
         .iter()
         .filter(|policy| !policy.starts_with("woha") && !["command", "recorded"].contains(&policy.as_str()))

@@ -123,13 +123,14 @@ impl Drop for Family {
     }
 }
 
-/// Makes sure that programs that are started find no signal ignored, as they would where the tests run under `nohup` or in the
-/// background of a script.
+/// Makes sure that programs that are started find no signal ignored, as they would where the tests run under
+/// `nohup` or in the background of a script.
 pub(crate) fn have_default_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-            // A handler, as the system gives a child the default in its place. It ends the tests, as the default does.
+            // A handler, as the system gives a child the default in its place. It ends the tests, as the
+            // default does.
             let ends = Arc::new(AtomicBool::new(true));
             register_conditional_shutdown(signal, 128 + signal, ends).expect("signals can be handled");
         }

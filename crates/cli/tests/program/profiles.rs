@@ -1,5 +1,5 @@
-//! Clusters that do not do everything at once: what is simulated passes `check`, what was tampered with does not, and
-//! what does not go with a profile is refused.
+//! Clusters that do not do everything at once: what is simulated passes `check`, what was tampered with does
+//! not, and what does not go with a profile is refused.
 
 use std::fs;
 

@@ -9,8 +9,8 @@ use crate::{Ran, ran as outcome, scratch};
 
 const RUN: [&str; 6] = ["run", "flow.toml", "--slots", "2", "--state", "state"];
 
-/// Eight jobs, each of which says in a file that it ran: `one` to `four` in a chain, `five` beside it, `six` reads `four`
-/// and `five`, `seven` and `eight` read `six`. The mapper of `six` is given.
+/// Eight jobs, each of which says in a file that it ran: `one` to `four` in a chain, `five` beside it, `six`
+/// reads `four` and `five`, `seven` and `eight` read `six`. The mapper of `six` is given.
 fn eight(dir: &Path, six: &str) {
     let job = |id: &str, command: &str, inputs: &str| {
         format!(

@@ -200,8 +200,9 @@ fn a_run_that_is_killed_goes_on_and_gives_the_same() {
 /// The signals that end a run.
 const SIGNALS: [&str; 4] = ["KILL", "TERM", "INT", "HUP"];
 
-/// Kills a run in `dir` at all sorts of moments, by all sorts of signals, and resumes it in a third of the cases as another
-/// one of `runs`, which differ in their settings. Its result is that of a run in `calm` that is never killed.
+/// Kills a run in `dir` at all sorts of moments, by all sorts of signals, and resumes it in a third of the
+/// cases as another one of `runs`, which differ in their settings. Its result is that of a run in `calm` that
+/// is never killed.
 #[allow(clippy::print_stdout, reason = "the counts of the long check")]
 pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, runs: &[&[&str]]) {
     assert_eq!(slackline(calm, &RUN).code, Some(0));
@@ -209,8 +210,8 @@ pub(crate) fn killed_again_and_again(family: &Family, calm: &Path, dir: &Path, r
     let scale: u64 = std::env::var("SLACKLINE_SCALE").ok().and_then(|k| k.parse().ok()).unwrap_or(1);
     let (mut kills, mut taken_up, mut state, mut again) = (0, 0, 12_345u64, false);
     let (mut run, mut changes, mut by_signal) = (runs[0], 0, BTreeMap::<String, u64>::new());
-    // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it is killed more often,
-    // and later.
+    // Where forcing to disk takes long, a task's end may not be recorded yet when the run is killed: then it
+    // is killed more often, and later.
     while kills < 6 * scale || 3 * taken_up < kills && kills < 60 * scale {
         let args = if again { [run, &["--again"]].concat() } else { run.to_vec() };
         let before = committed(dir);

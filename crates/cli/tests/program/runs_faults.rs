@@ -1,5 +1,5 @@
-//! Runs in which something breaks: signals, processes that are killed, commands that misbehave, a full disk, second
-//! attempts that fail. What can go on goes on, and nothing is half written.
+//! Runs in which something breaks: signals, processes that are killed, commands that misbehave, a full disk,
+//! second attempts that fail. What can go on goes on, and nothing is half written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -196,8 +196,8 @@ id = "good"
 jobs = [ { id = "j", run = { program = "wordcount", inputs = ["in.txt"], output = "good" } } ]
 "#;
 
-/// A run with outputs below `small`, on a disk that is too small for them, and whatever else is put there. False
-/// where no disk can be mounted.
+/// A run with outputs below `small`, on a disk that is too small for them, and whatever else is put there.
+/// False where no disk can be mounted.
 fn on_a_full_disk(test: &str, size: &str, run: &[&str]) -> bool {
     Disk::unmount(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("small"));
     let (dir, family) = (scratch(test), Family::new(test));
@@ -243,7 +243,8 @@ fn a_run_goes_on_after_a_full_disk_under_its_state() {
     }
 }
 
-/// A phase of three maps, of which one is a straggler, and the shell's words for its first and second attempts.
+/// A phase of three maps, of which one is a straggler, and the shell's words for its first and second
+/// attempts.
 fn straggling(test: &str, first: &str, second: &str) -> PathBuf {
     let dir = scratch(test);
     for (name, line) in [("a", "quick"), ("b", "quick"), ("c", "slow")] {

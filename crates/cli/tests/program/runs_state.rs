@@ -1,5 +1,6 @@
 //! What is on disk when a run begins or goes on: other runs at the same place, inputs that changed, damaged
-//! journals, commands that are wrong. Nothing that is done is lost, and nobody's output is taken for another's.
+//! journals, commands that are wrong. Nothing that is done is lost, and nobody's output is taken for
+//! another's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -140,7 +141,8 @@ fn what_another_run_has_made_is_neither_mixed_nor_removed() {
     let late = family.slackline(&dir, &RUN);
     assert_ne!(late.code, Some(0), "{}{}", late.out, late.err);
     let again = family.slackline(&dir, &[&RUN[..], &["--again"]].concat());
-    // A part with the content that this state directory once published counts as its own: then one flow may run.
+    // A part with the content that this state directory once published counts as its own: then one flow may
+    // run.
     assert!(matches!(again.code, Some(1 | 2)), "{}{}", again.out, again.err);
     assert!(["waited", "good"].map(|output| parts(&dir.join(output))) == right);
 }
@@ -167,8 +169,8 @@ fn rewritten(journal: &[u8], text: &str, by: &str) -> Vec<u8> {
     bytes
 }
 
-/// The clock is set forward while nobody is at work, or a machine was off for a year: that counts as time of the run,
-/// and is said.
+/// The clock is set forward while nobody is at work, or a machine was off for a year: that counts as time of
+/// the run, and is said.
 #[test]
 fn time_in_which_nobody_was_at_work_on_a_run_is_said() {
     const DAYS_400: u64 = 400 * 24 * 3600 * 1_000_000;
@@ -245,8 +247,8 @@ fn a_damaged_journal_is_refused_or_does_no_harm() {
     ] {
         look(text, &rewritten(&journal, text, by), true);
     }
-    // One whose last records are lost, as if they had never been promised, does not pass off what they were about as
-    // another's or its own.
+    // One whose last records are lost, as if they had never been promised, does not pass off what they were
+    // about as another's or its own.
     fs::write(&path, &journal[..len / 2]).expect("the journal can be written");
     let lost = family.slackline(&dir, &RUN);
     assert_eq!(lost.code, Some(0), "{}{}", lost.out, lost.err);
@@ -330,7 +332,8 @@ fn a_workflow_of_woha_with_commands_runs() {
     checked(&dir);
 }
 
-/// A flow of two maps, the second of which waits for a file `go`, and of two reduces, the second of which does too.
+/// A flow of two maps, the second of which waits for a file `go`, and of two reduces, the second of which
+/// does too.
 fn parted(test: &str) -> PathBuf {
     let dir = scratch(test);
     let waits = "test $SLACKLINE_TASK = 0 || until test -e go; do sleep 0.02; done";

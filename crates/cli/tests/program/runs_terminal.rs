@@ -1,4 +1,5 @@
-//! What a run draws on a terminal, and on one whose size changes; the live view, its keys, and terminals that are given back.
+//! What a run draws on a terminal, and on one whose size changes; the live view, its keys, and terminals that
+//! are given back.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -44,7 +45,8 @@ pub(crate) struct OnTerminal {
 }
 
 impl OnTerminal {
-    /// Starts the program with standard input and standard error, and output too if so, on a terminal of 80 columns.
+    /// Starts the program with standard input and standard error, and output too if so, on a terminal of 80
+    /// columns.
     pub(crate) fn start(family: &Family, dir: &Path, args: &[&str]) -> Self {
         let (mut master, slave) = terminal();
         widen(&slave, 80);

@@ -1,4 +1,5 @@
-//! What can be seen of a run while it goes on, after it was killed and when it has ended; and what its exit code says.
+//! What can be seen of a run while it goes on, after it was killed and when it has ended; and what its exit
+//! code says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use crate::processes::{Family, ended, signal};
 use crate::runs::{RUN, command};
 use crate::{Ran, ran, scratch};
 
-/// A flow of a job that is soon done, one that hangs until there is a file `go`, and one after it; and a flow alone.
+/// A flow of a job that is soon done, one that hangs until there is a file `go`, and one after it; and a flow
+/// alone.
 pub(crate) fn hanging(test: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = format!(
@@ -213,7 +215,8 @@ fn logs_tell_failures_with_what_was_said() {
     assert_eq!((none.code, none.out.as_str()), (Some(0), ""));
 }
 
-/// A flow of jobs `a`, `b` and so on, each of which reads the one before, says its name and runs one of the commands.
+/// A flow of jobs `a`, `b` and so on, each of which reads the one before, says its name and runs one of the
+/// commands.
 fn chain(dir: &Path, commands: &[&str]) {
     let mut input = "in.txt".to_owned();
     let jobs = ["a", "b", "c"].iter().zip(commands).map(|(id, command)| {

@@ -1,4 +1,5 @@
-//! What the verbs of a service answer where something cannot be done, waits, or is not as it was meant: words and exit codes.
+//! What the verbs of a service answer where something cannot be done, waits, or is not as it was meant: words
+//! and exit codes.
 
 use std::fs::{self, File};
 use std::process::Stdio;

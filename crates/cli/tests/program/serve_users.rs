@@ -1,4 +1,5 @@
-//! The user of a service: root is refused, other users share the service by roles, and state files are private.
+//! The user of a service: root is refused, other users share the service by roles, and state files are
+//! private.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};

@@ -1,4 +1,5 @@
-//! What clients, files and commands send is counted, cut and escaped, and secrets stay out of command lines and messages.
+//! What clients, files and commands send is counted, cut and escaped, and secrets stay out of command lines
+//! and messages.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +12,8 @@ use crate::runs_terminal::OnTerminal;
 use crate::scratch;
 use crate::serve::Place;
 
-/// Texts that a terminal obeys: colours, erasing, a title, an 8-bit control sequence, text from right to left, a separate line.
+/// Texts that a terminal obeys: colours, erasing, a title, an 8-bit control sequence, text from right to
+/// left, a separate line.
 const HOSTILE: [&str; 6] = ["\x1b[31m", "\x1b[2J", "\x1b]0;x\x07", "\u{9b}2J", "\u{202e}", "\u{2028}"];
 
 /// Fails if text has a character that a terminal obeys.

@@ -1,4 +1,5 @@
-//! A service answers and other work proceeds while files, locks, pipes, hosts or children hang. TERM ends it within 10 s.
+//! A service answers and other work proceeds while files, locks, pipes, hosts or children hang. TERM ends it
+//! within 10 s.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

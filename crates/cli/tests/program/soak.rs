@@ -1,5 +1,5 @@
-//! A service under faults: one each second, for as many seconds as `SLACKLINE_SOAK` says. No submission is lost, none runs
-//! twice, and `readyz` is true exactly when work proceeds.
+//! A service under faults: one each second, for as many seconds as `SLACKLINE_SOAK` says. No submission is
+//! lost, none runs twice, and `readyz` is true exactly when work proceeds.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -335,8 +335,8 @@ impl Soak {
         panic!("submissions have not finished: {}", self.place.done(&["queue"]));
     }
 
-    /// Each key has one number. Its submission has finished with the right output; where a fault has replaced its files, it may
-    /// have failed.
+    /// Each key has one number. Its submission has finished with the right output; where a fault has replaced
+    /// its files, it may have failed.
     fn check_submissions(&self) {
         let submitted = self.submitted.lock().unwrap();
         let numbers: BTreeSet<u64> = submitted.numbers.iter().flatten().copied().collect();
@@ -374,7 +374,8 @@ fn freeze(pids: &[u32]) {
     }
 }
 
-/// No service that says that it is ready stays without progress while there is work, and none that makes progress says otherwise.
+/// No service that says that it is ready stays without progress while there is work, and none that makes
+/// progress says otherwise.
 #[expect(clippy::print_stdout, reason = "the measures of the long check")]
 fn check_health(samples: &[Sample]) {
     let (mut seconds, mut stalled, mut longest) = ([0.0; 4], samples[0].at, Duration::ZERO);

@@ -1,5 +1,5 @@
-//! What the program finds when it starts: ignored and blocked signals, open descriptors, limits, a home directory that
-//! cannot be read, files that cannot be removed, file systems without locks.
+//! What the program finds when it starts: ignored and blocked signals, open descriptors, limits, a home
+//! directory that cannot be read, files that cannot be removed, file systems without locks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,8 @@ fn ignored_signals_stay_ignored_in_workers_commands_and_hooks_and_others_do_not(
             for of_process in signals(&seen, "SigIgn") {
                 assert_eq!(of_process, ignored, "{file}: {seen}");
             }
-            // The shell blocks signals for a moment, so that the test checks only the processes that it starts.
+            // The shell blocks signals for a moment, so that the test checks only the processes that it
+            // starts.
             let blocked =
                 signals(seen.lines().find(|line| line.contains("self/status:SigBlk")).unwrap(), "SigBlk");
             assert_eq!(blocked.concat(), [""; 0], "{file}: {seen}");
@@ -273,7 +274,8 @@ fn a_run_with_closed_standard_streams_ends_well() {
     }
 }
 
-/// What came of a run under a limit: right output, or an error in words. Never a panic, a signal, or half an output.
+/// What came of a run under a limit: right output, or an error in words. Never a panic, a signal, or half an
+/// output.
 fn is_right_or_refused(ran: &Ran, dir: &Path, expected: &[u8], what: &str) {
     let is_complete = dir.join("out/_SUCCESS").exists();
     match ran.code {
@@ -469,7 +471,8 @@ fn a_home_of_another_user_is_a_warning() {
     fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Two jobs, the first of which leaves something in the output that cannot be removed, the second reads the first.
+/// Two jobs, the first of which leaves something in the output that cannot be removed, the second reads the
+/// first.
 fn busy(test: &str, leave: &str) -> PathBuf {
     let dir = scratch(test);
     let flow = format!(

@@ -1,5 +1,5 @@
-//! Tables fit the width they are shown at and show what is asked for; a number is said in one way everywhere; the
-//! comparison document follows its schema.
+//! Tables fit the width they are shown at and show what is asked for; a number is said in one way everywhere;
+//! the comparison document follows its schema.
 
 use std::fs;
 

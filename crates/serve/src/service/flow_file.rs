@@ -6,7 +6,7 @@ use std::path::Path;
 
 use slackline::run::{When, set_deadlines};
 use slackline::trace::{
-    ImportOptions, Imported, Importers, Parameters, SourceMap, TraceError, read_workload,
+    ImportOptions, ImportedWorkload, Importers, Parameters, SourceMap, TraceError, read_workload,
 };
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, MachineDraft, RunDraft, TasksDraft};
@@ -69,7 +69,7 @@ fn read(submit: &Submit, since: Moment) -> Result<FlowFile, String> {
     let options =
         ImportOptions::new(Importers::default()).starting(start.clone()).with_parameters(parameters(submit)?);
     let read = read_workload(file_of(submit), submit.document.as_bytes(), None, &options);
-    let Imported { mut draft, source, .. } = read.map_err(|error| error.to_string())?;
+    let ImportedWorkload { mut draft, source, .. } = read.map_err(|error| error.to_string())?;
     draft.start.get_or_insert(start);
     let deadlines = deadlines(submit.deadlines.iter())?;
     let late = set_deadlines(&deadlines, &mut draft).map_err(|error| error.to_string())?;

@@ -2,7 +2,7 @@
 
 use slackline_model::{Instance, Schedule};
 use slackline_trace::Meta;
-use slackline_trace::schedule::{Names, ScheduleStream, StreamedLine};
+use slackline_trace::documents::schedule::{Names, ScheduleStream, StreamedLine};
 
 use super::{ExportError, origin};
 use crate::import::{ImportError, Opened, StreamedWorkload, WorkloadOptions, WrongWorkload};

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use slackline_judge::{Report, Stream};
 use slackline_model::{Instance, Schedule};
-use slackline_trace::schedule::status;
+use slackline_trace::documents::schedule::status;
 use slackline_trace::{
     Head, Importers, Meta, ScheduleLine, TraceError, read_schedule, read_schedule_head, read_schedule_lines,
     sha256,

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use slackline_judge::OpenStream;
-use slackline_trace::schedule::{Names, ScheduleStream, StreamedLine, status};
+use slackline_trace::documents::schedule::{Names, ScheduleStream, StreamedLine, status};
 use slackline_trace::{Importers, Meta};
 
 use super::check::Verdict;

@@ -7,7 +7,7 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{MachineDraft, TasksDraft};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, Instance, Schedule, Span, Time};
-use slackline_trace::{Diagnostic, Imported, Meta, TraceError};
+use slackline_trace::{Diagnostic, ImportedWorkload, Meta, TraceError};
 
 use super::error::ImportError;
 use super::recorded_options::{RecordedOptions, add_grain};
@@ -18,7 +18,7 @@ use crate::simulate::{self, GRAIN, WrongOption, check_number};
 #[derive(Clone, Debug)]
 pub struct Shaped {
     pub(super) name: String,
-    pub(super) imported: Imported,
+    pub(super) imported: ImportedWorkload,
     pub(super) recorded: RecordedOptions,
     pub(super) deadlines: Option<f64>,
     /// The machines that the document itself has.
@@ -59,7 +59,7 @@ impl Shaped {
     /// # Errors
     /// The first input that is from another flow, with its line.
     pub fn refuse_waiting(&self) -> Result<(), ImportError> {
-        let Imported { draft, source, .. } = &self.imported;
+        let ImportedWorkload { draft, source, .. } = &self.imported;
         let waiting =
             draft.flows.iter().enumerate().find_map(|(k, flow)| Some((k, flow.foreign_inputs().next()?)));
         let Some((k, (flow, job))) = waiting else { return Ok(()) };
@@ -76,7 +76,7 @@ impl Shaped {
     pub fn into_loaded(self) -> Result<Loaded, ImportError> {
         let instance = self.check()?;
         let Self { name, imported, recorded, deadlines, machines } = self;
-        let Imported { mut draft, sha256, diagnostics, .. } = imported;
+        let ImportedWorkload { mut draft, sha256, diagnostics, .. } = imported;
         if deadlines.is_some() {
             write_deadlines(&mut draft, &instance);
         }
@@ -85,7 +85,7 @@ impl Shaped {
     }
 
     pub(super) fn check(&self) -> Result<Instance, ImportError> {
-        let Imported { draft, source, .. } = &self.imported;
+        let ImportedWorkload { draft, source, .. } = &self.imported;
         if draft.machines.is_empty() {
             return Err(ImportError::NoCluster { name: self.name.clone() });
         }
@@ -189,7 +189,7 @@ impl Loaded {
 
     /// What a schedule of this workload says of itself beside its rows.
     pub fn meta(&self, options: RecordedOptions, seed: u64, schedule: &Schedule) -> Meta {
-        let status = slackline_trace::schedule::status(schedule.cost, schedule.lower_bound);
+        let status = slackline_trace::documents::schedule::status(schedule.cost, schedule.lower_bound);
         Meta { status, ..self.meta_before(options, seed) }
     }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use slackline_model::draft::FlowDraft;
 use slackline_model::{Draft, Start, duration};
-use slackline_trace::Imported;
+use slackline_trace::ImportedWorkload;
 
 use super::error::ImportError;
 use super::loaded::Shaped;
@@ -120,7 +120,7 @@ impl Shaped {
             let first = flows.iter().map(|(_, flow)| flow.release).fold(f64::INFINITY, f64::min);
             let (origins, flows) = flows.into_iter().map(|(k, flow)| (k, flow.later(-first))).unzip();
             let moved = start.and_then(|start| start.after(first)).map(Start::from);
-            let imported = Imported {
+            let imported = ImportedWorkload {
                 draft: Draft { flows, start: moved, ..head.clone() },
                 diagnostics: self.imported.diagnostics.clone(),
                 sha256: self.imported.sha256.clone(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use slackline_model::draft::Weights;
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Combine, Metric, Span};
-use slackline_trace::importer::SEED;
+use slackline_trace::importers::importer::SEED;
 use slackline_trace::{ImportOptions, Importers, Parameters};
 
 use super::workload_options::{DEADLINES_MAX, SlotOptions, WorkloadOptions};

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use slackline_model::{Metric, Objective, Seed};
 use slackline_trace::{
-    Diagnostic, Folder, ImportOptions, Imported, Importer, Place, TraceError, read_folder, read_workload,
+    Diagnostic, Folder, ImportOptions, ImportedWorkload, Importer, Place, TraceError, read_folder,
+    read_workload,
 };
 
 use super::error::ImportError;
@@ -123,7 +124,7 @@ impl Source {
 }
 
 /// The remark that an option's metric is not that of flows which say their own cost.
-fn own_costs(imported: &Imported, metric: Metric) -> Option<Diagnostic> {
+fn own_costs(imported: &ImportedWorkload, metric: Metric) -> Option<Diagnostic> {
     let mut own = imported.draft.flows.iter().enumerate().filter(|(_, flow)| flow.cost.is_some());
     let (k, flow) = own.next()?;
     let place = imported.source.places(&[&format!("flows[{k}].cost")])[0];

@@ -1,6 +1,6 @@
 //! The smallest cluster, or the best setting, that meets conditions, and the values that were tried.
 
-use slackline_trace::tuning::{Capacity as Document, TriedValue, write_capacity};
+use slackline_trace::documents::tuning::{Capacity as Document, TriedValue, write_capacity};
 
 use crate::capacity::{Axis, Capacity, Condition, Figures, Knob, Method, Outcome, Tried};
 use crate::policy_spec::PolicySpec;

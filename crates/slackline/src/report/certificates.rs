@@ -2,7 +2,7 @@
 
 use slackline_policy::Choice;
 use slackline_trace::Meta;
-use slackline_trace::schedule::RuleCost;
+use slackline_trace::documents::schedule::RuleCost;
 
 use crate::certificates::Certificates;
 use crate::report::number::Unit;

@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn counts_of_documents_are_the_counts_of_tables() {
         for metric in Condition::metrics().chain(["decisions"]) {
-            let is_count = slackline_trace::schedule::COUNTS.contains(&metric);
+            let is_count = slackline_trace::documents::schedule::COUNTS.contains(&metric);
             assert_eq!(is_count, unit_of(metric) == Unit::Count, "{metric}");
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use slackline_model::schedule::{FlowRow, MasterRow, NewRow, Origin};
 use slackline_model::{Instance, SlotRange};
-use slackline_trace::schedule::status;
+use slackline_trace::documents::schedule::status;
 use slackline_trace::{Diagnostic, Meta, ScheduleLines};
 
 use super::{Figures, choices, claim_figures};

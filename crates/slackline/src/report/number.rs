@@ -9,7 +9,7 @@ use jiff::tz::AmbiguousOffset;
 use jiff::{RoundMode, Span, SpanRound, Unit as Part, Zoned, ZonedRound};
 use slackline_model::Start;
 
-use slackline_trace::schedule::gap_text;
+use slackline_trace::documents::schedule::gap_text;
 
 pub use crate::words::counted;
 use crate::words::grouped;
@@ -28,7 +28,7 @@ pub enum Unit {
     Count,
     /// Fractions, written as percentages.
     Percent,
-    /// Gaps to a lower bound: percentages that are rounded up ([`slackline_trace::schedule::gap_text`]).
+    /// Gaps to a lower bound: percentages that are rounded up ([`slackline_trace::documents::schedule::gap_text`]).
     Gap,
 }
 

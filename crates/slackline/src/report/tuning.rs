@@ -1,7 +1,7 @@
 //! The best split of map and reduce slots, and what it is compared with.
 
 use slackline_model::Instance;
-use slackline_trace::tuning::{TunedSplit, Tuning, write_tuning};
+use slackline_trace::documents::tuning::{TunedSplit, Tuning, write_tuning};
 
 use crate::report::headline;
 use crate::report::number::{Unit, counted, duration, exact, number};

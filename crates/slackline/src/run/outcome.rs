@@ -9,7 +9,8 @@ use slackline_executor::store::run_schedule;
 use slackline_judge::Metrics;
 use slackline_model::schedule::FlowStatus;
 use slackline_model::{Instance, Schedule};
-use slackline_trace::{Format, Meta, atomic_file, schedule::status, sha256, write_schedule, write_workload};
+use slackline_trace::documents::schedule::status;
+use slackline_trace::{Format, Meta, atomic_file, sha256, write_schedule, write_workload};
 
 use super::figures::JobFigures;
 use super::{Run, RunError, policy, session};

@@ -115,7 +115,7 @@ impl Request {
         ]);
         options.extend(backend.options());
         options.extend(backend.profile().map(|profile| ("profile".to_owned(), profile.to_string())));
-        options.extend(self.parameters.said());
+        options.extend(self.parameters.options());
         options.extend(self.metric.map(|metric| ("metric".to_owned(), metric.to_string())));
         options.extend(self.combine.map(|combine| ("combine".to_owned(), combine.name().to_owned())));
         let here = self.directory.clone().or_else(|| std::env::current_dir().ok());

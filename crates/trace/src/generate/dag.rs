@@ -7,7 +7,7 @@ use crate::random::{self, ChaCha8Rng};
 
 /// Jobs in topological order, each pair joined with probability `edge`; every other sink comes
 /// before the last job (FlowFlex, section 5.1). O(n²).
-pub(super) fn paired(rng: &mut ChaCha8Rng, n: usize, edge: f64) -> Vec<Vec<usize>> {
+pub(super) fn random_edges(rng: &mut ChaCha8Rng, n: usize, edge: f64) -> Vec<Vec<usize>> {
     let mut after = vec![Vec::new(); n];
     let mut sink = vec![true; n];
     for (b, list) in after.iter_mut().enumerate() {
@@ -70,7 +70,6 @@ pub(super) fn layered(rng: &mut ChaCha8Rng, n: usize, shape: Wiring) -> Vec<Vec<
     after
 }
 
-/// The names of these jobs.
 pub(super) fn names(after: &[usize]) -> Vec<String> {
     after.iter().map(|&a| job_name(a)).collect()
 }
@@ -84,10 +83,10 @@ mod tests {
     #[test]
     fn pairs_give_chains_and_fans() {
         let mut rng = random::rng(Seed(0), "dag", 0);
-        assert_eq!(paired(&mut rng, 4, 0.0), [vec![], vec![], vec![], vec![0, 1, 2]]);
-        assert_eq!(paired(&mut rng, 4, 1.0), [vec![], vec![0], vec![0, 1], vec![0, 1, 2]]);
-        assert_eq!(paired(&mut rng, 1, 0.5), [Vec::<usize>::new()]);
-        assert!(paired(&mut rng, 0, 0.5).is_empty());
+        assert_eq!(random_edges(&mut rng, 4, 0.0), [vec![], vec![], vec![], vec![0, 1, 2]]);
+        assert_eq!(random_edges(&mut rng, 4, 1.0), [vec![], vec![0], vec![0, 1], vec![0, 1, 2]]);
+        assert_eq!(random_edges(&mut rng, 1, 0.5), [Vec::<usize>::new()]);
+        assert!(random_edges(&mut rng, 0, 0.5).is_empty());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use slackline_model::params::{Param, Values};
 use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 
 use super::generator::{GenerateError, Generator, Params};
-use super::shape::{job, shuffle};
+use super::shape::{job, phase, shuffle};
 use crate::random;
 
 const RATE: Values = Values::Real(0.0, 1e6);
@@ -80,7 +80,12 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
     let flows = sizes.into_iter().zip(0u32..).map(|((input, split), k)| {
         let map_seconds = map_rate * f64::from(split);
         let reduce_seconds = reduce_rate * f64::from(input) / f64::from(reduces);
-        let job = job("job".to_owned(), Vec::new(), (input / split, map_seconds), (reduces, reduce_seconds));
+        let job = job(
+            "job".to_owned(),
+            Vec::new(),
+            phase(input / split, map_seconds),
+            phase(reduces, reduce_seconds),
+        );
         let weight = match params.choice("weights") {
             "integer" => random::integer(&mut rng, 1, 5) as f64,
             _ => random::uniform(&mut rng, 1.0, 5.0),

@@ -28,7 +28,7 @@ use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 use super::facebook_table3::{DURATIONS, tasks};
 use super::generator::{GenerateError, Generator, Params};
 use super::shape::{apportion, nodes, shuffle, whole_micros};
-use crate::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
+use crate::importers::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
 use crate::random;
 
 pub(super) const GENERATOR: Generator = Generator {

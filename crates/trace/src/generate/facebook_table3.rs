@@ -7,10 +7,11 @@
 //! reduces lognormal, LN(9.9511, 1.6764) and LN(12.375, 1.6262) in milliseconds; 57 map slots and 19
 //! reduce slots.
 //!
-//! **Open**: the sizes within the first bin (here uniform on `first-bin`); which jobs have 5 % and which
-//! 25 % (here a share uniform on `reduces`, one draw per job, at least one reduce); whether seconds are
-//! drawn a task or a job (here one draw per job and phase, as the paper estimates "per job", or one a task
-//! with `durations=each`); the order of the jobs (here random). Other counts than multiples of 50 are divided over the bins by largest remainder.
+//! **Open**: the sizes within the first bin (here uniform on `first-bin`); which jobs have 5 % and which 25 %
+//! (here a share uniform on `reduces`, one draw per job, at least one reduce); whether seconds are drawn a
+//! task or a job (here one draw per job and phase, as the paper estimates "per job", or one a task with
+//! `durations=each`); the order of the jobs (here random). Other counts than multiples of 50 are divided over
+//! the bins by largest remainder.
 
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Values};
@@ -21,7 +22,7 @@ use super::shape::{
     apportion, count_in, machines_param, map_slots_param, phase, real_in, reduce_slots_param, shuffle,
     typed_nodes, whole_micros,
 };
-use crate::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
+use crate::importers::durations::{LogNormal, MAP_MILLIS, REDUCE_MILLIS};
 use crate::random::{self, ChaCha8Rng};
 
 pub(super) const GENERATOR: Generator = Generator {
@@ -39,7 +40,6 @@ pub(super) const GENERATOR: Generator = Generator {
     make: |params, seed| Ok(make(params, seed)),
 };
 
-/// The parameter `durations` of [`tasks`].
 pub(super) const DURATIONS: Param = Param::new(
     "durations",
     "phase",

@@ -9,11 +9,11 @@
 //! maximum, normalised where they exceed the slots; weights U[0, 1]; deadlines, pseudo-deadlines and
 //! step heights uniform, the latter two put in order.
 //!
-//! **Open**: the total (`total-work`) and the work of a task (`task-work`, at most: a job of V
-//! slot-seconds is ⌈V / task-work⌉ tasks, and as many slots are its demand); the mean of the minima, here (1 − slack) · slots / jobs; the range of
-//! deadlines, here up to `deadline-span` · total / slots; the SLA's `steps` and `height`. The order of
-//! small and large jobs, which is what FIFO sees, is random. SLA costs are unweighted in the paper,
-//! hence weight 1 with `cost=sla`.
+//! **Open**: the total (`total-work`) and the work of a task (`task-work`, at most: a job of V slot-seconds
+//! is ⌈V / task-work⌉ tasks, and as many slots are its demand); the mean of the minima, here (1 − slack) ·
+//! slots / jobs; the range of deadlines, here up to `deadline-span` · total / slots; the SLA's `steps` and
+//! `height`. The order of small and large jobs, which is what FIFO sees, is random. SLA costs are unweighted
+//! in the paper, so the weight is 1 with `cost=sla`.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, FlowDraft, JobDraft, PerPhase, TasksDraft};

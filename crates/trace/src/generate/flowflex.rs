@@ -7,12 +7,12 @@
 //! wide or not; weights U[1, 10]; deadlines that each flow could meet alone, plus uniform extra time; up
 //! to 5 SLA steps, deadlines and increments drawn likewise; all released at 0.
 //!
-//! **Open**, and chosen as in the project's mathematical notes: one coin a flow for each of big, tall
-//! and wide (fair unless `big`, `tall`, `wide` say otherwise); most slots of a job U{S/2..S} if tall, else U{1..S/2}; seconds at that many slots from
-//! `long` if wide, else from `short`, times `big-factor` if big; whole-numbered weights and increments;
-//! extra time U[0, `extra`] times the time in which all slots could do all work, so that the deadlines
-//! are about as dense as the work and some must be missed. SLA levels carry the weight themselves, hence
-//! weight 1 with `cost=sla`.
+//! **Open**, and chosen as in the project's mathematical notes: one coin a flow for each of big, tall and
+//! wide (fair unless `big`, `tall`, `wide` say otherwise); most slots of a job U{S/2..S} if tall, else
+//! U{1..S/2}; seconds at that many slots from `long` if wide, else from `short`, times `big-factor` if big;
+//! whole-numbered weights and increments; extra time U[0, `extra`] times the time in which all slots could do
+//! all work, so that the deadlines are about as dense as the work and some must be missed. SLA levels carry
+//! the weight themselves, so weight 1 with `cost=sla`.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{CostDraft, FlowDraft, JobDraft, PerPhase, TasksDraft};
@@ -80,7 +80,7 @@ fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
     let seconds = params.reals(if wide { "long" } else { "short" });
     let factor = if big { params.real("big-factor") } else { 1.0 };
     let n = count_in(rng, &params.counts("jobs")) as usize;
-    let after = dag::paired(rng, n, params.real("edge"));
+    let after = dag::random_edges(rng, n, params.real("edge"));
     let jobs = after.iter().enumerate().map(|(k, after)| {
         let height = count_in(rng, &heights);
         let work = whole_micros(f64::from(height) * factor * real_in(rng, &seconds));

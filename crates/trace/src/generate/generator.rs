@@ -1,4 +1,4 @@
-//! What a generator is: a name, a table of parameters and a function of their values and a seed.
+//! A generator: a name, a table of parameters, and a function of their values and a seed.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,6 @@ pub struct Generator {
     pub name: &'static str,
     /// One line for people who choose among generators.
     pub summary: &'static str,
-    /// What may be set.
     pub params: &'static [Param],
     pub(super) make: fn(&Params, Seed) -> Result<Draft, GenerateError>,
 }
@@ -33,13 +32,8 @@ impl Generator {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// No generator has that name.
     #[error("{}", unknown("generator", .found, .known))]
-    UnknownGenerator {
-        found: String,
-        /// The names there are.
-        known: Vec<&'static str>,
-    },
+    UnknownGenerator { found: String, known: Vec<&'static str> },
     /// A parameter is unknown, set twice or out of range.
     #[error("{generator}: {problem}")]
     Param { generator: &'static str, problem: ParamError },
@@ -59,7 +53,6 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// The whole number called `name`.
     pub(super) fn count(&self, name: &str) -> u32 {
         self.settings.count(name) as u32
     }
@@ -75,7 +68,6 @@ impl Params {
         low as u32..=high as u32
     }
 
-    /// The number called `name`.
     pub(super) fn real(&self, name: &str) -> f64 {
         self.settings.real(name)
     }
@@ -85,13 +77,11 @@ impl Params {
         self.settings.given(name).then(|| self.real(name))
     }
 
-    /// The range called `name`.
     pub(super) fn reals(&self, name: &str) -> RangeInclusive<f64> {
         let (low, high) = self.settings.reals(name);
         low..=high
     }
 
-    /// The word called `name`.
     pub(super) fn choice(&self, name: &str) -> &'static str {
         self.settings.choice(name)
     }

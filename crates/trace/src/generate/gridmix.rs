@@ -19,8 +19,8 @@ use slackline_model::{Combine, Draft, Metric, Objective, Seed};
 use super::dag;
 use super::generator::{Generator, Params};
 use super::shape::{
-    count_in, job, job_name, machines_param, map_slots_param, real_in, reduce_slots_param, typed_nodes,
-    whole_micros,
+    count_in, job, job_name, machines_param, map_slots_param, phase, real_in, reduce_slots_param,
+    typed_nodes, whole_micros,
 };
 use crate::random::{self, ChaCha8Rng};
 
@@ -64,14 +64,19 @@ fn make(params: &Params, seed: Seed) -> Draft {
 
 fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
     let n = count_in(rng, &params.counts("jobs")) as usize;
-    let after = dag::paired(rng, n, params.real("edge"));
+    let after = dag::random_edges(rng, n, params.real("edge"));
     let jobs = after.iter().enumerate().map(|(k, after)| {
         let maps = log_uniform(rng, &params.counts("maps"));
         let map_only = random::chance(rng, params.real("map-only"));
         let reduces = if map_only { 0.0 } else { (maps / params.real("maps-per-reduce")).ceil() };
         let map_seconds = real_in(rng, &params.reals("map-seconds"));
         let reduce_seconds = real_in(rng, &params.reals("reduce-seconds"));
-        job(job_name(k), dag::names(after), (maps as u32, map_seconds), (reduces as u32, reduce_seconds))
+        job(
+            job_name(k),
+            dag::names(after),
+            phase(maps as u32, map_seconds),
+            phase(reduces as u32, reduce_seconds),
+        )
     });
     jobs.collect()
 }

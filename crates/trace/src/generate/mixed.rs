@@ -1,12 +1,13 @@
 //! `mixed`: flows of many shapes that share a cluster, for comparing policies where no paper has tuned them.
 //!
-//! **Paper**: none; the shapes are those on which online policies are told apart: arrivals by chance or in bursts at any
-//! offered load, chains, forks that join, few waves of long reduces, weights over decades, machines of several speeds, and
-//! a few elephants among mice.
+//! **Paper**: none; the shapes are those on which online policies differ: arrivals by chance or in bursts at
+//! any offered load, chains, forks that join, few waves of long reduces, weights over decades, machines of
+//! several speeds, and a few elephants among mice.
 //!
-//! **Chosen**: numbers of tasks and seconds are drawn with logarithms that are uniform, so that each decade is as likely as the
-//! next. The mean gap between arrivals follows from the work that was drawn, so that the offered load of the busiest kind of
-//! slot is `load` exactly; elephants count, and arrive in the first half. A deadline is a multiple of the flow's time alone.
+//! **Chosen**: numbers of tasks and seconds are drawn with logarithms that are uniform, so that each decade
+//! is as likely as the next. The mean gap between arrivals follows from the work that was drawn, so that the
+//! offered load of the busiest kind of slot is `load` exactly; elephants count, and arrive in the first half.
+//! A deadline is a multiple of the flow's time alone.
 
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft};
@@ -15,7 +16,7 @@ use slackline_model::{Combine, Draft, Instance, Metric, Objective, Seed, SlotKin
 
 use super::dag::{self, Wiring, layered};
 use super::generator::{GenerateError, Generator, Params};
-use super::shape::{alone, count_in, job, job_name, nodes, real_in, whole_micros};
+use super::shape::{alone, count_in, job, job_name, nodes, phase, real_in, whole_micros};
 use crate::random::{self, ChaCha8Rng};
 
 /// The speeds of machines of several speeds.
@@ -82,13 +83,13 @@ fn make(params: &Params, seed: Seed) -> Result<Draft, GenerateError> {
         ..Draft::default()
     };
     draft.flows.extend(elephants(params, &draft)?);
-    let busy = busy(&draft)?;
+    let average_busy_slots = average_busy_slots(&draft)?;
     let alone = alone(&draft)?;
-    let gap = busy / params.real("load") / draft.flows.len() as f64;
+    let gap = average_busy_slots / params.real("load") / draft.flows.len() as f64;
     let releases = releases(params, seed, gap);
     for (k, (flow, alone)) in draft.flows.iter_mut().zip(alone).enumerate() {
         let mut rng = random::rng(seed, "times", k as u64);
-        // Whoever is not a mouse comes when there are others still to come.
+        // A flow that is no mouse arrives while others are still to arrive.
         flow.release = match releases.get(k) {
             Some(&release) => release,
             None => {
@@ -135,10 +136,11 @@ fn jobs(params: &Params, rng: &mut ChaCha8Rng) -> Vec<JobDraft> {
         _ => layered(rng, n, Wiring { layers: n.div_ceil(2), fan_in: 2, fan_out: 3 }),
     };
     let jobs = after.iter().enumerate().map(|(k, after)| {
-        let maps = (count_log(rng, params, "maps"), log_uniform(rng, params.reals("map-seconds")));
-        let reduces = (count_log(rng, params, "reduces"), log_uniform(rng, params.reals("reduce-seconds")));
+        let map = phase(count_log(rng, params, "maps"), log_uniform(rng, params.reals("map-seconds")));
+        let reduce =
+            phase(count_log(rng, params, "reduces"), log_uniform(rng, params.reals("reduce-seconds")));
         let has_reduces = !random::chance(rng, params.real("map-only"));
-        job(job_name(k), dag::names(after), maps, if has_reduces { reduces } else { (0, 0.0) })
+        job(job_name(k), dag::names(after), map, reduce.filter(|_| has_reduces))
     });
     jobs.collect()
 }
@@ -202,7 +204,7 @@ fn elephants(params: &Params, mice: &Draft) -> Result<Vec<FlowDraft>, GenerateEr
     let work = work(mice)?.iter().sum::<f64>() * share / (1.0 - share) / f64::from(n);
     let tasks = (work / seconds).round().clamp(1.0, 1e6) as u32;
     let elephant = |k| {
-        let jobs = vec![job(job_name(0), Vec::new(), (tasks, seconds), (0, 0.0))];
+        let jobs = vec![job(job_name(0), Vec::new(), phase(tasks, seconds), None)];
         FlowDraft::new(format!("elephant{}", k + 1), jobs)
     };
     Ok((0..n).map(elephant).collect())
@@ -220,7 +222,7 @@ fn work(draft: &Draft) -> Result<Vec<f64>, GenerateError> {
 }
 
 /// How long the busiest kind of slot is at work, in seconds, if all of them are all the time.
-fn busy(draft: &Draft) -> Result<f64, GenerateError> {
+fn average_busy_slots(draft: &Draft) -> Result<f64, GenerateError> {
     let instance = Instance::new(draft)?;
     let cluster = instance.cluster();
     let capacity = cluster.slot_kinds().iter().map(|&slot_kind| cluster.capacity(slot_kind));

@@ -1,5 +1,5 @@
-//! Workload generators: the synthetic workloads of the five papers, a day of the 2010 Facebook scale, and flows of many
-//! shapes for comparisons.
+//! Workload generators: the synthetic workloads of the five papers, a day of the 2010 Facebook scale, and
+//! flows of many shapes for comparisons.
 //!
 //! A [`Generator`] is a pure function of named parameters and a seed. Every number that a paper leaves
 //! open is a parameter with a default; each file says what its paper gives and what we chose.
@@ -9,7 +9,8 @@
 //! - `shape`: what several generators share: clusters, jobs, shares of a whole, truncated normals;
 //! - `dag`: random precedence;
 //! - one file a generator: `flex`, `flowflex`, `gridmix`, `woha` (what both WOHA generators share),
-//!   `woha_fig7`, `woha_yahoo`, `purdue`, `facebook_table3`, `dmrs`, `facebook_day`; `mixed`, which is of no paper.
+//!   `woha_fig7`, `woha_yahoo`, `purdue`, `facebook_table3`, `dmrs`, `facebook_day`; `mixed`, which is of no
+//!   paper.
 //!
 //! A generator is one file that declares a `GENERATOR`, and one line in [`generators`].
 

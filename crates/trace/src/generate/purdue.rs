@@ -35,20 +35,29 @@ pub(super) const GENERATOR: Generator = Generator {
     make: |params, seed| Ok(make(params, seed)),
 };
 
-/// A phase of a benchmark: tasks, mean and standard deviation of their seconds.
-type Phase = (u32, f64, f64);
+/// A phase of a benchmark: its tasks, and mean and standard deviation of their seconds.
+#[derive(Clone, Copy)]
+struct Phase {
+    tasks: u32,
+    mean: f64,
+    deviation: f64,
+}
+
+const fn phase(tasks: u32, mean: f64, deviation: f64) -> Phase {
+    Phase { tasks, mean, deviation }
+}
 
 /// Table 1: name, maps, reduces.
 const BENCHMARKS: [(&str, Phase, Phase); 9] = [
-    ("wordcount", (160, 22.0, 2.09), (100, 11.0, 0.67)),
-    ("sort", (320, 9.0, 3.07), (200, 24.0, 2.63)),
-    ("grep", (480, 9.0, 0.8), (120, 11.0, 0.47)),
-    ("inverted-index", (640, 32.0, 3.0), (100, 23.0, 2.6)),
-    ("classification", (160, 6.0, 0.55), (120, 13.0, 1.03)),
-    ("histogram-movies", (160, 6.0, 0.54), (150, 13.0, 1.3)),
-    ("histogram-ratings", (160, 18.0, 1.18), (100, 15.0, 1.76)),
-    ("sequence-count", (320, 38.0, 4.5), (150, 21.0, 2.4)),
-    ("tera-sort", (160, 10.0, 2.7), (100, 26.0, 3.8)),
+    ("wordcount", phase(160, 22.0, 2.09), phase(100, 11.0, 0.67)),
+    ("sort", phase(320, 9.0, 3.07), phase(200, 24.0, 2.63)),
+    ("grep", phase(480, 9.0, 0.8), phase(120, 11.0, 0.47)),
+    ("inverted-index", phase(640, 32.0, 3.0), phase(100, 23.0, 2.6)),
+    ("classification", phase(160, 6.0, 0.55), phase(120, 13.0, 1.03)),
+    ("histogram-movies", phase(160, 6.0, 0.54), phase(150, 13.0, 1.3)),
+    ("histogram-ratings", phase(160, 18.0, 1.18), phase(100, 15.0, 1.76)),
+    ("sequence-count", phase(320, 38.0, 4.5), phase(150, 21.0, 2.4)),
+    ("tera-sort", phase(160, 10.0, 2.7), phase(100, 26.0, 3.8)),
 ];
 
 /// Table 2: which benchmark (counted from 0) each job is.
@@ -59,11 +68,11 @@ fn make(params: &Params, seed: Seed) -> Draft {
     let normal = params.choice("spread") == "normal";
     let flows = JOBS.iter().take(params.count("jobs") as usize).enumerate().map(|(k, &benchmark)| {
         let (name, map, reduce) = BENCHMARKS[benchmark];
-        let phase = |stream: &str, given: Phase| {
+        let phase = |stream: &str, phase: Phase| {
             if normal {
-                drawn(&mut random::rng(seed, stream, k as u64), given)
+                draw_phase(&mut random::rng(seed, stream, k as u64), phase)
             } else {
-                TasksDraft::Uniform { tasks: given.0, seconds: given.1 }.into()
+                TasksDraft::Uniform { tasks: phase.tasks, seconds: phase.mean }.into()
             }
         };
         let job = JobDraft {
@@ -83,12 +92,12 @@ fn make(params: &Params, seed: Seed) -> Draft {
 }
 
 /// Every task drawn separately. The deviations are below 40 % of the means: redrawing is rare.
-fn drawn(rng: &mut ChaCha8Rng, (tasks, mean, deviation): Phase) -> PhaseDraft {
+fn draw_phase(rng: &mut ChaCha8Rng, phase: Phase) -> PhaseDraft {
     let mut positive = || loop {
-        let draw = whole_micros(random::normal(rng, mean, deviation));
+        let draw = whole_micros(random::normal(rng, phase.mean, phase.deviation));
         if draw > 0.0 {
             return draw;
         }
     };
-    TasksDraft::Each((0..tasks).map(|_| positive()).collect()).into()
+    TasksDraft::Each((0..phase.tasks).map(|_| positive()).collect()).into()
 }

@@ -1,4 +1,4 @@
-//! What several generators share: clusters, jobs, shares of a whole, draws.
+//! Shared by several generators: clusters, jobs, shares of a whole, random draws.
 
 use std::ops::RangeInclusive;
 
@@ -27,17 +27,14 @@ pub(super) fn typed_nodes(params: &Params) -> Vec<MachineDraft> {
     nodes(params.count("machines"), slots)
 }
 
-/// The parameter `machines` of [`typed_nodes`].
 pub(super) const fn machines_param(default: &'static str) -> Param {
     Param::new("machines", default, Values::Count(1, 100_000), "machines that run tasks")
 }
 
-/// The parameter `map-slots` of [`typed_nodes`].
 pub(super) const fn map_slots_param(default: &'static str) -> Param {
     Param::new("map-slots", default, Values::Count(1, 10_000), "map slots of each machine")
 }
 
-/// The parameter `reduce-slots` of [`typed_nodes`].
 pub(super) const fn reduce_slots_param(default: &'static str) -> Param {
     Param::new("reduce-slots", default, Values::Count(1, 10_000), "reduce slots of each machine")
 }
@@ -69,9 +66,13 @@ pub(super) fn phase(tasks: u32, seconds: f64) -> Option<PhaseDraft> {
     (tasks > 0).then(|| TasksDraft::Uniform { tasks, seconds }.into())
 }
 
-/// A job of `maps` and `reduces` equal tasks (count and seconds) after the jobs of these names.
-pub(super) fn job(id: String, after: Vec<String>, maps: (u32, f64), reduces: (u32, f64)) -> JobDraft {
-    let (map, reduce) = (phase(maps.0, maps.1), phase(reduces.0, reduces.1));
+/// A job after the jobs of these names.
+pub(super) fn job(
+    id: String,
+    after: Vec<String>,
+    map: Option<PhaseDraft>,
+    reduce: Option<PhaseDraft>,
+) -> JobDraft {
     JobDraft { id, after, map, reduce, ..JobDraft::default() }
 }
 

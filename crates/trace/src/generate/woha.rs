@@ -1,4 +1,4 @@
-//! What both WOHA generators share: jobs with the statistics of a Yahoo! cluster.
+//! Shared by both WOHA generators: jobs with the statistics of a Yahoo! cluster.
 //!
 //! **Paper**: WOHA, section V-A, figures 5 and 6.
 //!
@@ -18,8 +18,8 @@ use slackline_model::params::{Param, Values};
 
 use super::dag;
 use super::generator::Params;
-use super::shape::{job, job_name};
-use crate::durations::LogNormal;
+use super::shape::{job, job_name, phase};
+use crate::importers::durations::LogNormal;
 use crate::random::ChaCha8Rng;
 
 /// Quantiles of the standard normal: 65 %, 70 %, 90 % and 95 %.
@@ -28,7 +28,6 @@ const Q70: f64 = 0.524_400_512_7;
 const Q90: f64 = 1.281_551_565_5;
 const Q95: f64 = 1.644_853_627_0;
 
-/// The parameter `map-seconds` of [`jobs`].
 pub(super) const MAP_SECONDS: Param = Param::new(
     "map-seconds",
     "10..100",
@@ -36,7 +35,6 @@ pub(super) const MAP_SECONDS: Param = Param::new(
     "5 % and 95 % quantile of the seconds of a map",
 );
 
-/// The parameter `reduce-seconds` of [`jobs`].
 pub(super) const REDUCE_SECONDS: Param = Param::new(
     "reduce-seconds",
     "120..1000",
@@ -44,11 +42,9 @@ pub(super) const REDUCE_SECONDS: Param = Param::new(
     "median and 90 % quantile of the seconds of a reduce",
 );
 
-/// The parameter `maps` of [`jobs`].
 pub(super) const MAPS: Param =
     Param::new("maps", "30..100", Values::Reals(1.0, 1e6), "median and 70 % quantile of the maps of a job");
 
-/// The parameter `reduces` of [`jobs`].
 pub(super) const REDUCES: Param = Param::new(
     "reduces",
     "5..10",
@@ -56,17 +52,14 @@ pub(super) const REDUCES: Param = Param::new(
     "median and 65 % quantile of the reduces of a job; a count below a half is none",
 );
 
-/// The parameter `maps-max` of [`jobs`].
 pub(super) const fn maps_max(default: &'static str) -> Param {
     Param::new("maps-max", default, Values::Count(1, 1_000_000), "most maps of a job")
 }
 
-/// The parameter `reduces-max` of [`jobs`].
 pub(super) const fn reduces_max(default: &'static str) -> Param {
     Param::new("reduces-max", default, Values::Count(0, 1_000_000), "most reduces of a job")
 }
 
-/// The parameter `reduce-seconds-max` of [`jobs`].
 pub(super) const fn reduce_seconds_max(default: &'static str) -> Param {
     Param::new("reduce-seconds-max", default, Values::Seconds(1.0, 1e6), "most seconds of a reduce as drawn")
 }
@@ -85,9 +78,9 @@ pub(super) fn jobs(params: &Params, rng: &mut ChaCha8Rng, after: &[Vec<usize>]) 
     let jobs = after.iter().enumerate().map(|(k, after)| {
         let maps = maps.draw(rng).round().clamp(1.0, f64::from(params.count("maps-max")));
         let reduces = reduces.draw(rng).round().min(f64::from(params.count("reduces-max")));
-        let map = (maps as u32, map_seconds.draw(rng));
+        let map = phase(maps as u32, map_seconds.draw(rng));
         let reduce_seconds = reduce_seconds.draw(rng).min(params.real("reduce-seconds-max"));
-        job(job_name(k), dag::names(after), map, (reduces as u32, reduce_seconds))
+        job(job_name(k), dag::names(after), map, phase(reduces as u32, reduce_seconds))
     });
     jobs.collect()
 }

@@ -113,7 +113,7 @@ fn sizes(params: &Params, seed: Seed) -> Result<Vec<usize>, GenerateError> {
     let mut rng = random::rng(seed, "sizes", 0);
     if others > 0 {
         sizes.push(largest);
-        sizes.extend(grown(&mut rng, others - 1, largest, jobs - single - largest));
+        sizes.extend(grow_to_total(&mut rng, others - 1, largest, jobs - single - largest));
     }
     shuffle(&mut rng, &mut sizes);
     Ok(sizes)
@@ -121,7 +121,7 @@ fn sizes(params: &Params, seed: Seed) -> Result<Vec<usize>, GenerateError> {
 
 /// `n` sizes from 2 to `largest` that add up to `total`; each job beyond the second joins the workflow of
 /// a job drawn at random. O(total) draws unless nearly all are full.
-fn grown(rng: &mut ChaCha8Rng, n: usize, largest: usize, total: usize) -> Vec<usize> {
+fn grow_to_total(rng: &mut ChaCha8Rng, n: usize, largest: usize, total: usize) -> Vec<usize> {
     let mut sizes = vec![2; n];
     // The workflow of every job so far that has room.
     let mut owners: Vec<usize> = (0..n).filter(|_| largest > 2).flat_map(|k| [k, k]).collect();

@@ -1,18 +1,19 @@
 //! Batch jobs of Alibaba's cluster trace of 2018: `batch_task.csv`, nine columns without a header.
 //!
-//! `task_name,instance_num,job_name,task_type,status,start_time,end_time,plan_cpu,plan_mem`. The rows of a job become one
-//! flow, a task a job with a map phase of as many tasks as it has instances. Names such as `M2_1` or `J5_3_4` say what
-//! comes after what: task 5 after 3 and 4; all other names are of tasks that wait for none. An instance takes as long as
-//! its task was recorded to take from start to end, which is the time of its longest instances, or of several waves of
-//! them. `plan_cpu` is in hundredths of a core; an instance that takes more than `slot-cores` becomes several tasks.
-//! `plan_mem` is a share of a machine that the trace does not describe and is not looked at.
+//! `task_name,instance_num,job_name,task_type,status,start_time,end_time,plan_cpu,plan_mem`. The rows of a
+//! job become one flow, a task a job with a map phase of as many tasks as it has instances. Names such as
+//! `M2_1` or `J5_3_4` say what comes after what: task 5 after 3 and 4; all other names are of tasks that wait
+//! for none. An instance takes as long as its task was recorded to take from start to end, which is the time
+//! of its longest instances, or of several waves of them. `plan_cpu` is in hundredths of a core; an instance
+//! that takes more than `slot-cores` becomes several tasks. `plan_mem` is a share of a machine that the trace
+//! does not describe and is ignored.
 //!
-//! Tasks that have no end are left out, and what came after them comes after what they came after. A flow is released
-//! when its first task started.
+//! Tasks that have no end are left out, and what came after them comes after what they came after. A flow is
+//! released when its first task started.
 //!
-//! Read as a stream, a job is complete when it was not heard of for `job-rows` rows; its flow leaves when no job that is
-//! not complete may be released earlier. So the rows must be nearly in the order of their starts, as
-//! `sort -t, -k6,6n` makes them, and those of a job near each other.
+//! Read as a stream, a job is complete when `job-rows` rows in a row do not name it; its flow leaves when no
+//! job that is not complete may be released earlier. So the rows must be nearly in the order of their starts,
+//! as `sort -t, -k6,6n` makes them, and those of a job near each other.
 
 mod job;
 #[cfg(test)]
@@ -24,13 +25,14 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use slackline_model::Start;
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::importer::import_lines;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, quoted, slots, task_count};
-use crate::line_import::{Line, LineImport, Marked, Said, import_lines};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 use job::{Job, Task};
 
@@ -71,7 +73,8 @@ const COLUMNS: [&str; 9] = [
     "a share of memory",
 ];
 
-/// Whether the first row is of `batch_task` in either version, or of `batch_instance`, which are refused by their names.
+/// Whether the first row is of `batch_task` in either version, or of `batch_instance`, which are refused by
+/// their names.
 fn looks_like(text: &str) -> bool {
     let mut rows = text.lines().filter(|row| !row.trim().is_empty() && !is_header(row));
     let Some(row) = rows.next() else { return text.lines().next().is_some_and(is_header) };
@@ -98,79 +101,79 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(Rows::of(settings))
 }
 
-/// Most flows that leave at once: flows take more memory than what was read of them, and one long job may keep many.
+/// Most flows that leave at once: flows take more memory than what was read of them, and one long job may
+/// keep many.
 const LEAVE: usize = 64;
 
 /// Reads the trace row by row.
 #[derive(Default)]
 struct Rows {
     slot_cores: u64,
-    /// How many rows without a word of a job it is waited for.
+    /// After how many rows without a job that job is complete.
     patience: u64,
-    /// How many rows there were.
     n: u64,
-    /// Jobs that may still go on: where they are in `jobs`, by name.
+    /// Jobs that may have more rows: their index in `jobs`, by name.
     open: BTreeMap<Box<str>, usize>,
     jobs: Vec<Job>,
     /// Places in `jobs` of jobs that are complete.
     free: Vec<usize>,
-    /// Releases of jobs that may still go on, with the line of each.
+    /// Releases of jobs that may have more rows, with the line of each.
     releases: BTreeSet<(i64, u32)>,
-    /// The row and the place of the job, of the rows after which a job may be complete.
-    heard: VecDeque<(u64, usize)>,
+    /// For each row after which a job may be complete: the row, and the index of the job.
+    last_rows: VecDeque<(u64, usize)>,
     /// Jobs that are complete, the earliest first.
-    complete: BinaryHeap<Reverse<Complete>>,
+    complete: BinaryHeap<Reverse<CompleteJob>>,
 }
 
-/// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long job may have tens of
-/// thousands wait for it.
-struct Complete {
+/// A job that is complete. Its flow is made when it leaves: it takes several times the memory, and one long
+/// job may have tens of thousands wait for it.
+struct CompleteJob {
     release: i64,
     job: Job,
 }
 
-impl PartialEq for Complete {
+impl PartialEq for CompleteJob {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Complete {}
+impl Eq for CompleteJob {}
 
-impl PartialOrd for Complete {
+impl PartialOrd for CompleteJob {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Complete {
+impl Ord for CompleteJob {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.release, self.job.line).cmp(&(other.release, other.job.line))
     }
 }
 
 impl LineImport for Rows {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if line.text.trim().is_empty() || (self.n == 0 && is_header(line.text)) {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let (job, start, task) = self.row(line, diagnostics)?;
         self.n += 1;
         self.add(job, start, task);
-        while self.heard.front().is_some_and(|(row, _)| self.n - row > self.patience) {
-            let Some((row, place)) = self.heard.pop_front() else { break };
-            // Rows are counted, so that another job at its place was heard of with another one.
-            if self.jobs[place].heard == row {
+        while self.last_rows.front().is_some_and(|(row, _)| self.n - row > self.patience) {
+            let Some((row, place)) = self.last_rows.pop_front() else { break };
+            // Rows are counted, so that another job at this index has another last row.
+            if self.jobs[place].last_rows == row {
                 let job = std::mem::take(&mut self.jobs[place]);
                 self.open.remove(&job.name);
                 self.free.push(place);
                 self.close(job, diagnostics);
             }
         }
-        Ok(Said::earlier(self.due(diagnostics)))
+        Ok(LineContent::flows(self.due(diagnostics)))
     }
 
-    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if self.n == 0 {
             let what = "found no rows, expected those of batch_task.csv: task, instances, job, type, status, start, \
                         end, cpu and memory";
@@ -183,7 +186,7 @@ impl LineImport for Rows {
         for job in rest {
             self.close(job, diagnostics);
         }
-        Ok(Said::earlier(self.due(diagnostics)))
+        Ok(LineContent::flows(self.due(diagnostics)))
     }
 }
 
@@ -262,9 +265,9 @@ impl Rows {
             place
         });
         let job = &mut self.jobs[place];
-        job.heard = self.n;
+        job.last_rows = self.n;
         if self.patience != u64::MAX {
-            self.heard.push_back((self.n, place));
+            self.last_rows.push_back((self.n, place));
         }
         if let Some(start) = start
             && job.release.is_none_or(|release| start < release)
@@ -285,15 +288,15 @@ impl Rows {
         };
         self.releases.remove(&(release, job.line));
         job.tasks.shrink_to_fit();
-        self.complete.push(Reverse(Complete { release, job }));
+        self.complete.push(Reverse(CompleteJob { release, job }));
     }
 
     /// Flows before which no other one can come any more.
-    fn due(&mut self, diagnostics: &mut Diagnostics) -> Vec<Marked> {
+    fn due(&mut self, diagnostics: &mut Diagnostics) -> Vec<FlowAtLine> {
         let (mut flows, first) = (Vec::new(), self.releases.first().map(|&(release, _)| release));
-        let is_due = |job: &Complete| first.is_none_or(|first| job.release <= first);
+        let is_due = |job: &CompleteJob| first.is_none_or(|first| job.release <= first);
         while flows.len() < LEAVE && self.complete.peek().is_some_and(|Reverse(job)| is_due(job)) {
-            let Some(Reverse(Complete { release, job })) = self.complete.pop() else { break };
+            let Some(Reverse(CompleteJob { release, job })) = self.complete.pop() else { break };
             let line = job.line;
             flows.push((job.into_flow(release as f64, diagnostics), line));
         }

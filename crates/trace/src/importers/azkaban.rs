@@ -1,12 +1,14 @@
-//! Flows of Azkaban: a `.flow` file (Flow 2.0, YAML), or a folder of them or of `.job` files (Flow 1.0, properties).
+//! Flows of Azkaban: a `.flow` file (Flow 2.0, YAML), or a folder of them or of `.job` files (Flow 1.0,
+//! properties).
 //!
-//! - A node becomes a job of one map task. Azkaban knows nothing of durations: they come from a side file (`actions`, as
-//!   of Oozie, with the nodes' names); where it has none a task is given [`SECONDS_ASSUMED`]. `noop` takes no time.
-//! - `dependsOn` and `dependencies` become what comes after what. An embedded flow stands for its nodes, whose names
-//!   begin with its own: `embedded:node`; what comes after it comes after its last ones.
+//! - A node becomes a job of one map task. Azkaban knows nothing of durations: they come from a side file
+//!   (`actions`, as of Oozie, with the nodes' names); where it has none a task is given [`SECONDS_ASSUMED`].
+//!   `noop` takes no time.
+//! - `dependsOn` and `dependencies` become what comes after what. An embedded flow stands for its nodes,
+//!   whose names begin with its own: `embedded:node`; what comes after it comes after its last ones.
 //! - Conditions are not evaluated: every job runs when all that it comes after are over. That is counted.
-//! - In a folder of `.job` files every job that no other waits for ends a flow of its name, unless it is embedded in
-//!   another; in a folder of `.flow` files every file is a flow.
+//! - In a folder of `.job` files every job that no other waits for ends a flow of its name, unless it is
+//!   embedded in another; in a folder of `.flow` files every file is a flow.
 //! - Cycles, and names of nodes that are not there, are refused.
 //!
 //! Children: `graph` (from nodes to jobs), `project` (folders and `.job` files).
@@ -17,20 +19,19 @@ mod project;
 mod tests;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::Settings;
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::format::{Format, ending};
-use crate::importer::{ImportFolder, Importer, Input, Output};
-use crate::importers::azkaban::graph::Flat;
+use self::graph::{FlatGraph, Node};
+use crate::importers::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::oozie::side::Side;
 use crate::importers::oozie::{ACTIONS, SECONDS_ASSUMED};
-use crate::parse::parse;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::{Format, ending};
+use crate::reading::parse::parse;
+use crate::reading::source::SourceMap;
 
 /// What messages call such a file.
 const KIND: &str = "a flow of Azkaban";
@@ -41,7 +42,7 @@ pub(super) const IMPORTER: Importer = Importer {
     endings: &["flow", "job"],
     looks_like: |text| text.lines().any(|line| line.trim_end() == "nodes:") && !text.contains("\nslackline:"),
     params: &[ACTIONS],
-    // An empty text says nothing.
+    // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
     import,
     lines: None,
@@ -58,27 +59,6 @@ struct File {
     nodes: Vec<Node>,
 }
 
-/// A node of a flow, in either version.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Node {
-    name: String,
-    #[serde(rename = "type", default)]
-    kind: String,
-    #[serde(default)]
-    depends_on: Option<Vec<String>>,
-    condition: Option<IgnoredAny>,
-    /// Of an embedded flow.
-    #[serde(default)]
-    nodes: Option<Vec<Node>>,
-}
-
-impl Node {
-    fn depends_on(&self) -> &[String] {
-        self.depends_on.as_deref().unwrap_or_default()
-    }
-}
-
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
     let side = Side::read(settings.text(ACTIONS.name))?;
     let mut diagnostics = Diagnostics::default();
@@ -90,7 +70,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         let (flow, paths) = read_flow(input.file, input.text, &side, &mut diagnostics)?;
         (flow, SourceMap::of_jobs(input.file, input.text, Format::Yaml, paths))
     };
-    side.all_known(|| flow.jobs.iter().map(|job| job.id.as_str()))?;
+    side.refuse_unknown(|| flow.jobs.iter().map(|job| job.id.as_str()))?;
     let flow = FlowDraft { deadline: side.deadline(), ..flow };
     Ok(Output::new(Draft { flows: vec![flow], ..Draft::default() }, diagnostics, source))
 }
@@ -103,7 +83,7 @@ fn read_flow(
     diagnostics: &mut Diagnostics,
 ) -> Result<(FlowDraft, Vec<String>), TraceError> {
     let document: File = parse(file, text, Format::Yaml, KIND)?;
-    let flat = Flat::of(&document.nodes).map_err(|fault| {
+    let flat = FlatGraph::of(&document.nodes).map_err(|fault| {
         SourceMap::document(file, text, Format::Yaml).error(vec![(fault.path, fault.what)])
     })?;
     if flat.jobs.is_empty() {
@@ -119,8 +99,7 @@ fn name_of(file: &str) -> &str {
     name.split_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// The jobs of a flow.
-fn drafts(flat: Flat, side: &Side, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
+fn drafts(flat: FlatGraph, side: &Side, diagnostics: &mut Diagnostics) -> Vec<JobDraft> {
     let names: Vec<String> = flat.jobs.iter().map(|job| job.name.clone()).collect();
     let draft = |(job, after): (graph::Job, Vec<usize>)| {
         if job.is_conditional {

@@ -1,9 +1,10 @@
 //! Workloads of Batsim: a JSON file of `jobs` and the `profiles` that say what they do.
 //!
-//! A job becomes a flow, released at `subtime`, of one map phase with a task for each of its `res` resources; the tasks need
-//! not start together. Read are profiles that say how long they take: a delay, and compositions of delays one after the
-//! other, also repeated. Jobs of other profiles, which say what is computed and sent, are left out and counted by the type
-//! of the profile. A job that takes longer than its `walltime` ends then. `nb_res` hosts of one slot are the cluster.
+//! A job becomes a flow, released at `subtime`, of one map phase with a task for each of its `res` resources;
+//! the tasks need not start together. Read are profiles that say how long they take: a delay, and
+//! compositions of delays one after the other, also repeated. Jobs of other profiles, which say what is
+//! computed and sent, are left out and counted by the type of the profile. A job that takes longer than its
+//! `walltime` ends then. `nb_res` hosts of one slot are the cluster.
 //!
 //! Types have the names of Batsim 5 (`DelayProfile`) or those of before (`delay`).
 
@@ -16,18 +17,18 @@ use slackline_model::cluster::Slots;
 use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::importer::{Importer, Input, Output};
 use crate::importers::log::to_micros;
-use crate::parse::parse;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::source::SourceMap;
 
 /// What messages call such a document.
 const KIND: &str = "a workload of Batsim";
 
-/// How much of a file is looked at to guess its format.
+/// How many characters of a file are searched to guess its format.
 const HEAD: usize = 4096;
 
 /// How deep compositions may be.
@@ -90,7 +91,7 @@ struct Profile {
 }
 
 /// Why a profile gives no time.
-enum Untimed<'a> {
+enum NoTimeReason<'a> {
     /// It is, or is composed of, one of that type.
     Kind(&'a str),
     /// It is wrong: at that profile, that.
@@ -102,7 +103,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
     let workload: Workload = parse(file, text, Format::Json, KIND)?;
     let document = || SourceMap::document(file, text, Format::Json);
     let wrong = |path: String, what: String| document().error(vec![(path, what)]);
-    let mut times: BTreeMap<&str, Result<f64, Untimed<'_>>> = BTreeMap::new();
+    let mut times: BTreeMap<&str, Result<f64, NoTimeReason<'_>>> = BTreeMap::new();
     let (mut flows, mut paths) = (Vec::new(), Vec::new());
     let mut diagnostics = Diagnostics::default();
     for (k, job) in workload.jobs.iter().enumerate() {
@@ -110,7 +111,7 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
         let time = times.entry(&job.profile).or_insert_with(|| seconds(&job.profile, &workload.profiles, 0));
         let delay = match time {
             Ok(delay) => *delay,
-            Err(Untimed::Kind(kind)) => {
+            Err(NoTimeReason::Kind(kind)) => {
                 let kind: String = kind.chars().take(60).collect();
                 diagnostics.add_flow(
                     1,
@@ -118,10 +119,10 @@ fn import(input: &Input<'_>, _: &Settings) -> Result<Output, TraceError> {
                 );
                 continue;
             }
-            Err(Untimed::Wrong(profile, what)) if *profile == job.profile => {
+            Err(NoTimeReason::Wrong(profile, what)) if *profile == job.profile => {
                 return Err(wrong(at("profile"), format!("{profile:?}: {what}")));
             }
-            Err(Untimed::Wrong(profile, what)) => {
+            Err(NoTimeReason::Wrong(profile, what)) => {
                 return Err(wrong(format!("profiles.{profile}"), what.clone()));
             }
         };
@@ -171,8 +172,8 @@ fn seconds<'a>(
     name: &'a str,
     profiles: &'a BTreeMap<String, Profile>,
     depth: usize,
-) -> Result<f64, Untimed<'a>> {
-    let wrong = |what: String| Err(Untimed::Wrong(name, what));
+) -> Result<f64, NoTimeReason<'a>> {
+    let wrong = |what: String| Err(NoTimeReason::Wrong(name, what));
     let Some(profile) = profiles.get(name) else {
         return wrong("found no profile of that name, expected one in `profiles`".to_owned());
     };
@@ -210,15 +211,15 @@ fn seconds<'a>(
             let total = sum * repeat;
             if total.is_finite() { Ok(total) } else { wrong("found more seconds than there are".to_owned()) }
         }
-        kind => Err(Untimed::Kind(kind)),
+        kind => Err(NoTimeReason::Kind(kind)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{ImportedWorkload, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const WORKLOAD: &str = r#"{ "nb_res": 4,
   "jobs": [
@@ -234,7 +235,7 @@ mod tests {
     "work": {"type": "ParallelTaskProfile", "cpu": [1e9, 1e9, 1e9], "com": []},
     "mixed": {"type": "composed", "nb": 2, "seq": ["nap", "work"]} } }"#;
 
-    fn read(text: &str) -> Result<Imported, TraceError> {
+    fn read(text: &str) -> Result<ImportedWorkload, TraceError> {
         read_workload("w.json", text.as_bytes(), None, &ImportOptions::default())
     }
 

@@ -1,17 +1,17 @@
-//! What comes after what, when some of it is left out or only times are known.
+//! Dependencies between nodes when some nodes are left out, or when only start and end times are known.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// When something was begun and when it was over, in milliseconds; `None` where that is not known.
+/// Start and end of an activity, in milliseconds; `None` where unknown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    pub(super) begun: Option<i64>,
-    pub(super) over: Option<i64>,
+    pub(super) start: Option<i64>,
+    pub(super) end: Option<i64>,
 }
 
-/// What each node that is kept comes after, where those that are left out stand for what they come after themselves;
-/// in ascending order. Nodes are named by their numbers, and cycles are survived.
-pub(super) fn bridged(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
+/// What each node that is kept comes after, where those that are left out stand for what they come after
+/// themselves; in ascending order. Nodes are named by their numbers, and cycles are survived.
+pub(super) fn bridge(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
     let of_node = |node: usize| {
         if !is_kept(node) {
             return Vec::new();
@@ -32,34 +32,34 @@ pub(super) fn bridged(after: &[Vec<usize>], is_kept: impl Fn(usize) -> bool) -> 
     (0..after.len()).map(of_node).collect()
 }
 
-/// What was over when each began, but for what another one of those had waited for already. O(n log n) and what is found.
-pub(super) fn waited_for(spans: &[Span]) -> Vec<Vec<usize>> {
+/// For each span the spans that had ended when it began, without those that one of them had waited for
+/// already. O(n log n + result).
+pub(super) fn infer_dependencies(spans: &[Span]) -> Vec<Vec<usize>> {
     let mut order: Vec<(i64, usize)> = Vec::new();
     let mut ends: Vec<(i64, usize)> = Vec::new();
     for (k, span) in spans.iter().enumerate() {
-        order.extend(span.begun.map(|begun| (begun, k)));
+        order.extend(span.start.map(|start| (start, k)));
         // Clocks that were set back may have something end before it begins.
-        ends.extend(
-            span.begun.zip(span.over).filter(|(begun, over)| begun <= over).map(|(_, over)| (over, k)),
-        );
+        ends.extend(span.start.zip(span.end).filter(|(start, end)| start <= end).map(|(_, end)| (end, k)));
     }
     order.sort_unstable();
     ends.sort_unstable();
     let mut ends = ends.into_iter().peekable();
-    let mut over: VecDeque<(i64, usize)> = VecDeque::new();
-    // When the latest of what is over began.
+    let mut finished: VecDeque<(i64, usize)> = VecDeque::new();
+    // When the latest of the finished spans began.
     let mut latest = i64::MIN;
     let mut found = vec![Vec::new(); spans.len()];
-    for (begun, k) in order {
-        while let Some(next) = ends.next_if(|&(end, other)| end <= begun && other != k) {
-            latest = latest.max(spans[next.1].begun.unwrap_or(latest));
-            over.push_back(next);
+    for (start, k) in order {
+        while let Some(next) = ends.next_if(|&(end, other)| end <= start && other != k) {
+            latest = latest.max(spans[next.1].start.unwrap_or(latest));
+            finished.push_back(next);
         }
-        while over.front().is_some_and(|&(end, _)| end < latest) {
-            over.pop_front();
+        while finished.front().is_some_and(|&(end, _)| end < latest) {
+            finished.pop_front();
         }
-        let is_last = |(end, other): &&(i64, usize)| *end > latest || spans[*other].begun == Some(latest);
-        found[k] = over.iter().filter(is_last).map(|&(_, other)| other).filter(|&other| other != k).collect();
+        let is_last = |(end, other): &&(i64, usize)| *end > latest || spans[*other].start == Some(latest);
+        found[k] =
+            finished.iter().filter(is_last).map(|&(_, other)| other).filter(|&other| other != k).collect();
         found[k].sort_unstable();
     }
     found
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn one_comes_after_those_that_were_over_when_it_began() {
-        let span = |begun, over| Span { begun: Some(begun), over: Some(over) };
+        let span = |start, end| Span { start: Some(start), end: Some(end) };
         // 0 and 1 together, 2 after both, 3 and the long 4 after 2, 5 after 3.
         let spans = [
             span(0, 10),
@@ -80,18 +80,18 @@ mod tests {
             span(21, 30),
             span(22, 90),
             span(31, 40),
-            Span { begun: None, over: None },
+            Span { start: None, end: None },
         ];
         let expected: [&[usize]; 7] = [&[], &[], &[0, 1], &[2], &[2], &[3], &[]];
-        assert_eq!(waited_for(&spans), expected);
-        let back = waited_for(&[span(5, 3), span(6, 7)]);
+        assert_eq!(infer_dependencies(&spans), expected);
+        let back = infer_dependencies(&[span(5, 3), span(6, 7)]);
         assert!(back.iter().all(Vec::is_empty), "a clock was set back: {back:?}");
     }
 
     #[test]
     fn what_took_no_time_is_waited_for_once() {
-        let span = |begun, over| Span { begun: Some(begun), over: Some(over) };
-        let found = waited_for(&[span(0, 5), span(5, 5), span(5, 5), span(6, 9)]);
+        let span = |start, end| Span { start: Some(start), end: Some(end) };
+        let found = infer_dependencies(&[span(0, 5), span(5, 5), span(5, 5), span(6, 9)]);
         for (k, after) in found.iter().enumerate() {
             assert!(after.iter().all(|&before| !found[before].contains(&k)), "{found:?}");
         }
@@ -101,8 +101,8 @@ mod tests {
     fn what_is_left_out_stands_for_what_it_comes_after() {
         // 0 → 1 → 3, 0 → 2 → 3 → 4, and 5 with 6 in a circle before 4.
         let after = [vec![], vec![0], vec![0], vec![1, 2], vec![3, 5], vec![6], vec![5]];
-        assert_eq!(bridged(&after, |_| true)[4], [3, 5]);
-        let kept = bridged(&after, |node| matches!(node, 0 | 2 | 4));
+        assert_eq!(bridge(&after, |_| true)[4], [3, 5]);
+        let kept = bridge(&after, |node| matches!(node, 0 | 2 | 4));
         assert_eq!(kept, [vec![], vec![], vec![0], vec![], vec![0, 2], vec![], vec![]]);
     }
 }

@@ -1,4 +1,4 @@
-//! Names that Hadoop's configuration has for things.
+//! Names of properties of Hadoop's configuration.
 
 /// Names under which Hadoop has known the number of tasks, by phase.
 pub(super) const TASK_COUNTS: [[&str; 2]; 2] =

@@ -1,14 +1,18 @@
-//! Job histories of Hadoop 2 and 3: `.jhist` files, in JSON or binary Avro, and whole folders of a JobHistory server.
+//! Job histories of Hadoop 2 and 3: `.jhist` files, in JSON or binary Avro, and whole folders of a JobHistory
+//! server.
 //!
-//! A file tells of one job, event by event: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `logged` says what becomes of it.
+//! A file tells of one job, event by event: `JOB_SUBMITTED`, `MAP_ATTEMPT_STARTED`, …. `hadoop_log` makes a
+//! flow of it.
 //!
-//! - What may be missing may be null, a plain value, or a table that names its type, depending on the version that wrote it.
-//! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or without the end
-//!   of the job: what there is counts. Attempts without an end are left out.
-//! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the last counts.
+//! - What may be missing may be null, a plain value, or a table that names its type, depending on the version
+//!   that wrote it.
+//! - The history of a job that still runs, or of an ApplicationMaster that died, ends within an event or
+//!   without the end of the job: what there is counts. Attempts without an end are left out.
+//! - An ApplicationMaster that is started again writes again what its predecessor knew: of an attempt the
+//!   last counts.
 //! - In a folder files that are damaged, or cut off before their job was submitted, are left out and counted.
-//! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where the history
-//!   does not.
+//! - In a folder the configuration of a job (`job_…_conf.xml`) gives its queue, priority and workflow where
+//!   the history does not.
 //! - Hadoop 1 wrote lines such as `Job JOBID="…"`, which are refused by their name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,16 +24,17 @@ use slackline_model::PhaseKind;
 use slackline_model::params::Settings;
 use slackline_model::schedule::Outcome;
 
-use super::logged::{
+use super::objects::Objects;
+use crate::importers::hadoop_log::{
     FAILED_JOBS, Host, Log, LoggedAttempt, LoggedJob, LoggedTask, Workflow, adjacencies, priority, time,
 };
-use super::objects::Objects;
-use crate::avro;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::importer::{ImportFolder, Importer, Input, Output};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::importers::importer::{ImportFolder, Importer, Input, Output};
+use crate::reading::avro;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::place::Place;
+use crate::reading::signatures::{HADOOP_1, is_job_history};
+use crate::reading::source::SourceMap;
 
 /// What messages call one line.
 const KIND: &str = "an event of a job history";
@@ -37,8 +42,6 @@ const KIND: &str = "an event of a job history";
 /// The ending of histories, with its dot.
 const ENDING: &str = ".jhist";
 
-/// How a history of Hadoop 1 begins.
-const HADOOP_1: &str = "Meta VERSION=";
 /// What is found of a file that does not begin as a history does.
 const NO_HISTORY: &str = "found something else";
 
@@ -46,18 +49,13 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "jhist",
     summary: "a job history of Hadoop (.jhist, Avro as JSON or binary), or a folder of them",
     endings: &["jhist"],
-    looks_like,
+    looks_like: is_job_history,
     params: &[FAILED_JOBS],
     shaped: Importer::every_setting,
     import,
     lines: None,
-    folder: Some(ImportFolder { looks_like: is_one, import: import_folder }),
+    folder: Some(ImportFolder { looks_like: has_histories, import: import_folder }),
 };
-
-/// Whether a text begins as a history does, that of Hadoop 1 included, to be refused by its name.
-fn looks_like(text: &str) -> bool {
-    text.starts_with(avro::JSON) || text.starts_with(HADOOP_1)
-}
 
 /// Reads the history of one job.
 ///
@@ -70,8 +68,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
     Ok(log.finish(input.file, None))
 }
 
-/// Whether a folder has histories.
-fn is_one(folder: &Folder) -> bool {
+fn has_histories(folder: &Folder) -> bool {
     folder.files().iter().any(|name| is_history(name))
 }
 
@@ -81,12 +78,12 @@ fn is_history(name: &str) -> bool {
 }
 
 /// Whether a file is one that lies beside histories: configurations, summaries, descriptions, check sums.
-fn goes_with_histories(name: &str) -> bool {
+fn is_beside_histories(name: &str) -> bool {
     [".xml", ".summary", ".crc", ".md", ".txt", "README"].iter().any(|end| name.ends_with(end))
 }
 
-/// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it is of, is left
-/// out unless all are: a server that was stopped leaves such files among thousands.
+/// Reads the histories in a folder, file by file. One that is damaged, or cut off before it says which job it
+/// is of, is left out unless all are: a server that was stopped leaves such files among thousands.
 ///
 /// # Errors
 /// The first file that is none, with its line; a folder without any.
@@ -97,12 +94,12 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
     let mut jobs = BTreeSet::new();
     for name in folder.files() {
         if !is_history(name) {
-            if !goes_with_histories(name) {
+            if !is_beside_histories(name) {
                 log.diagnostics.add_file(name, "file that is no job history, left out");
             }
             continue;
         }
-        log.diagnostics.go_to_file(name);
+        log.diagnostics.enter_file(name);
         let text = folder.text(name);
         let mut job = match text.and_then(|text| history(&folder.name_of(name), &text, &mut log)) {
             Ok(job) => job,
@@ -132,7 +129,7 @@ fn import_folder(folder: &Folder, settings: &Settings) -> Result<Output, TraceEr
     if let Some(error) = broken.filter(|_| read == 0) {
         return Err(error);
     }
-    log.diagnostics.go_past_files();
+    log.diagnostics.leave_files();
     // Lines mean nothing where there are several files.
     Ok(Output { source: SourceMap::marks(folder.name(), Vec::new()), ..log.finish(folder.name(), None) })
 }
@@ -178,7 +175,6 @@ fn configure(job: &mut LoggedJob, properties: &BTreeMap<String, String>) {
     }
 }
 
-/// A line of a history.
 #[derive(Deserialize)]
 struct Event {
     #[serde(rename = "type")]
@@ -191,37 +187,37 @@ struct Event {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Fields {
-    jobid: Loose,
-    job_name: Loose,
-    user_name: Loose,
-    job_queue_name: Loose,
-    priority: Loose,
-    job_priority: Loose,
-    submit_time: Loose,
-    workflow_id: Loose,
-    workflow_node_name: Loose,
-    workflow_adjacencies: Loose,
-    taskid: Loose,
-    task_type: Loose,
-    split_locations: Loose,
-    attempt_id: Loose,
-    start_time: Loose,
-    finish_time: Loose,
-    tracker_name: Loose,
-    hostname: Loose,
-    rackname: Loose,
+    jobid: VersionedValue,
+    job_name: VersionedValue,
+    user_name: VersionedValue,
+    job_queue_name: VersionedValue,
+    priority: VersionedValue,
+    job_priority: VersionedValue,
+    submit_time: VersionedValue,
+    workflow_id: VersionedValue,
+    workflow_node_name: VersionedValue,
+    workflow_adjacencies: VersionedValue,
+    taskid: VersionedValue,
+    task_type: VersionedValue,
+    split_locations: VersionedValue,
+    attempt_id: VersionedValue,
+    start_time: VersionedValue,
+    finish_time: VersionedValue,
+    tracker_name: VersionedValue,
+    hostname: VersionedValue,
+    rackname: VersionedValue,
 }
 
 /// A value as any version writes it: plain, null, or in a table that names its type.
 #[derive(Default)]
-enum Loose {
+enum VersionedValue {
     #[default]
     Nothing,
     Text(String),
     Whole(i64),
 }
 
-impl Loose {
+impl VersionedValue {
     fn text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
@@ -238,53 +234,53 @@ impl Loose {
     }
 }
 
-impl<'de> Deserialize<'de> for Loose {
+impl<'de> Deserialize<'de> for VersionedValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LooseVisitor)
+        deserializer.deserialize_any(VersionedValueVisitor)
     }
 }
 
-struct LooseVisitor;
+struct VersionedValueVisitor;
 
-impl<'de> Visitor<'de> for LooseVisitor {
-    type Value = Loose;
+impl<'de> Visitor<'de> for VersionedValueVisitor {
+    type Value = VersionedValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text or a number")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Loose, E> {
-        Ok(Loose::Nothing)
+    fn visit_bool<E>(self, _: bool) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Loose, E> {
-        Ok(Loose::Whole(number))
+    fn visit_i64<E>(self, number: i64) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Whole(number))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Loose, E> {
-        Ok(i64::try_from(number).map_or(Loose::Nothing, Loose::Whole))
+    fn visit_u64<E>(self, number: u64) -> Result<VersionedValue, E> {
+        Ok(i64::try_from(number).map_or(VersionedValue::Nothing, VersionedValue::Whole))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Loose, E> {
-        Ok(Loose::Nothing)
+    fn visit_f64<E>(self, _: f64) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
-        Ok(Loose::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Text(text.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Loose, E> {
-        Ok(Loose::Nothing)
+    fn visit_unit<E>(self) -> Result<VersionedValue, E> {
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Loose, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<VersionedValue, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Loose::Nothing)
+        Ok(VersionedValue::Nothing)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Loose, A::Error> {
-        let mut found = Loose::Nothing;
-        while let Some((_, value)) = table.next_entry::<IgnoredAny, Loose>()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<VersionedValue, A::Error> {
+        let mut found = VersionedValue::Nothing;
+        while let Some((_, value)) = table.next_entry::<IgnoredAny, VersionedValue>()? {
             found = value;
         }
         Ok(found)

@@ -1,4 +1,5 @@
-//! What importers of logs share: cores as slots, pools as they come, the first moment as second 0.
+//! Shared by the importers of logs: cores become slots, names of queues become pools, the first submission is
+//! second 0.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +7,9 @@ use slackline_model::draft::{PerPhase, PoolDraft};
 use slackline_model::params::{Param, Values};
 use slackline_model::{Draft, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::folder::Folder;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
 
 /// How many cores a slot stands for.
 pub(super) const SLOT_CORES: Param = Param::new(
@@ -18,7 +19,7 @@ pub(super) const SLOT_CORES: Param = Param::new(
     "cores of a slot: a task of a log that takes more of them becomes several tasks",
 );
 
-/// The slots that so many cores cover, at least one.
+/// The slots that a number of cores covers, at least one.
 pub(super) fn slots(cores: f64, slot_cores: u64) -> u64 {
     (cores / slot_cores as f64).ceil().max(1.0) as u64
 }
@@ -44,7 +45,8 @@ pub(super) fn declare_pools(draft: &mut Draft) {
     }
 }
 
-/// Makes the first release second 0 where others come before it: the first row of a log need not be its earliest.
+/// Makes the first release second 0 where others come before it: the first row of a log need not be its
+/// earliest.
 pub(super) fn from_first(draft: &mut Draft) {
     let first = draft.flows.iter().map(|flow| flow.release).fold(0.0, f64::min);
     if first == 0.0 {
@@ -56,8 +58,8 @@ pub(super) fn from_first(draft: &mut Draft) {
     draft.start = draft.start.take().and_then(|start| start.after(first)).map(Start::from);
 }
 
-/// Goes through the lines of a file of a folder. A file that cannot be read to its end, because its writer is still at work
-/// or was killed, is read as far as it goes.
+/// Goes through the lines of a file of a folder. A file that cannot be read to its end, because its writer is
+/// still at work or was killed, is read as far as it goes.
 pub(super) fn each_line(
     folder: &Folder,
     file: &str,
@@ -65,7 +67,7 @@ pub(super) fn each_line(
     mut take: impl FnMut(u32, &str, &mut Diagnostics) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
     let mut lines = folder.lines(file)?;
-    diagnostics.go_to_file(file);
+    diagnostics.enter_file(file);
     loop {
         match lines.next() {
             Ok(true) => take(lines.number, &lines.text, diagnostics)?,

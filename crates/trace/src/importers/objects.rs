@@ -1,21 +1,20 @@
-//! JSON objects one after the other in one text, as Hadoop's tools write them: neither a list nor one a line. [`Objects`] of a
-//! whole text, [`Pieces`] of lines as they come.
+//! Reads JSON objects that follow each other in one text, as Hadoop's tools write them: neither a list nor
+//! one per line. [`Objects`] reads a whole text, [`Pieces`] lines as they come.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::line_import::Line;
-use crate::parse::parse;
-use crate::place::Place;
+use crate::importers::line_import::Line;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::place::Place;
 
 /// The values of a text, one after the other; after an error there are no more.
 pub(super) struct Objects<'a> {
     file: &'a str,
     text: &'a str,
     at: usize,
-    /// Where that is.
     place: Place,
     is_over: bool,
 }
@@ -33,21 +32,21 @@ impl<'a> Objects<'a> {
         Self { file, text, at: 0, place: Place { line, column: 1 }, is_over: false }
     }
 
-    fn pass(&mut self, bytes: usize) {
+    fn advance(&mut self, bytes: usize) {
         let passed = &self.text[self.at..self.at + bytes];
-        self.place = moved(Place::of_offset(passed.as_bytes(), bytes), self.place);
+        self.place = offset_place(Place::of_offset(passed.as_bytes(), bytes), self.place);
         self.at += bytes;
     }
 
     fn read(&mut self) -> Option<Result<Object<'a>, TraceError>> {
         let rest = &self.text[self.at..];
-        self.pass(rest.len() - rest.trim_start().len());
+        self.advance(rest.len() - rest.trim_start().len());
         let (rest, place) = (&self.text[self.at..], self.place);
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
         match values.next()? {
             Ok(_) => {
                 let end = values.byte_offset();
-                self.pass(end);
+                self.advance(end);
                 Some(Ok(Object { file: self.file, text: &rest[..end], place }))
             }
             Err(error) => {
@@ -60,7 +59,7 @@ impl<'a> Objects<'a> {
                     what.unwrap_or(&message)
                 };
                 let found = Place { line: line.max(1), column: column.max(1) };
-                let place = if error.is_eof() { place } else { moved(found, place) };
+                let place = if error.is_eof() { place } else { offset_place(found, place) };
                 Some(Err(TraceError::input(self.file, Some(place), what)))
             }
         }
@@ -91,13 +90,12 @@ impl<'a> Object<'a> {
         parse(self.file, self.text, Format::Json, kind).map_err(|error| {
             let (TraceError::Input(mut faults) | TraceError::Mismatch(mut faults)) = error;
             for fault in &mut faults.list {
-                fault.place = Some(fault.place.map_or(self.place, |place| moved(place, self.place)));
+                fault.place = Some(fault.place.map_or(self.place, |place| offset_place(place, self.place)));
             }
             TraceError::Input(faults)
         })
     }
 
-    /// Something is wrong with it.
     pub(super) fn error(&self, what: impl Into<String>) -> TraceError {
         TraceError::input(self.file, Some(self.place), what)
     }
@@ -109,7 +107,7 @@ const VALUE_MAX: usize = 1 << 30;
 /// Values that come line by line: a line may end none of them, or several.
 #[derive(Default)]
 pub(super) struct Pieces {
-    /// The beginning of the value that goes on.
+    /// The beginning of a value that is not complete.
     text: String,
     start: Option<Place>,
     /// How many brackets are open.
@@ -167,7 +165,7 @@ impl Pieces {
             self.text.push('\n');
         }
         if self.text.len() > VALUE_MAX {
-            return Err(self.unfinished(line.file, &format!("more than {VALUE_MAX} bytes of a value")));
+            return Err(self.error_at_end(line.file, &format!("more than {VALUE_MAX} bytes of a value")));
         }
         Ok(())
     }
@@ -180,18 +178,18 @@ impl Pieces {
         if self.depth == 0 {
             Ok(())
         } else {
-            Err(self.unfinished(file, "the end of the file within a value"))
+            Err(self.error_at_end(file, "the end of the file within a value"))
         }
     }
 
-    fn unfinished(&self, file: &str, what: &str) -> TraceError {
+    fn error_at_end(&self, file: &str, what: &str) -> TraceError {
         let what = format!("found {what} that begins here, expected the rest of it");
         TraceError::input(file, self.start, what)
     }
 }
 
 /// A place in a part, as a place in the whole in which the part begins at `start`.
-fn moved(place: Place, start: Place) -> Place {
+fn offset_place(place: Place, start: Place) -> Place {
     let column = if place.line == 1 { start.column + place.column - 1 } else { place.column };
     Place { line: start.line + place.line - 1, column }
 }

@@ -1,10 +1,10 @@
 //! Workflows of Apache Oozie: `workflow.xml` (schemas 0.1 to 1.0), with `job.properties` and a side file
-//! of what Oozie does not know.
+//! with durations, which Oozie does not know.
 //!
 //! - Actions become jobs; start, end, fork and join vanish into what comes after what.
 //! - `ok` transitions are followed; `error` transitions are the way of failure and are left out.
 //! - Forks and joins must be paired; cycles and transitions to unknown nodes are errors, wherever they are.
-//! - A decision takes the case it is told to (`cases`), else the default, else, if the default leads
+//! - A decision takes the case that `cases` names, else the default, else, if the default leads
 //!   straight to a kill, the first case that does not. Expressions are never evaluated.
 //! - `${name}` is replaced by the value in `job.properties`, or else in `<parameters>`; others stay.
 //! - Task counts come from the side file (`actions`), else from the action's configuration. Durations
@@ -25,12 +25,13 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
 use crate::importers::hadoop::TASK_COUNTS;
-use crate::importers::xml::{self, Xml, elements};
-use crate::source::SourceMap;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::source::SourceMap;
+use crate::reading::xml;
+use crate::reading::xml::{Xml, elements};
 
 /// Seconds of a task of which nothing is known: ours, a minute, the length of a middling Hadoop task.
 pub(super) const SECONDS_ASSUMED: f64 = 60.0;
@@ -56,14 +57,13 @@ pub(super) const IMPORTER: Importer = Importer {
         ACTIONS,
         Param::new("cases", "", Values::Text("decision=target after commas"), "which way to go at decisions"),
     ],
-    // An empty text says nothing.
+    // An empty text is no side file.
     shaped: |settings, name| !settings.text(name).is_empty(),
     import,
     lines: None,
     folder: None,
 };
 
-/// A node of the workflow.
 struct Item<'a, 'd> {
     name: String,
     node: Node<'a, 'd>,
@@ -88,7 +88,7 @@ type Transition<'a, 'd> = (String, Node<'a, 'd>);
 /// # Errors
 /// The first thing that is wrong with it, with its line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
-    let xml = Xml::new(input);
+    let xml = Xml::new(input.file, input.text);
     let document = xml.parse()?;
     let root = document.root_element();
     if root.tag_name().name() != "workflow-app" {
@@ -115,7 +115,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         return Err(xml.error(root, "found no action on the way from start to end, expected at least one"));
     }
     let actions = || items.iter().filter(|i| matches!(i.kind, Kind::Action { .. })).map(|i| i.name.as_str());
-    side.all_known(actions)?;
+    side.refuse_unknown(actions)?;
     let name = root.attribute("name").map(|name| reader.expand(name.trim())).filter(|name| !name.is_empty());
     let mut flow = FlowDraft::new(name.unwrap_or_else(|| "workflow".to_owned()), jobs);
     flow.deadline = side.deadline();
@@ -210,7 +210,11 @@ impl Reader<'_> {
     }
 
     /// The only child of a name, and its transition.
-    fn only<'a, 'd>(&self, node: Node<'a, 'd>, name: &str) -> Result<Transition<'a, 'd>, TraceError> {
+    fn single_transition<'a, 'd>(
+        &self,
+        node: Node<'a, 'd>,
+        name: &str,
+    ) -> Result<Transition<'a, 'd>, TraceError> {
         let tag = node.tag_name().name();
         match child(node, name) {
             Some(found) => self.transition(found, "to"),
@@ -219,7 +223,7 @@ impl Reader<'_> {
     }
 
     fn action<'a, 'd>(&self, node: Node<'a, 'd>) -> Result<Kind<'a, 'd>, TraceError> {
-        let (ok, error) = (self.only(node, "ok")?, self.only(node, "error")?);
+        let (ok, error) = (self.single_transition(node, "ok")?, self.single_transition(node, "error")?);
         let work = elements(node).find(|part| !matches!(part.tag_name().name(), "ok" | "error" | "info"));
         Ok(Kind::Action { ok, error, work })
     }
@@ -288,7 +292,7 @@ impl Reader<'_> {
             None => [None; 2],
         };
         let known = side.action(&item.name);
-        // Only MapReduce has reduces of its own accord: one, Hadoop's default.
+        // Only MapReduce has reduces by default: one.
         let usual = if tag == "map-reduce" { [1, 1] } else { [1, 0] };
         let mut draft = JobDraft { id: item.name.clone(), ..JobDraft::default() };
         for (k, phase) in [&mut draft.map, &mut draft.reduce].into_iter().enumerate() {

@@ -1,12 +1,13 @@
 //! Job traces of Rumen: what Hadoop's own simulators read, made of job histories by its TraceBuilder.
 //!
-//! JSON objects one after the other, a job each, with every task and attempt: times in milliseconds, hosts, outcomes. The
-//! topology that Rumen writes beside a trace may be given too. `logged` says what becomes of the jobs.
+//! JSON objects one after the other, a job each, with every task and attempt: times in milliseconds, hosts,
+//! outcomes. The topology that Rumen writes beside a trace may be given too. `hadoop_log` makes flows of the
+//! jobs.
 //!
 //! - Names may have their dots escaped (`node1\.example\.com`).
 //! - A machine is named by `hostName` (`/rack/host`), or else by `location`.
 //! - Where the input of a map lies is counted and not used: durations are as they were measured there.
-//! - Distributions (`…CDFs`), counters and usage are not looked at.
+//! - Distributions (`…CDFs`), counters and usage are ignored.
 
 use std::collections::BTreeMap;
 
@@ -17,27 +18,25 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Outcome;
 use slackline_model::{PhaseKind, Start};
 
-use super::logged::{
+use super::objects::Object;
+use crate::importers::hadoop_log::{
     FAILED_JOBS, Host, JOB_SKEW, Log, LoggedAttempt, LoggedJob, LoggedLines, LoggedObjects, LoggedTask,
     Topology, Workflow, import_objects, priority, time,
 };
-use super::objects::Object;
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
-use crate::line_import::LineImport;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::LineImport;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::signatures::is_rumen;
 
 /// What messages call one object of a trace.
 const KIND: &str = "a job of a Rumen trace";
-
-/// How much of a file is looked at to guess its format: the id of the first job comes early.
-const HEAD: usize = 4096;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "rumen",
     summary: "a job trace of Hadoop's Rumen: JSON objects, one job each",
     endings: &["json"],
-    looks_like,
+    looks_like: is_rumen,
     params: &[
         Param::new(
             "topology",
@@ -57,15 +56,6 @@ pub(super) const IMPORTER: Importer = Importer {
     lines: Some(open),
     folder: None,
 };
-
-/// Whether a text begins as a trace does: a job with its id and other fields that only such a one has.
-fn looks_like(text: &str) -> bool {
-    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
-    let has = |field: &str| head.contains(&format!("\"{field}\""));
-    head.trim_start().starts_with('{')
-        && has("jobID")
-        && ["mapTasks", "submitTime", "computonsPerMapInputByte"].iter().any(|field| has(field))
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -125,7 +115,6 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(LoggedLines::new(settings, trace))
 }
 
-/// The objects of a trace.
 struct Trace {
     /// Machines of which it is not said how many slots they have.
     topology: Option<Topology>,
@@ -146,9 +135,9 @@ impl LoggedObjects for Trace {
         Ok(true)
     }
 
-    fn machines(&mut self, said: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
+    fn machines(&mut self, diagnostics: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError> {
         let named = self.topology.as_ref().map_or(0, Topology::len) as u64;
-        said.add_all(
+        diagnostics.add_all(
             "machine",
             named,
             "of the topology, which does not say how many slots they have: not looked at",

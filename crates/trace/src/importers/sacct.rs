@@ -1,28 +1,31 @@
-//! Accounts of Slurm: `sacct --allocations --parsable2 --format=JobID,JobName,User,Partition,State,Submit,Elapsed,AllocCPUS`.
+//! Accounting records of Slurm: `sacct --allocations --parsable2
+//! --format=JobID,JobName,User,Partition,State,Submit,Elapsed,AllocCPUS`.
 //!
-//! The first line names the columns, which may be any and in any order; needed are `JobID`, `Submit` and the time that a
-//! job ran (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`, what `AllocTRES` says, or
-//! `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor, or for each `slot-cores` processors,
-//! of the time that it ran: tasks that need not start together. `User` becomes the user, `Partition` the pool, `Priority`
-//! the priority.
+//! The first line names the columns, which may be any and in any order; needed are `JobID`, `Submit` and the
+//! time that a job ran (`ElapsedRaw`, `Elapsed`, or `Start` and `End`). Processors are `AllocCPUS`, `NCPUS`,
+//! what `AllocTRES` says, or `ReqCPUS`. A job becomes a flow of one map phase with a task for each processor,
+//! or for each `slot-cores` processors, of the time that it ran: tasks that need not start together. `User`
+//! becomes the user, `Partition` the pool, `Priority` the priority.
 //!
-//! Each element of an array is a job, as it is in Slurm. Steps (`17.batch`) are left out, and so are jobs that never ran
-//! or are not over. Clock times are those of `time-zone`; the first submission is second 0. Dependencies
-//! (`--dependency`) are not in accounts: a job that waited for another one is released when it was submitted.
+//! Each element of an array is a job, as it is in Slurm. Steps (`17.batch`) are left out, and so are jobs
+//! that never ran or are not over. Clock times are those of `time-zone`; the first submission is second 0.
+//! Dependencies (`--dependency`) are not in accounts: a job that waited for another one is released when it
+//! was submitted.
 
 use slackline_model::calendar::Zone;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Draft, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::hadoop_log::printable;
+use crate::importers::importer::import_lines;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, declare_pools, from_first, quoted, slots, task_count, to_micros};
-use crate::importers::logged::printable;
-use crate::line_import::{Line, LineImport, Said, import_lines};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// The zone of clock times that name none.
 pub(super) const TIME_ZONE: Param = Param::new(
@@ -90,19 +93,18 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     })
 }
 
-/// Reads accounts row by row.
+/// Reads accounting records row by row.
 struct Rows {
     slot_cores: u64,
     zone: Result<Zone, String>,
     columns: Option<Columns>,
-    last: Option<Last>,
+    last: Option<LastJob>,
 }
 
 /// The job before, and the first one.
-struct Last {
+struct LastJob {
     /// When the first one was submitted, milliseconds after 1970.
     first: i64,
-    /// When this one was.
     submit: i64,
     id: String,
     /// How many records of it there were.
@@ -116,7 +118,7 @@ struct Columns {
     name: Option<usize>,
     submit: usize,
     state: Option<usize>,
-    elapsed: Option<usize>,
+    elapsed_time: Option<usize>,
     start_end: Option<(usize, usize)>,
     cores: [Option<usize>; 4],
     user: Option<usize>,
@@ -133,8 +135,8 @@ impl Columns {
             line.error(1, format!("found no column {what}, expected what sacct --parsable2 {advice} prints"))
         };
         let start_end = find("Start").zip(find("End"));
-        let elapsed = find("ElapsedRaw").or_else(|| find("Elapsed"));
-        if elapsed.is_none() && start_end.is_none() {
+        let elapsed_time = find("ElapsedRaw").or_else(|| find("Elapsed"));
+        if elapsed_time.is_none() && start_end.is_none() {
             return Err(lacks("Elapsed"));
         }
         Ok(Self {
@@ -143,7 +145,7 @@ impl Columns {
             name: find("JobName"),
             submit: find("Submit").ok_or_else(|| lacks("Submit"))?,
             state: find("State"),
-            elapsed,
+            elapsed_time,
             start_end,
             cores: [find("AllocCPUS"), find("NCPUS"), find("AllocTRES"), find("ReqCPUS")],
             user: find("User"),
@@ -153,7 +155,6 @@ impl Columns {
     }
 }
 
-/// A row by its columns.
 struct Row<'a> {
     line: &'a Line<'a>,
     cells: Vec<&'a str>,
@@ -204,16 +205,16 @@ impl<'a> Row<'a> {
 }
 
 impl LineImport for Rows {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if line.text.trim().is_empty() {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let Some(columns) = &self.columns else {
             if let Err(expected) = &self.zone {
                 return Err(line.error(1, format!("--time-zone: expected {expected}")));
             }
             self.columns = Some(Columns::of(line)?);
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         };
         let zone = self.zone.clone().unwrap_or_default();
         let row = Row::of(line, columns)?;
@@ -221,33 +222,33 @@ impl LineImport for Rows {
             diagnostics.add(line.number, "job name with | in it");
         }
         let Some((moment, flow)) = flow(&row, columns, &zone, self.slot_cores, diagnostics)? else {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         };
-        Ok(self.placed(moment, flow, &zone, line.number, diagnostics))
+        Ok(self.flow_at(moment, flow, &zone, line.number, diagnostics))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if self.columns.is_some() {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         Err(TraceError::input(file, None, "found nothing, expected what sacct --parsable2 prints"))
     }
 }
 
 impl Rows {
-    /// The flow with its release; records of one job that follow each other are told apart.
-    fn placed(
+    /// The flow with its release; records of one job that follow each other get different names.
+    fn flow_at(
         &mut self,
         submit: i64,
         mut flow: FlowDraft,
         zone: &Zone,
         line: u32,
         diagnostics: &mut Diagnostics,
-    ) -> Said {
+    ) -> LineContent {
         let Some(last) = &mut self.last else {
-            self.last = Some(Last { first: submit, submit, id: flow.id.clone(), times: 1 });
+            self.last = Some(LastJob { first: submit, submit, id: flow.id.clone(), times: 1 });
             let head = Draft { start: zone.start(submit), ..Draft::default() };
-            return Said::First(Box::new(head), Box::new(flow));
+            return LineContent::HeadAndFlow(Box::new(head), Box::new(flow));
         };
         if submit < last.submit {
             diagnostics.add(line, "submitted before the row above, kept as it is");
@@ -262,7 +263,7 @@ impl Rows {
             (last.id, last.times) = (flow.id.clone(), 1);
         }
         flow.release = to_micros((submit as f64 - last.first as f64) / 1000.0);
-        Said::Flow(Box::new(flow))
+        LineContent::Flow(Box::new(flow))
     }
 }
 
@@ -280,10 +281,10 @@ fn flow(
         diagnostics.add(number, "step of a job, left out");
         return Ok(None);
     }
-    let elapsed = elapsed(row, columns, zone)?;
+    let elapsed_time = elapsed_time(row, columns, zone)?;
     let word = columns.state.and_then(|column| row.cell(column)?.split_ascii_whitespace().next());
     let state = STATES.into_iter().enumerate().find(|(_, state)| word == Some(state));
-    let left_out = match (state, elapsed) {
+    let left_out = match (state, elapsed_time) {
         (Some((k, state)), _) if k >= STATES.len() - OPEN => Some(format!("{state}, left out")),
         (Some((_, state)), None | Some(0.0)) => Some(format!("{state} before it ran, left out")),
         (_, None) => Some("no time that it ran, left out".to_owned()),
@@ -291,7 +292,7 @@ fn flow(
     };
     let submit = row.time(columns.submit, zone)?;
     let left_out = left_out.or_else(|| submit.is_none().then(|| "no submit time, left out".to_owned()));
-    let (None, Some(submit), Some(seconds)) = (&left_out, submit, elapsed) else {
+    let (None, Some(submit), Some(seconds)) = (&left_out, submit, elapsed_time) else {
         diagnostics.add(number, &left_out.unwrap_or_default());
         return Ok(None);
     };
@@ -320,8 +321,8 @@ fn flow(
 }
 
 /// How long the job ran, seconds.
-fn elapsed(row: &Row<'_>, columns: &Columns, zone: &Zone) -> Result<Option<f64>, TraceError> {
-    if let Some(column) = columns.elapsed {
+fn elapsed_time(row: &Row<'_>, columns: &Columns, zone: &Zone) -> Result<Option<f64>, TraceError> {
+    if let Some(column) = columns.elapsed_time {
         let Some(cell) = row.cell(column) else { return Ok(None) };
         let expected = "a time such as 1-02:03:04, or seconds";
         return span(cell).map(Some).ok_or_else(|| row.wrong(column, expected));
@@ -356,8 +357,8 @@ fn cores(cell: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{ImportedWorkload, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const ACCOUNTS: &str = "\
 JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
@@ -372,7 +373,7 @@ JobID|JobName|User|Partition|State|Submit|Start|End|Elapsed|AllocCPUS
 105|early|cal|long|COMPLETED|1772341190|2026-03-01T06:00:00|2026-03-01T06:00:10|10.5|2
 ";
 
-    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
         read_workload("week.txt", text.as_bytes(), None, &options)
     }

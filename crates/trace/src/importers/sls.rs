@@ -1,13 +1,14 @@
-//! Traces of Hadoop's Scheduler Load Simulator (SLS): JSON objects one after the other, a job each, with a task for each
-//! container; and the file of nodes that goes with them. `logged` says what becomes of the jobs.
+//! Traces of Hadoop's Scheduler Load Simulator (SLS): JSON objects one after the other, a job each, with a
+//! task for each container; and the file of nodes that goes with them. `hadoop_log` makes flows of the jobs.
 //!
 //! - Times are milliseconds from the start of the trace. A task has a start and an end, or only a duration
 //!   (`duration.ms`): then nothing is recorded of it, and a reduce is not early.
 //! - `count` of a task and `job.count` stand for that many.
-//! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and `vcores`, by
-//!   default 10,240 and 10. A task is one slot, whatever it asks for.
-//! - In a trace of `dag` type containers are asked for after a delay, which is counted and not looked at: what comes after
-//!   what it does not say. An object with the numbers of nodes and racks says nothing that matters here.
+//! - A node has as many slots as containers of SLS's defaults (1,024 MB and a core) fit in: `memory-mb` and
+//!   `vcores`, by default 10,240 and 10. A task is one slot, even if its container is larger.
+//! - In a trace of `dag` type containers are asked for after a delay, which is counted and ignored: what
+//!   comes after what it does not say. An object with the numbers of nodes and racks says nothing that
+//!   matters here.
 
 use serde::Deserialize;
 use slackline_model::draft::MachineDraft;
@@ -15,30 +16,29 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::schedule::Outcome;
 use slackline_model::{PhaseKind, Start};
 
-use super::logged::{
+use super::objects::{Object, Objects};
+use crate::importers::hadoop_log::{
     FAILED_JOBS, Host, JOB_SKEW, Log, LoggedAttempt, LoggedJob, LoggedLines, LoggedObjects, LoggedTask,
     Topology, import_objects,
 };
-use super::objects::{Object, Objects};
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
-use crate::line_import::LineImport;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::LineImport;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::signatures::is_sls;
 
 /// What messages call the objects of either file.
 const JOB: &str = "a job of an SLS trace";
 const RACK: &str = "a rack of an SLS file of nodes";
 
-/// How much of a file is looked at to guess its format.
-const HEAD: usize = 4096;
-
-/// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`, `yarn.sls.nm.*`).
+/// A container, and what a node has if it does not say: SLS's defaults (`yarn.sls.container.*`,
+/// `yarn.sls.nm.*`).
 const CONTAINER_MB: u64 = 1024;
 const NODE_MB: u64 = 10_240;
 const NODE_CORES: u64 = 10;
 
-/// The most tasks that counts add to a trace that is kept, or to an object of one that is not: counts that say more are
-/// mistaken, and each task takes memory.
+/// The most tasks that counts add to a trace that is kept, or to an object of one that is not: counts that
+/// say more are mistaken, and each task takes memory.
 const COUNTED_MAX: u64 = 1_000_000;
 
 /// The latest time that is believed, milliseconds: a thousand years.
@@ -48,7 +48,7 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "sls",
     summary: "a trace of Hadoop's Scheduler Load Simulator (SLS)",
     endings: &["json"],
-    looks_like,
+    looks_like: is_sls,
     params: &[
         Param::new("nodes", "", Values::TextOfFile, "file of nodes that goes with a trace of SLS"),
         FAILED_JOBS,
@@ -63,12 +63,6 @@ pub(super) const IMPORTER: Importer = Importer {
     lines: Some(open),
     folder: None,
 };
-
-/// Whether a text begins as a trace does.
-fn looks_like(text: &str) -> bool {
-    let head = text.char_indices().nth(HEAD).map_or(text, |(at, _)| &text[..at]);
-    head.trim_start().starts_with('{') && head.contains("\"job.tasks\"")
-}
 
 #[derive(Deserialize)]
 struct Job {
@@ -136,12 +130,10 @@ fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
     Box::new(LoggedLines::new(settings, trace))
 }
 
-/// The objects of a trace.
 #[derive(Default)]
 struct Trace {
     /// Machines that are known before the jobs.
     nodes: Option<Topology>,
-    /// How many jobs there were.
     jobs: u64,
     /// How many tasks counts have added, where all are kept.
     counted: Option<u64>,
@@ -268,8 +260,8 @@ mod tests {
     use slackline_model::draft::TasksDraft;
 
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{ImportedWorkload, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const JOBS: &str = r#"{ "num.nodes": 3, "num.racks": 1 }
 { "am.type": "mapreduce", "job.start.ms": 1500, "job.queue.name": "q", "job.id": "one", "job.user": "ann", "job.tasks": [
@@ -280,7 +272,7 @@ mod tests {
   { "count": 3, "duration.ms": 1000 }, { "duration.ms": 4000, "container.type": "reduce", "container.request.delay": 5 } ] }
 "#;
 
-    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
         read_workload("t.json", text.as_bytes(), None, &options)
     }

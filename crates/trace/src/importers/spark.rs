@@ -1,20 +1,23 @@
-//! Event logs of Spark: what `spark.eventLog.enabled` writes, one application a file or a folder of rolled files.
+//! Event logs of Spark: what `spark.eventLog.enabled` writes, one application a file or a folder of rolled
+//! files.
 //!
-//! An application becomes a flow, released when it started; a stage becomes a job with a map phase of its tasks, each as
-//! long as the attempt that succeeded took. Stages come after their parents. A stage that was not run because an
-//! earlier job of the application had left its output stands for the stage that wrote it, which has the same last data
-//! set. A job of the application that was submitted after others were over comes after them, as the program waited for
-//! them; what the program itself did meanwhile takes no slot and is left out.
+//! An application becomes a flow, released when it started; a stage becomes a job with a map phase of its
+//! tasks, each as long as the attempt that succeeded took. Stages come after their parents. A stage that was
+//! not run because an earlier job of the application had left its output stands for the stage that wrote it,
+//! which has the same last data set. A job of the application that was submitted after others were over comes
+//! after them, as the program waited for them; what the program itself did meanwhile takes no slot and is
+//! left out.
 //!
 //! The user is the application's, the pool its queue (`spark.yarn.queue`). A task that takes several cores
-//! (`spark.task.cpus`) becomes as many tasks as slots of `slot-cores` cover them. Attempts that failed, were killed or
-//! were repeated are counted and left out. The first application begins at second 0.
+//! (`spark.task.cpus`) becomes as many tasks as slots of `slot-cores` cover them. Attempts that failed, were
+//! killed or were repeated are counted and left out. The first application begins at second 0.
 //!
-//! A folder may hold the logs of many applications, rolled (`eventlog_v2_…/events_1_…`) or not, in any compression that
-//! is read. A last line that is cut short, as of an application that still runs, is left out; so is any other line that
-//! holds no event, and both are counted.
+//! A folder may hold the logs of many applications, rolled (`eventlog_v2_…/events_1_…`) or not, in any
+//! compression that is read. A last line that is cut short, as of an application that still runs, is left
+//! out; so is any other line that holds no event, and both are counted.
 //!
-//! Children: `application` (what was read of one), `events` (what a line says), `order` (what comes after what).
+//! Children: `application` (what was read of one), `events` (what a line says), `order` (what comes after
+//! what).
 
 mod application;
 mod events;
@@ -28,13 +31,13 @@ use slackline_model::Draft;
 use slackline_model::calendar::Zone;
 use slackline_model::params::Settings;
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::importer::{ImportFolder, Importer, Input, Output};
+use crate::importers::importer::{ImportFolder, Importer, Input, Output};
 use crate::importers::log::{SLOT_CORES, declare_pools, each_line, to_micros};
 use crate::importers::spark::application::{Application, Reader};
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "spark",
@@ -138,20 +141,20 @@ fn output(
     source: impl FnOnce(Vec<(String, u32)>) -> SourceMap,
 ) -> Output {
     let slot_cores = settings.count(SLOT_CORES.name);
-    let begun = applications.iter().filter_map(|(_, application)| application.begun());
-    let first = begun.min().unwrap_or(0);
+    let started = applications.iter().filter_map(|(_, application)| application.started());
+    let first = started.min().unwrap_or(0);
     let mut draft = Draft { start: Zone::default().start(first), ..Draft::default() };
     let (mut places, mut known) = (Vec::new(), BTreeSet::new());
     for (name, application) in &mut applications {
-        diagnostics.back_to_file(name);
+        diagnostics.return_to_file(name);
         let id = application.id().unwrap_or_else(|| name.clone());
         if !known.insert(id.clone()) {
             diagnostics.add(application.line, "second log of an application, left out");
             continue;
         }
-        let begun = application.begun().unwrap_or(first);
+        let started = application.started().unwrap_or(first);
         let Some(mut flow) = application.flow(id, slot_cores, &mut diagnostics) else { continue };
-        flow.release = to_micros((begun as f64 - first as f64) / 1000.0);
+        flow.release = to_micros((started as f64 - first as f64) / 1000.0);
         draft.flows.push(flow);
         places.push((name.clone(), application.line));
     }

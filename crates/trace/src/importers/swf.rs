@@ -1,13 +1,14 @@
 //! Workloads in the Standard Workload Format (SWF 2.2) of the Parallel Workloads Archive.
 //!
-//! A line is a job: 18 numbers between white space, -1 for what is not known, in the order of submission; comments
-//! after `;` may say when second 0 is and how large the machine was. A job is rigid in the format. Here it becomes a flow
-//! of one map phase with a task for each processor, or for each `slot-cores` processors, of the job's run time: tasks
-//! that need not start together.
+//! A line is a job: 18 numbers between white space, -1 for what is not known, in the order of submission;
+//! comments after `;` may say when second 0 is and how large the machine was. A job is rigid in the format.
+//! Here it becomes a flow of one map phase with a task for each processor, or for each `slot-cores`
+//! processors, of the job's run time: tasks that need not start together.
 //!
-//! Used are the job's number (1), submit time (2), run time (4), processors (5, else 8), status (11), user (12) and
-//! queue (15), which becomes the pool. Jobs that never ran are left out; those that failed or were cancelled ran for as
-//! long as the log says. Preceding jobs (17) are not waited for: submit times are those of the log.
+//! Used are the job's number (1), submit time (2), run time (4), processors (5, else 8), status (11), user
+//! (12) and queue (15), which becomes the pool. Jobs that never ran are left out; those that failed or were
+//! cancelled ran for as long as the log says. Preceding jobs (17) are not waited for: submit times are those
+//! of the log.
 
 use slackline_model::calendar::Zone;
 use slackline_model::cluster::Slots;
@@ -15,12 +16,13 @@ use slackline_model::draft::{FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::params::Settings;
 use slackline_model::{Draft, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
+use crate::importers::importer::import_lines;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::importers::log::{SLOT_CORES, cells, declare_pools, quoted, slots, task_count, to_micros};
-use crate::line_import::{Line, LineImport, Said, import_lines};
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "swf",
@@ -43,8 +45,8 @@ const PROCESSORS_MAX: u64 = 100_000_000;
 /// Header fields that files of the archive begin with.
 const HEADER: [&str; 6] = ["Version", "Computer", "Installation", "MaxJobs", "MaxProcs", "UnixStartTime"];
 
-/// Whether the first line with content is a row of numbers, or, where there are comments alone, one of them a field of
-/// the header.
+/// Whether the first line with content is a row of numbers, or, where there are comments alone, one of them a
+/// field of the header.
 fn looks_like(text: &str) -> bool {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     match lines().find(|line| !line.starts_with(';')) {
@@ -106,7 +108,6 @@ enum Column {
     Preceding = 17,
 }
 
-/// The cells of a row.
 struct Row<'a> {
     line: &'a Line<'a>,
     cells: Vec<(u32, &'a str)>,
@@ -131,17 +132,17 @@ impl Row<'_> {
 }
 
 impl LineImport for Rows {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         let text = line.text.trim();
         if text.is_empty() {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         if text.starts_with(';') {
             return Ok(match field(text) {
                 Some((name, value)) if !self.any && self.header.take(name, value) => {
-                    Said::Head(Box::new(self.header.draft(self.slot_cores)))
+                    LineContent::Head(Box::new(self.header.draft(self.slot_cores)))
                 }
-                _ => Said::Nothing,
+                _ => LineContent::Nothing,
             });
         }
         self.any = true;
@@ -151,12 +152,12 @@ impl LineImport for Rows {
             return Err(line.error(1, what));
         }
         let flow = self.flow(&row, diagnostics)?;
-        Ok(flow.map_or(Said::Nothing, |flow| Said::Flow(Box::new(flow))))
+        Ok(flow.map_or(LineContent::Nothing, |flow| LineContent::Flow(Box::new(flow))))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if self.any {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let what = format!("found no rows, expected one job per line: {COLUMNS} numbers");
         Err(TraceError::input(file, None, what))
@@ -262,9 +263,9 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
-    use crate::stream::WorkloadStream;
+    use crate::importers::import::{ImportedWorkload, read_workload};
+    use crate::importers::options::ImportOptions;
+    use crate::importers::stream::WorkloadStream;
 
     const LOG: &str = "\
 ; Version: 2.2
@@ -282,7 +283,7 @@ mod tests {
   7 9 0 -1 2 -1 -1 2 60 -1 1 4 1 1 1 1 -1 -1
 ";
 
-    fn read(text: &str, cores: &str) -> Result<Imported, TraceError> {
+    fn read(text: &str, cores: &str) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs([("slot-cores", cores)]).unwrap();
         read_workload("day.swf", text.as_bytes(), None, &options)
     }

@@ -17,14 +17,15 @@ use slackline_model::draft::{FlowDraft, JobDraft, PhaseDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 use slackline_model::{Seed, Start};
 
-use crate::diagnostic::Diagnostics;
-use crate::durations::{MAP_MILLIS, REDUCE_MILLIS};
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output, SEED};
-use crate::line_import::{Line, LineImport, Said, import_lines};
-use crate::place::Place;
+use crate::importers::durations::{MAP_MILLIS, REDUCE_MILLIS};
+use crate::importers::importer::import_lines;
+use crate::importers::importer::{Importer, Input, Output, SEED};
+use crate::importers::line_import::{Line, LineContent, LineImport};
 use crate::random;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "swim",
@@ -85,7 +86,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 /// What is assumed, from the settings.
-struct Assumed {
+struct Assumptions {
     split: u64,
     reduce_bytes: u64,
     reduces_max: u32,
@@ -105,7 +106,7 @@ struct Rates {
     output: f64,
 }
 
-impl Assumed {
+impl Assumptions {
     fn of(settings: &Settings) -> Self {
         let rate = |name| settings.count(name) as f64;
         let by_rate = || Rates {
@@ -167,20 +168,20 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 
 /// Reads a trace row by row.
 struct Rows {
-    assumed: Assumed,
+    assumed: Assumptions,
     count: u64,
     /// When the job of the last one was submitted.
     before: Option<f64>,
 }
 
 fn open(_: Option<&Start>, settings: &Settings) -> Box<dyn LineImport> {
-    Box::new(Rows { assumed: Assumed::of(settings), count: 0, before: None })
+    Box::new(Rows { assumed: Assumptions::of(settings), count: 0, before: None })
 }
 
 impl LineImport for Rows {
-    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if line.text.trim().is_empty() {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let (row, number) = (parse_row(line, diagnostics)?, line.number);
         if let Some(before) = self.before {
@@ -195,12 +196,12 @@ impl LineImport for Rows {
         let job = job.map_err(|what| line.error(1, what))?;
         self.count += 1;
         let flow = FlowDraft { release: row.submit, ..FlowDraft::new(row.id, vec![job]) };
-        Ok(Said::Flow(Box::new(flow)))
+        Ok(LineContent::Flow(Box::new(flow)))
     }
 
-    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<Said, TraceError> {
+    fn end(&mut self, file: &str, _: &mut Diagnostics) -> Result<LineContent, TraceError> {
         if self.count > 0 {
-            return Ok(Said::Nothing);
+            return Ok(LineContent::Nothing);
         }
         let what =
             "found no rows, expected one job per line: id, submit time, gap, input, shuffle and output bytes";
@@ -252,7 +253,7 @@ fn job(
     row: &Row<'_>,
     line: u32,
     index: u64,
-    assumed: &Assumed,
+    assumed: &Assumptions,
     diagnostics: &mut Diagnostics,
 ) -> Result<JobDraft, String> {
     let maps = row.input.div_ceil(assumed.split).max(1);
@@ -274,7 +275,7 @@ fn job(
 }
 
 /// At least one, at most what the options allow.
-fn reduces(row: &Row<'_>, line: u32, assumed: &Assumed, diagnostics: &mut Diagnostics) -> u32 {
+fn reduces(row: &Row<'_>, line: u32, assumed: &Assumptions, diagnostics: &mut Diagnostics) -> u32 {
     let bytes = u128::from(row.shuffle) + u128::from(row.output);
     let each = u128::from(assumed.reduce_bytes);
     let wanted = ((bytes + each / 2) / each).max(1);
@@ -310,8 +311,8 @@ fn to_micros(seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{ImportedWorkload, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const ROWS: &str = "job0\t49\t49\t740773\t2339561\t627471\n\njob1\t50\t1\t268435457\t0\t9838062\tp\t\t\n";
 
@@ -322,7 +323,7 @@ mod tests {
         }
     }
 
-    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+    fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
         read_workload("t.tsv", text.as_bytes(), Some("swim"), &options)
     }

@@ -3,7 +3,7 @@
 //! A JSON file holds one workflow: `workflow.specification.tasks` with ids and parents, and
 //! `workflow.execution.tasks` with the runtime of each. It becomes one flow; a task becomes a job with a
 //! map phase of one task. Runtimes are multiplied by `runtime-scale`; runtimes of zero, which Nextflow
-//! records for short tasks, are kept and counted. Files, machines and memory are not looked at: the format's
+//! records for short tasks, are kept and counted. Files, machines and memory are ignored: the format's
 //! units differ by workflow system, and the recorded makespan includes queueing.
 //!
 //! Older layouts (up to 1.4) name parents instead of giving their ids and are refused by their version.
@@ -15,20 +15,20 @@ use slackline_model::Draft;
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 use slackline_model::params::{Param, Settings, Values};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::importer::{Importer, Input, Output};
-use crate::parse::parse;
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// What messages call such a document.
 const KIND: &str = "a WfFormat instance";
 
 /// The version this importer reads.
 const VERSION: &str = "1.5";
-/// How much of a file is looked at to guess its format: `schemaVersion` comes early.
+/// How many characters of a file are searched to guess its format: `schemaVersion` comes early.
 const HEAD: usize = 4096;
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -45,7 +45,7 @@ pub(super) const IMPORTER: Importer = Importer {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Versioned {
+struct SchemaVersion {
     schema_version: String,
 }
 
@@ -75,12 +75,12 @@ struct Task {
 
 #[derive(Deserialize)]
 struct Execution {
-    tasks: Vec<Executed>,
+    tasks: Vec<TaskExecution>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Executed {
+struct TaskExecution {
     id: String,
     runtime_in_seconds: f64,
 }
@@ -105,7 +105,7 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
         Err(SourceMap::document(file, text, Format::Json).error(vec![(path, what)]))
     };
     let recorded = |k: usize| format!("workflow.execution.tasks[{k}]");
-    let Versioned { schema_version } = parse(file, text, Format::Json, KIND)?;
+    let SchemaVersion { schema_version } = parse(file, text, Format::Json, KIND)?;
     if schema_version != VERSION {
         let what = format!("found WfFormat version {schema_version:?}, expected {VERSION:?}");
         return wrong("schemaVersion".to_owned(), what);
@@ -178,8 +178,8 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Imported, read_workload};
-    use crate::options::ImportOptions;
+    use crate::importers::import::{ImportedWorkload, read_workload};
+    use crate::importers::options::ImportOptions;
 
     const CHAIN: &str = r#"{ "name": "two", "schemaVersion": "1.5", "workflow": {
   "specification": { "tasks": [
@@ -188,7 +188,7 @@ mod tests {
   "execution": { "makespanInSeconds": 9, "tasks": [
     { "id": "a", "runtimeInSeconds": 1.5 }, { "id": "b", "runtimeInSeconds": 0 } ] } } }"#;
 
-    fn read(text: &str, scale: &str) -> Result<Imported, TraceError> {
+    fn read(text: &str, scale: &str) -> Result<ImportedWorkload, TraceError> {
         let options = ImportOptions::from_pairs([("runtime-scale", scale)]).unwrap();
         read_workload("two.json", text.as_bytes(), None, &options)
     }

@@ -25,8 +25,8 @@
 //! Hadoop Streaming, and `<reducer>` and `<combiner>` may stand beside it; `<maps>` and `<reduces>` may then
 //! be left out.
 //!
-//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` may be left out where the
-//! configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
+//! Times are seconds or durations such as 1h30m, the deadline counts from the release. `tasks` may be left
+//! out where the configuration has `mapreduce.job.maps` or `mapreduce.job.reduces` (or the older names).
 //!
 //! A job comes after those that write what it reads. Paths are compared by segments: who reads `/a/b`
 //! comes after who writes `/a`, and the other way round. Two writers of one path, a cycle, and an input
@@ -40,13 +40,14 @@ use slackline_model::params::{Param, Settings, Values};
 use slackline_model::time::SECONDS_MAX;
 use slackline_model::{Draft, duration};
 
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importer::{Importer, Input, Output};
 use crate::importers::hadoop::TASK_COUNTS;
-use crate::importers::xml::{self, Xml, elements};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::importers::importer::{Importer, Input, Output};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
+use crate::reading::xml;
+use crate::reading::xml::{Xml, elements};
 
 const JOB_PARTS: [&str; 10] = [
     "jar",
@@ -84,7 +85,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// # Errors
 /// The first thing that is wrong with it, with its line.
 fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> {
-    let xml = Xml::new(input);
+    let xml = Xml::new(input.file, input.text);
     let document = xml.parse()?;
     let root = document.root_element();
     let assume_missing = settings.choice("missing-inputs") == "assume";
@@ -112,13 +113,13 @@ fn import(input: &Input<'_>, settings: &Settings) -> Result<Output, TraceError> 
 }
 
 /// A path, and the element that names it.
-type Named<'a, 'd> = (String, Node<'a, 'd>);
+type NamedPath<'a, 'd> = (String, Node<'a, 'd>);
 
 /// A job with what it reads and writes, and the elements that say so.
 struct Job<'a, 'd> {
     node: Node<'a, 'd>,
-    inputs: Vec<Named<'a, 'd>>,
-    outputs: Vec<Named<'a, 'd>>,
+    inputs: Vec<NamedPath<'a, 'd>>,
+    outputs: Vec<NamedPath<'a, 'd>>,
     draft: JobDraft,
 }
 
@@ -131,7 +132,7 @@ struct Reader<'x> {
 }
 
 impl Reader<'_> {
-    fn mark(&mut self, path: String, node: Node<'_, '_>) {
+    fn mark_path(&mut self, path: String, node: Node<'_, '_>) {
         self.marks.push((path, self.xml.place(node.range().start)));
     }
 
@@ -144,7 +145,7 @@ impl Reader<'_> {
         let release = self.seconds(node, "release", release)?.unwrap_or(0.0);
         let weight =
             self.not_negative(node, "weight", weight, |text| text.parse().ok(), "a number")?.unwrap_or(1.0);
-        self.mark(format!("flows[{index}]"), node);
+        self.mark_path(format!("flows[{index}]"), node);
         let (mut datasets, mut jobs) = (BTreeMap::new(), Vec::new());
         for part in elements(node) {
             match part.tag_name().name() {
@@ -158,7 +159,7 @@ impl Reader<'_> {
                     }
                 }
                 "job" => {
-                    self.mark(format!("flows[{index}].jobs[{}]", jobs.len()), part);
+                    self.mark_path(format!("flows[{index}].jobs[{}]", jobs.len()), part);
                     jobs.push(self.job(part)?);
                 }
                 _ => return Err(xml.unknown(part, &["dataset", "job"])),
@@ -236,8 +237,8 @@ impl Reader<'_> {
     fn run(
         &self,
         seen: &BTreeMap<&str, Node<'_, '_>>,
-        inputs: &[Named<'_, '_>],
-        outputs: &[Named<'_, '_>],
+        inputs: &[NamedPath<'_, '_>],
+        outputs: &[NamedPath<'_, '_>],
         reduce: Option<&PhaseDraft>,
     ) -> Result<Option<RunDraft>, TraceError> {
         let text = |name: &str| seen.get(name).map(|&node| self.xml.text(node)).transpose();
@@ -353,7 +354,7 @@ impl Reader<'_> {
         let mut writers: BTreeMap<String, usize> = BTreeMap::new();
         for (k, job) in jobs.iter().enumerate() {
             for (path, node) in &job.outputs {
-                if let Some((other, &writer)) = related(&writers, path).next() {
+                if let Some((other, &writer)) = paths_above_and_below(&writers, path).next() {
                     let (other_job, id) = (&jobs[writer].draft.id, &job.draft.id);
                     let line = xml.place(jobs[writer].node.range().start).line;
                     let what = format!(
@@ -385,8 +386,8 @@ impl Reader<'_> {
             let mut mine = Vec::new();
             for (path, node) in &job.inputs {
                 let before = mine.len();
-                mine.extend(related(&writers, path).map(|(_, &writer)| (writer, *node)));
-                if mine.len() == before && related(datasets, path).next().is_none() {
+                mine.extend(paths_above_and_below(&writers, path).map(|(_, &writer)| (writer, *node)));
+                if mine.len() == before && paths_above_and_below(datasets, path).next().is_none() {
                     self.missing(path, *node)?;
                 }
             }
@@ -429,7 +430,10 @@ impl Reader<'_> {
 }
 
 /// The entries of a table of paths that are the path, lie above it or below it.
-fn related<'t, V>(table: &'t BTreeMap<String, V>, path: &str) -> impl Iterator<Item = (&'t String, &'t V)> {
+fn paths_above_and_below<'t, V>(
+    table: &'t BTreeMap<String, V>,
+    path: &str,
+) -> impl Iterator<Item = (&'t String, &'t V)> {
     let above: Vec<&str> = path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]).collect();
     let below = format!("{path}/");
     let inside = table.range(below.clone()..).take_while(move |(key, _)| key.starts_with(&below));

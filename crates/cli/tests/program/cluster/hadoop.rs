@@ -1,6 +1,6 @@
-//! As much of a Hadoop cluster as a run needs: the mock ResourceManager, a submitter on the socket that is named to a script in
-//! the place of Java, and ApplicationMasters that run the worker as the classes of `hadoop/submitter` do. The program of a jar
-//! is one that counts words.
+//! As much of a Hadoop cluster as a run needs: the mock ResourceManager, a submitter on the socket that is
+//! named to a script in the place of Java, and ApplicationMasters that run the worker as the classes of
+//! `hadoop/submitter` do. The program of a jar is one that counts words.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -20,7 +20,8 @@ use slackline_yarn::{AppId, AppState, TaskKind};
 use crate::processes::{pause, until};
 use crate::text;
 
-/// In the place of Java: says which socket is wanted, waits until it is there, and ends with its standard input.
+/// In the place of Java: says which socket is wanted, waits until it is there, and ends with its standard
+/// input.
 const JAVA: &str = r#"#!/bin/sh
 while [ $# -gt 1 ]; do
   [ "$1" = --socket ] && socket=$2
@@ -180,8 +181,9 @@ fn submitter(mock: &Arc<Mock>, dir: &Path) {
 /// How a program ended: its exit code, and what it said.
 type ExitStatus = (i32, String);
 
-/// The program of a jar. `Fails` fails at once, and `Waits` waits until it is stopped, the first time; any other counts the words of its first argument in two applications, the
-/// first of which has one map, and the second one more than there were planned, and writes into its second argument.
+/// The program of a jar. `Fails` fails at once, and `Waits` waits until it is stopped, the first time; any
+/// other counts the words of its first argument in two applications, the first of which has one map, and the
+/// second one more than there were planned, and writes into its second argument.
 fn program(mock: &Arc<Mock>, dir: &Path, request: &Value) -> ExitStatus {
     if request["main"] == "Fails" {
         return (3, "loading\nTable not found".to_owned());

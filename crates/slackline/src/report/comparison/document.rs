@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::Objective;
-use slackline_trace::comparison::{
+use slackline_trace::documents::comparison::{
     Comparison, ComparisonEntry, Difference, Figure, GroupResult, ObjectiveResult,
 };
 use slackline_trace::write_comparison;
@@ -69,7 +69,7 @@ pub fn json(about: &About, all: &[Runs]) -> String {
 fn figure(own: Spread, difference: Option<Spread>) -> Figure {
     let Spread { mean, sd, ci95 } = own;
     let difference = difference.map(|Spread { mean, sd, ci95 }| Difference { mean, sd, ci95 });
-    Figure::Spread(slackline_trace::comparison::Spread { mean, sd, ci95, difference })
+    Figure::Spread(slackline_trace::documents::comparison::Spread { mean, sd, ci95, difference })
 }
 
 /// One policy's figures for each sample, and those of the first policy.

@@ -1,20 +1,18 @@
-//! A job of the trace: its rows, as little of them as its flow needs, and the flow.
+//! A job of the trace: its rows, reduced to what its flow needs, and the conversion into that flow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
-use crate::diagnostic::Diagnostics;
-use crate::importers::dag::bridged;
+use crate::importers::dag::bridge;
+use crate::reading::diagnostic::Diagnostics;
 
-/// The rows of a job.
 #[derive(Default)]
 pub(super) struct Job {
     pub(super) name: Box<str>,
     /// The line of its first row.
     pub(super) line: u32,
-    /// Its last row.
-    pub(super) heard: u64,
+    pub(super) last_rows: u64,
     /// When its first task started; of tasks that ran.
     pub(super) release: Option<i64>,
     pub(super) tasks: Vec<Task>,
@@ -47,7 +45,7 @@ impl Job {
             is_first
         });
         let after = self.after(diagnostics);
-        let after = bridged(&after, |k| self.tasks[k].ran.is_some());
+        let after = bridge(&after, |k| self.tasks[k].ran.is_some());
         let job_of = |(task, after): (&Task, Vec<usize>)| {
             let (tasks, seconds) = task.ran?;
             let map = Some(TasksDraft::Uniform { tasks, seconds }.into());
@@ -86,8 +84,8 @@ impl Job {
     }
 }
 
-/// The number in a task's name and those that it comes after: 5, 3 and 4 of `J5_3_4`. Words after them are set aside, as
-/// in `M2_1_Stg4`.
+/// The number in a task's name and those that it comes after: 5, 3 and 4 of `J5_3_4`. Words after them are
+/// set aside, as in `M2_1_Stg4`.
 pub(super) fn numbers(name: &str) -> Option<(u32, Vec<u32>)> {
     let mut parts = name.split('_');
     let first = parts.next()?.trim_start_matches(|c: char| c.is_ascii_alphabetic());

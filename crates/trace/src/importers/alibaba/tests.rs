@@ -4,9 +4,9 @@ use slackline_model::draft::{FlowDraft, TasksDraft};
 
 use super::job::numbers;
 use super::*;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
-use crate::stream::WorkloadStream;
+use crate::importers::import::{ImportedWorkload, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::importers::stream::WorkloadStream;
 
 const ROWS: &str = "\
 M1,4,j_1,1,Terminated,100,160,100.0,0.3
@@ -21,12 +21,12 @@ J2_1_Stg7,1,j_5,1,Terminated,121,122,100,0.3
 M1_Stg2,1,j_5,1,Terminated,120,121,100,0.3
 ";
 
-fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
     let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
     read_workload("batch_task.csv", text.as_bytes(), None, &options)
 }
 
-fn said(imported: &Imported) -> Vec<(&str, u64)> {
+fn said(imported: &ImportedWorkload) -> Vec<(&str, u64)> {
     imported.diagnostics.iter().map(|d| (d.what.as_str(), d.count)).collect()
 }
 
@@ -116,7 +116,7 @@ fn a_stream_keeps_only_jobs_that_may_go_on() {
     let (mut rows, mut diagnostics) = (Rows::of(&settings), Diagnostics::default());
     for (number, text) in (1..).zip(text.lines()) {
         rows.line(&Line { file: "-", number, text }, &mut diagnostics).unwrap();
-        assert!(rows.jobs.len() + rows.complete.len() + rows.heard.len() <= 36, "row {number}");
+        assert!(rows.jobs.len() + rows.complete.len() + rows.last_rows.len() <= 36, "row {number}");
     }
 }
 
@@ -134,19 +134,20 @@ fn flows_that_wait_for_a_long_job_leave_by_and_by() {
     let settings = Settings::parse(IMPORTER.params, [("job-rows", "10")]).unwrap();
     let (mut rows, mut diagnostics) = (Rows::of(&settings), Diagnostics::default());
     let (mut ids, mut largest, mut waited) = (Vec::new(), 0, 0);
-    let mut take = |flows: Vec<Marked>| {
+    let mut take = |flows: Vec<FlowAtLine>| {
         largest = largest.max(flows.len());
         ids.extend(flows.into_iter().map(|(flow, _)| flow.id));
     };
     for (number, text) in (1..).zip(text.lines()) {
-        if let Said::Earlier(flows) = rows.line(&Line { file: "-", number, text }, &mut diagnostics).unwrap()
+        if let LineContent::Flows(flows) =
+            rows.line(&Line { file: "-", number, text }, &mut diagnostics).unwrap()
         {
             take(flows);
         }
         waited = waited.max(rows.complete.len());
     }
     loop {
-        let Said::Earlier(rest) = rows.end("-", &mut diagnostics).unwrap() else { break };
+        let LineContent::Flows(rest) = rows.end("-", &mut diagnostics).unwrap() else { break };
         take(rest);
     }
     assert!(waited > 400 && largest == LEAVE, "{waited} waited, {largest} left at once");

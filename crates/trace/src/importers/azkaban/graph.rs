@@ -1,17 +1,38 @@
-//! From nodes, embedded flows among them, to jobs and what they come after.
+//! Converts the nodes of a flow, embedded flows included, into jobs and their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use slackline_model::names::did_you_mean;
 
-use super::Node;
-use crate::importers::dag::bridged;
+use crate::importers::dag::bridge;
 
 /// The most jobs that embedded flows may make of a flow.
 const JOBS_MAX: usize = 100_000;
 
-/// The jobs of a flow.
-pub(super) struct Flat {
+/// A node of a flow, in either version.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Node {
+    pub(super) name: String,
+    #[serde(rename = "type", default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) depends_on: Option<Vec<String>>,
+    pub(super) condition: Option<IgnoredAny>,
+    /// Of an embedded flow.
+    #[serde(default)]
+    pub(super) nodes: Option<Vec<Node>>,
+}
+
+impl Node {
+    fn depends_on(&self) -> &[String] {
+        self.depends_on.as_deref().unwrap_or_default()
+    }
+}
+
+pub(super) struct FlatGraph {
     pub(super) jobs: Vec<Job>,
     /// What each comes after.
     pub(super) after: Vec<Vec<usize>>,
@@ -27,29 +48,29 @@ pub(super) struct Job {
 }
 
 /// What is wrong, and where in the document.
-pub(super) struct Fault {
+pub(super) struct GraphFault {
     pub(super) path: String,
     pub(super) what: String,
 }
 
-/// Nodes as they are found: jobs, and the beginning and the end of embedded flows.
+/// Nodes in the order of the document: jobs, and the begin and end of embedded flows.
 #[derive(Default)]
 struct Graph {
-    /// None of what is no job.
+    /// `None` for nodes that are no jobs.
     nodes: Vec<Option<Job>>,
     after: Vec<Vec<usize>>,
 }
 
-impl Flat {
+impl FlatGraph {
     /// Of the nodes of a flow.
     ///
     /// # Errors
     /// Names that stand for no node or for two; cycles; more jobs than there can be.
-    pub(super) fn of(nodes: &[Node]) -> Result<Self, Fault> {
+    pub(super) fn of(nodes: &[Node]) -> Result<Self, GraphFault> {
         let mut graph = Graph::default();
         graph.add(nodes, "", "nodes")?;
         let Graph { nodes, after } = graph;
-        let after = bridged(&after, |node| nodes[node].is_some());
+        let after = bridge(&after, |node| nodes[node].is_some());
         // Where each job is among the jobs.
         let mut places = Vec::new();
         let mut n = 0;
@@ -71,12 +92,12 @@ impl Graph {
     }
 
     /// Adds the nodes of one flow; gives the first and the last node of each, which are one of a job.
-    fn add(&mut self, nodes: &[Node], within: &str, path: &str) -> Result<Vec<(usize, usize)>, Fault> {
+    fn add(&mut self, nodes: &[Node], within: &str, path: &str) -> Result<Vec<(usize, usize)>, GraphFault> {
         let at = |k: usize, field: &str| format!("{path}[{k}]{field}");
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for (k, node) in nodes.iter().enumerate() {
             if names.insert(&node.name, k).is_some() {
-                return Err(Fault {
+                return Err(GraphFault {
                     path: at(k, ".name"),
                     what: format!("found {:?} a second time", node.name),
                 });
@@ -85,7 +106,7 @@ impl Graph {
         let mut before: Vec<Vec<usize>> = Vec::new();
         for (k, node) in nodes.iter().enumerate() {
             let find = |(i, name): (usize, &String)| {
-                names.get(name.as_str()).copied().ok_or_else(|| Fault {
+                names.get(name.as_str()).copied().ok_or_else(|| GraphFault {
                     path: at(k, &format!(".dependsOn[{i}]")),
                     what: format!(
                         "found {name:?}, expected a node of the same flow{}",
@@ -98,7 +119,7 @@ impl Graph {
         if let Some(cycle) = cycle(&before) {
             let list: Vec<&str> = cycle.iter().map(|&k| nodes[k].name.as_str()).collect();
             let what = format!("found jobs that wait for each other: {}", list.join(" after "));
-            return Err(Fault { path: at(cycle[0], ".dependsOn"), what });
+            return Err(GraphFault { path: at(cycle[0], ".dependsOn"), what });
         }
         let mut spans = Vec::new();
         for (k, node) in nodes.iter().enumerate() {
@@ -112,9 +133,12 @@ impl Graph {
     }
 
     /// Adds a node, with those within it.
-    fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), Fault> {
+    fn span(&mut self, node: &Node, name: String, path: String) -> Result<(usize, usize), GraphFault> {
         if self.nodes.len() > JOBS_MAX {
-            return Err(Fault { path, what: format!("found more than {JOBS_MAX} jobs in embedded flows") });
+            return Err(GraphFault {
+                path,
+                what: format!("found more than {JOBS_MAX} jobs in embedded flows"),
+            });
         }
         let is_conditional = node.condition.is_some();
         let Some(inner) = &node.nodes else {

@@ -7,15 +7,15 @@ use slackline_model::draft::FlowDraft;
 use slackline_model::names::did_you_mean;
 use slackline_model::params::Settings;
 
-use super::graph::Flat;
-use super::{ACTIONS, Node, drafts, name_of, read_flow};
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::importer::Output;
+use super::graph::{FlatGraph, Node};
+use super::{ACTIONS, drafts, name_of, read_flow};
+use crate::importers::importer::Output;
 use crate::importers::oozie::side::{Side, properties};
-use crate::place::Place;
-use crate::source::SourceMap;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
 
 /// How deep flows may be embedded.
 const DEPTH_MAX: usize = 32;
@@ -23,7 +23,6 @@ const DEPTH_MAX: usize = 32;
 /// How many nodes embedded flows may make of a flow.
 const NODES_MAX: usize = 100_000;
 
-/// A `.job` file.
 struct Job {
     file: String,
     kind: String,
@@ -58,7 +57,7 @@ pub(super) fn import(folder: &Folder, settings: &Settings) -> Result<Output, Tra
             diagnostics.add_file(job, ".job file beside .flow files, left out");
         }
         for file in flows {
-            diagnostics.go_to_file(file);
+            diagnostics.enter_file(file);
             let text = folder.text(file)?;
             let (flow, _) = read_flow(&folder.name_of(file), &text, &side, &mut diagnostics)?;
             found.push((file.clone(), flow));
@@ -68,7 +67,7 @@ pub(super) fn import(folder: &Folder, settings: &Settings) -> Result<Output, Tra
         let what = "found neither .flow nor .job files, expected those of a project of Azkaban";
         return Err(TraceError::input(folder.name(), None, what));
     }
-    side.all_known(|| found.iter().flat_map(|(_, flow)| &flow.jobs).map(|job| job.id.as_str()))?;
+    side.refuse_unknown(|| found.iter().flat_map(|(_, flow)| &flow.jobs).map(|job| job.id.as_str()))?;
     let (mut flows, mut places) = (Vec::new(), Vec::new());
     for (file, flow) in found {
         flows.push(FlowDraft { deadline: side.deadline(), ..flow });
@@ -125,7 +124,7 @@ fn of_jobs(
     let mut flows = Vec::new();
     for name in jobs.keys().filter(|name| !waited_for.contains(name.as_str())) {
         let file = &jobs[name].file;
-        diagnostics.go_to_file(file);
+        diagnostics.enter_file(file);
         flows.push((file.clone(), flow(name, &jobs, side, diagnostics, &|file| folder.name_of(file))?));
     }
     if flows.is_empty() && !jobs.is_empty() {
@@ -151,7 +150,7 @@ fn flow(
     };
     let mut n = 0;
     let nodes = nodes(name, jobs, 0, &mut n).map_err(wrong)?;
-    let flat = Flat::of(&nodes).map_err(|fault| wrong(fault.what))?;
+    let flat = FlatGraph::of(&nodes).map_err(|fault| wrong(fault.what))?;
     Ok(FlowDraft::new(name, drafts(flat, side, diagnostics)))
 }
 

@@ -2,10 +2,10 @@ use std::path::PathBuf;
 
 use slackline_model::draft::FlowDraft;
 
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::import::{Imported, read_folder, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{ImportedWorkload, read_folder, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
 
 const FLOW: &str = "\
 config:
@@ -37,7 +37,7 @@ nodes:
 const SIDE: &str =
     "deadline = 900\n[actions.load]\nmaps = 4\nreduces = 2\nseconds = { map = 5, reduce = 7 }\n";
 
-fn read(text: &str, side: &str) -> Result<Imported, TraceError> {
+fn read(text: &str, side: &str) -> Result<ImportedWorkload, TraceError> {
     let options = ImportOptions::from_pairs([("actions", side)]).unwrap();
     read_workload("project/nightly.flow", text.as_bytes(), None, &options)
 }
@@ -46,7 +46,7 @@ fn order(flow: &FlowDraft) -> Vec<(&str, Vec<&str>)> {
     flow.jobs.iter().map(|job| (job.id.as_str(), job.after.iter().map(String::as_str).collect())).collect()
 }
 
-fn said(imported: &Imported) -> Vec<(&str, u64)> {
+fn said(imported: &ImportedWorkload) -> Vec<(&str, u64)> {
     imported.diagnostics.iter().map(|d| (d.what.as_str(), d.count)).collect()
 }
 
@@ -119,7 +119,7 @@ fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     root
 }
 
-fn read_of(root: &PathBuf) -> Result<Imported, TraceError> {
+fn read_of(root: &PathBuf) -> Result<ImportedWorkload, TraceError> {
     let read = read_folder(&Folder::open(root).unwrap(), None, &ImportOptions::default());
     std::fs::remove_dir_all(root).unwrap();
     read

@@ -6,11 +6,11 @@ use slackline_model::Instance;
 use slackline_model::draft::TasksDraft;
 
 use super::*;
-use crate::avro::tests::binary;
-use crate::folder::Folder;
-use crate::import::read_folder;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::read_folder;
+use crate::importers::import::{ImportedWorkload, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::avro::tests::binary;
+use crate::reading::folder::Folder;
 
 /// A schema like that of Hadoop, with what is needed here.
 const SCHEMA: &str = concat!(
@@ -82,11 +82,11 @@ fn history(number: u32, submit: i64, (id, node, edges): Edges<'_>) -> String {
 
 const ALONE: Edges<'static> = ("", "", "");
 
-fn read(bytes: &[u8]) -> Result<Imported, TraceError> {
+fn read(bytes: &[u8]) -> Result<ImportedWorkload, TraceError> {
     read_workload("job.jhist", bytes, None, &ImportOptions::default())
 }
 
-fn said(imported: &Imported) -> Vec<String> {
+fn said(imported: &ImportedWorkload) -> Vec<String> {
     imported.diagnostics.iter().map(ToString::to_string).collect()
 }
 

@@ -1,13 +1,13 @@
-//! From nodes and transitions to jobs and what they come after.
+//! Converts nodes and transitions into jobs and their dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use slackline_model::names::{did_you_mean, one_of};
 
 use super::{Item, Kind, Transition};
-use crate::diagnostic::Diagnostics;
-use crate::error::TraceError;
-use crate::importers::xml::Xml;
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+use crate::reading::xml::Xml;
 
 /// Deepest nesting of forks that is followed; real workflows come nowhere near it.
 const DEPTH_MAX: usize = 100;

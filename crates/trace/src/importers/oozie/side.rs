@@ -20,11 +20,11 @@ use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
 use slackline_model::duration;
 use slackline_model::names::did_you_mean;
 
-use crate::error::TraceError;
-use crate::format::Format;
-use crate::parse::parse;
-use crate::source::SourceMap;
-use crate::times::Duration;
+use crate::reading::error::TraceError;
+use crate::reading::format::Format;
+use crate::reading::parse::parse;
+use crate::reading::source::SourceMap;
+use crate::reading::times::Duration;
 
 /// What messages call the texts, which come from options and have no file here.
 const ACTIONS: &str = "actions";
@@ -39,7 +39,7 @@ pub(in crate::importers) struct Side {
     deadline: Option<Duration>,
     #[serde(default)]
     actions: BTreeMap<String, Action>,
-    /// What it was read from, for the places of what is wrong with it.
+    /// Its source, for the places of faults.
     #[serde(skip)]
     text: String,
 }
@@ -53,7 +53,7 @@ pub(in crate::importers) struct Action {
     seconds: Option<Seconds>,
 }
 
-/// Told apart by hand, so that a message says what was found and where.
+/// Distinguished by hand, so that a message says what was found and where.
 #[derive(Debug)]
 enum Seconds {
     Both(Duration),
@@ -153,7 +153,7 @@ impl Side {
     }
 
     /// Refuses actions that the workflow does not have.
-    pub(in crate::importers) fn all_known<'n, I: Iterator<Item = &'n str>>(
+    pub(in crate::importers) fn refuse_unknown<'n, I: Iterator<Item = &'n str>>(
         &self,
         names: impl Fn() -> I,
     ) -> Result<(), TraceError> {

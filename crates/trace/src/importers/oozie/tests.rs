@@ -4,22 +4,22 @@ use proptest::prelude::*;
 use slackline_model::draft::TasksDraft;
 
 use crate::TraceError;
-use crate::format::Format;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{ImportedWorkload, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::format::Format;
 
 fn data(name: &str) -> Option<String> {
     let path = crate::real_data::real(&format!("oozie/{name}"))?;
     Some(std::fs::read_to_string(path).unwrap())
 }
 
-fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
     let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
     read_workload("workflow.xml", text.as_bytes(), None, &options)
 }
 
 /// `job<before,before` for each job.
-fn shape(imported: &Imported) -> Vec<String> {
+fn shape(imported: &ImportedWorkload) -> Vec<String> {
     imported.draft.flows[0].jobs.iter().map(|job| format!("{}<{}", job.id, job.after.join(","))).collect()
 }
 

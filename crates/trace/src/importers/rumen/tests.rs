@@ -7,10 +7,10 @@ use slackline_model::{Draft, Instance};
 use super::*;
 use slackline_model::draft::TasksDraft;
 
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{ImportedWorkload, read_workload};
+use crate::importers::options::ImportOptions;
 
-fn read(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+fn read(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
     let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
     read_workload("t.json", text.as_bytes(), None, &options)
 }
@@ -31,7 +31,7 @@ fn job(id: &str, submit: i64, more: &str, maps: &[&[String]], reduces: &[&[Strin
     )
 }
 
-fn said(imported: &Imported) -> Vec<String> {
+fn said(imported: &ImportedWorkload) -> Vec<String> {
     imported.diagnostics.iter().map(ToString::to_string).collect()
 }
 
@@ -266,7 +266,7 @@ fn the_topology_of_the_public_trace_names_its_machines() {
     let Some(topology) = crate::real_data::real("rumen/19-jobs.topology.json.gz") else { return };
     let Some(trace) = crate::real_data::real("rumen/19-jobs.trace.json.gz") else { return };
     let topology = std::fs::read(topology).unwrap();
-    let topology = crate::text::text("topology", &topology).unwrap();
+    let topology = crate::reading::text::text("topology", &topology).unwrap();
     let options = ImportOptions::from_pairs([("topology", &*topology)]).unwrap();
     let imported = read_workload("t.json", &std::fs::read(trace).unwrap(), None, &options).unwrap();
     let machines = &imported.draft.machines;

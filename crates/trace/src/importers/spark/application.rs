@@ -1,4 +1,4 @@
-//! An application as its log tells of it, event by event, and the flow that it becomes.
+//! Collects the events of an application and converts them into a flow.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,14 @@ use slackline_model::draft::{FlowDraft, JobDraft, TasksDraft};
 
 use super::events::{self, ApplicationStart, Event, JobEnd, JobStart, StageInfo, TaskEnd, TaskInfo};
 use super::order::{self, JobSpan};
-use crate::diagnostic::Diagnostics;
 use crate::importers::dag::Span;
+use crate::importers::hadoop_log::printable;
 use crate::importers::log::{slots, to_micros};
-use crate::importers::logged::printable;
+use crate::reading::diagnostic::Diagnostics;
 
-/// Pauses of a program between its jobs that are told of, seconds.
+/// The shortest pause between the jobs of a program that is reported, in seconds.
 const PAUSE: f64 = 1.0;
 
-/// Reads lines into applications.
 #[derive(Default)]
 pub(super) struct Reader {
     applications: Vec<Application>,
@@ -47,7 +46,6 @@ struct Job {
 struct Stage {
     parents: Vec<i64>,
     data_set: Option<i64>,
-    /// How many tasks were announced.
     announced: u64,
     /// Seconds of tasks that succeeded, by their part of the data.
     done: BTreeMap<i64, f64>,
@@ -108,7 +106,7 @@ impl Application {
     }
 
     /// When it began, milliseconds after 1970.
-    pub(super) fn begun(&self) -> Option<i64> {
+    pub(super) fn started(&self) -> Option<i64> {
         let submitted = self.jobs.values().filter_map(|job| job.submitted);
         self.start.as_ref().map(|start| start.millis).or_else(|| submitted.min())
     }
@@ -194,7 +192,7 @@ impl Application {
         diagnostics: &mut Diagnostics,
     ) -> Option<FlowDraft> {
         for stage in self.stages.values_mut() {
-            stage.settle(diagnostics);
+            stage.complete_tasks(diagnostics);
         }
         let spans = self.spans(diagnostics);
         let stages: Vec<order::Stage<'_>> = self
@@ -233,32 +231,32 @@ impl Application {
     fn spans(&self, diagnostics: &mut Diagnostics) -> Vec<JobSpan> {
         let mut jobs: Vec<&Job> = self.jobs.values().collect();
         jobs.sort_by_key(|job| job.submitted);
-        let mut over: Option<i64> = None;
+        let mut last_end: Option<i64> = None;
         for job in &jobs {
             let (Some(submitted), Some(completed)) = (job.submitted, job.completed) else { continue };
-            if over.is_some_and(|over| (submitted as f64 - over as f64) / 1000.0 >= PAUSE) {
+            if last_end.is_some_and(|end| (submitted as f64 - end as f64) / 1000.0 >= PAUSE) {
                 diagnostics
                     .add(job.line, "pause of a program between its jobs of a second or more, left out");
             }
-            over = over.max(Some(completed));
+            last_end = last_end.max(Some(completed));
         }
         let span = |job: &Job| JobSpan {
-            span: Span { begun: job.submitted, over: job.completed },
+            span: Span { start: job.submitted, end: job.completed },
             stages: job.stages.clone(),
         };
         jobs.into_iter().map(span).collect()
     }
 }
 
-/// Cores that a task may take: no machine has more, and each is a task of its own here.
+/// Cores that a task may take: no machine has more, and each counts as one task here.
 const TASK_CORES_MAX: f64 = 1024.0;
 
-/// What is said of tasks that were done again.
+/// The remark on tasks that were executed again.
 const REPEATED: &str = "task that had succeeded before, left out";
 
 impl Stage {
-    /// Fills up what is not done with tasks of later attempts, and tells of what is missing.
-    fn settle(&mut self, diagnostics: &mut Diagnostics) {
+    /// Fills gaps with tasks of later attempts of the stage, and reports what is missing.
+    fn complete_tasks(&mut self, diagnostics: &mut Diagnostics) {
         let mut next = self.done.keys().next_back().map_or(0, |last| last.saturating_add(1));
         for seconds in std::mem::take(&mut self.repeated) {
             if (self.done.len() as u64) < self.announced && !self.done.contains_key(&next) {

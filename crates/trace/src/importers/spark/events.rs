@@ -1,4 +1,4 @@
-//! What a line of an event log says, as Spark's `JsonProtocol` writes it: fields are only ever added there.
+//! The events of a Spark event log, as Spark's `JsonProtocol` writes them: fields are only ever added there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An event that is looked at.
+/// An event that the importer uses.
 #[derive(Debug)]
 pub(super) enum Event {
     ApplicationStart(ApplicationStart),
@@ -20,7 +20,7 @@ pub(super) enum Event {
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct EventName<'a> {
     #[serde(rename = "Event", borrow)]
     event: Cow<'a, str>,
 }
@@ -142,7 +142,7 @@ pub(super) struct TaskInfo {
 
 /// What a line says; `None` if it is no event.
 pub(super) fn read(line: &str) -> Option<Event> {
-    let Named { event } = serde_json::from_str(line).ok()?;
+    let EventName { event } = serde_json::from_str(line).ok()?;
     let event = match &*event {
         "SparkListenerApplicationStart" => Event::ApplicationStart(serde_json::from_str(line).ok()?),
         "SparkListenerEnvironmentUpdate" => Event::Environment(serde_json::from_str(line).ok()?),

@@ -1,26 +1,25 @@
-//! What comes after what in an application: stages after their parents, jobs after those that the program waited for.
+//! Dependencies in an application: stages after their parents, jobs after those that the program waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::importers::dag::{Span, bridged, waited_for};
+use crate::importers::dag::{Span, bridge, infer_dependencies};
 
 /// A stage that a job listed.
 pub(super) struct Stage<'a> {
     pub(super) id: i64,
     pub(super) parents: &'a [i64],
-    /// Its last data set.
     pub(super) data_set: Option<i64>,
     pub(super) ran: bool,
 }
 
-/// A job: when it was submitted and over, and its stages.
+/// A job: when it was submitted and when it ended, and its stages.
 pub(super) struct JobSpan {
     pub(super) span: Span,
     pub(super) stages: Vec<i64>,
 }
 
-/// The stages that ran, in the order of their numbers, each with those that ran and that it comes after. `jobs` are in the
-/// order of their submission.
+/// The stages that ran, in the order of their numbers, each with those that ran and that it comes after.
+/// `jobs` are in the order of their submission.
 pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64>)> {
     let at: BTreeMap<i64, usize> = stages.iter().enumerate().map(|(k, stage)| (stage.id, k)).collect();
     let parents = parents(stages, &at);
@@ -29,7 +28,7 @@ pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64
     let mut after = parents.clone();
     after.resize(stages.len() + 2 * jobs.len(), Vec::new());
     let spans: Vec<Span> = jobs.iter().map(|job| job.span).collect();
-    let before = waited_for(&spans);
+    let before = infer_dependencies(&spans);
     let mut placed = BTreeSet::new();
     for (job, span) in jobs.iter().enumerate() {
         after[begin(job)].extend(before[job].iter().map(|&other| end(other)));
@@ -50,14 +49,14 @@ pub(super) fn order(stages: &[Stage<'_>], jobs: &[JobSpan]) -> Vec<(i64, Vec<i64
             }
         }
     }
-    let after = bridged(&after, |node| stages.get(node).is_some_and(|stage| stage.ran));
+    let after = bridge(&after, |node| stages.get(node).is_some_and(|stage| stage.ran));
     let named = |nodes: &[usize]| nodes.iter().map(|&node| stages[node].id).collect();
     let ran = stages.iter().zip(&after).filter(|(stage, _)| stage.ran);
     ran.map(|(stage, after)| (stage.id, named(after))).collect()
 }
 
-/// The parents of each stage; one that was not run stands for the latest stage before it with the same last data set that
-/// was, if there is one.
+/// The parents of each stage; one that was not run stands for the latest stage before it with the same last
+/// data set that was, if there is one.
 fn parents(stages: &[Stage<'_>], at: &BTreeMap<i64, usize>) -> Vec<Vec<usize>> {
     let mut wrote: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
     for (k, stage) in stages.iter().enumerate().filter(|(_, stage)| stage.ran) {
@@ -81,8 +80,8 @@ fn parents(stages: &[Stage<'_>], at: &BTreeMap<i64, usize>) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    fn span(begun: i64, over: i64, stages: &[i64]) -> JobSpan {
-        JobSpan { span: Span { begun: Some(begun), over: Some(over) }, stages: stages.to_vec() }
+    fn span(start: i64, end: i64, stages: &[i64]) -> JobSpan {
+        JobSpan { span: Span { start: Some(start), end: Some(end) }, stages: stages.to_vec() }
     }
 
     fn stage(id: i64, parents: &[i64], data_set: i64, ran: bool) -> Stage<'_> {

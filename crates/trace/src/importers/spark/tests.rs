@@ -2,11 +2,11 @@ use std::path::PathBuf;
 
 use slackline_model::draft::{JobDraft, TasksDraft};
 
-use crate::compression::Compression;
-use crate::error::TraceError;
-use crate::folder::Folder;
-use crate::import::{Imported, read_folder, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{ImportedWorkload, read_folder, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::compression::Compression;
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
 
 /// An event of a task that ran from one millisecond to another.
 fn task(stage: i64, attempt: i64, index: i64, reason: &str, [from, to]: [i64; 2]) -> String {
@@ -72,11 +72,11 @@ fn text(lines: &[String]) -> String {
     lines.join("\n") + "\n"
 }
 
-fn read(text: &str) -> Result<Imported, TraceError> {
+fn read(text: &str) -> Result<ImportedWorkload, TraceError> {
     read_workload("logs/application_1", text.as_bytes(), None, &ImportOptions::default())
 }
 
-fn said(imported: &Imported) -> Vec<(&str, u64)> {
+fn said(imported: &ImportedWorkload) -> Vec<(&str, u64)> {
     imported.diagnostics.iter().map(|d| (d.what.as_str(), d.count)).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use slackline_model::draft::RunWork;
 
-use crate::format::Format;
-use crate::import::{Imported, read_workload};
-use crate::options::ImportOptions;
+use crate::importers::import::{ImportedWorkload, read_workload};
+use crate::importers::options::ImportOptions;
+use crate::reading::format::Format;
 use crate::{TraceError, write_workload};
 
 const NIGHTLY: &str = r#"<?xml version="1.0"?>
@@ -38,7 +38,7 @@ const NIGHTLY: &str = r#"<?xml version="1.0"?>
 </workflow>
 "#;
 
-fn read_with(text: &str, pairs: &[(&str, &str)]) -> Result<Imported, TraceError> {
+fn read_with(text: &str, pairs: &[(&str, &str)]) -> Result<ImportedWorkload, TraceError> {
     let options = ImportOptions::from_pairs(pairs.iter().copied()).unwrap();
     read_workload("w.xml", text.as_bytes(), None, &options)
 }

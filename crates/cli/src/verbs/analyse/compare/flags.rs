@@ -1,0 +1,99 @@
+//! The flags of `compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValue;
+use slackline::import::Every;
+use slackline::registry::ALL;
+use slackline::report::comparison;
+
+use crate::args::listed::NamedValue;
+use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy, value};
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline compare examples/nightly.toml
+  slackline compare examples/nightly.toml -p fifo,fair:by=flow,edf
+  slackline compare examples/nightly.toml --jitter 0.3 --seeds 10
+  slackline compare examples/nightly.toml -p all --timeout 5m
+  slackline compare examples/nightly.toml -p fair,edf --machines 6,8,10
+  slackline compare trace.tsv --by size --machines 600 --slots 3 --deadlines 3
+  slackline compare week.jsonl --each day -p fifo,edf,auto
+  slackline compare monday.swf tuesday.swf wednesday.swf -p fifo,fair
+
+The gap is that between the cost and a lower bound on the cost of any schedule: no policy can be \
+better by more. On a terminal each policy is shown as soon as it ends. With --seeds, figures are means ± half their 95 % interval, \
+a rank is the mean of the ranks by cost, and differences to the first policy are paired, seed by seed. The same holds over several \
+workloads, and with --each over the days of one. With several --machines there is a \
+row for each size and policy (with --seeds tables for each size), and deadlines that --deadlines F makes are those of the largest cluster, \
+for all sizes. A --history is only read: every run begins with the same.")]
+pub(crate) struct Compare {
+    /// Workload document or trace; - for standard input
+    ///
+    /// Of several, figures are means over them.
+    #[arg(value_name = "WORKLOAD", required = true)]
+    pub(super) workloads: Vec<PathBuf>,
+    /// Policies, or all
+    ///
+    /// As in fifo,fair:by=flow. all means the baselines and the policies of the papers; rule, auto and
+    /// Hadoop's schedulers are named beside it, as in all,auto. What follows command: is all one program with
+    /// its arguments, commas included.
+    #[arg(long, short, value_name = "P,Q", default_value = ALL, value_parser = policy::several_of_standard(), help_heading = "Policy")]
+    pub(super) policies: Vec<policy::PolicyList>,
+    /// Longest that the simulation of a policy may take
+    ///
+    /// One that takes longer is stopped between two instants, and its row says so (exit code 1); the others
+    /// go on.
+    #[arg(long, hide_short_help = true, value_name = "DURATION", value_parser = value::seconds_above_zero, help_heading = "Policy")]
+    pub(super) timeout: Option<f64>,
+    #[command(flatten)]
+    pub(super) answers: PolicyTimeout,
+    #[command(flatten)]
+    pub(super) shape: Shape,
+    #[command(flatten)]
+    pub(super) simulation: SimulationArgs,
+    /// Seeds to average over
+    ///
+    /// Each draws by itself; figures are means, intervals and paired differences.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value::whole::<u32>(1, 10_000), help_heading = "Simulation")]
+    pub(super) seeds: u32,
+    /// Cut the workload into days (or weeks, or pieces of such a length) and average over them
+    ///
+    /// day, week, or a duration such as 6h. A day is from midnight to midnight where the workload has a
+    /// start, and has the flows that are released in it. Each piece begins with an empty cluster, so that
+    /// what a day leaves to the next is not counted.
+    #[arg(long, hide_short_help = true, value_name = "day|DURATION", value_parser = str::parse::<Every>, help_heading = "Simulation")]
+    pub(super) each: Option<Every>,
+    /// Policies that run at a time [default: as many as there are processors]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Simulation")]
+    pub(super) threads: Option<u16>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    /// A row for each policy and pool, user or size class
+    ///
+    /// Queues and partitions of logs are pools; queue is the same word here. Size classes are powers of ten
+    /// of slot-seconds. JSON has all groups.
+    #[arg(long, value_name = "WHAT", value_parser = group(), help_heading = "Output")]
+    pub(super) by: Option<&'static str>,
+    #[command(flatten)]
+    pub(super) table: TableArgs,
+    /// Write every schedule as DIR/POLICY.json
+    ///
+    /// Each is written when its policy ends. Without, no schedule is kept, and memory follows what runs at a
+    /// time.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(super) schedules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+}
+
+fn group() -> NamedValue<&'static str> {
+    // Hadoop's word for a pool.
+    let name = |by: &'static str| match by {
+        "pool" => PossibleValue::new(by).alias("queue"),
+        _ => PossibleValue::new(by),
+    };
+    NamedValue::of("group", comparison::GROUPS.map(|by| (name(by), by)))
+}

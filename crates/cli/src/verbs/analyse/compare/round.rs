@@ -1,0 +1,184 @@
+//! Runs all policies on one sample and one cluster, side by side.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use slackline::PolicySpec;
+use slackline::compare::{Compared, SideBySide, compare};
+use slackline::import::{Loaded, RecordedOptions, bounds};
+use slackline::parallel::processors;
+use slackline::recorded::{self, Distance};
+use slackline::report::number::{Unit, number};
+use slackline::report::page::Drawn;
+use slackline::report::{self, Figures, Row, comparison, headline, write_schedule};
+use slackline::simulate::{Left, SimulateError};
+use slackline_model::schedule::{Clock, TaskRows};
+use slackline_model::{Instance, Objective};
+use slackline_trace::Meta;
+
+use super::flags::Compare;
+use super::page_rows::PageRows;
+use super::samples::Sample;
+use crate::args::history::HistoryFile;
+use crate::terminal::clock::Stopwatches;
+use crate::terminal::input::Source;
+use crate::terminal::out;
+use crate::terminal::progress::Progress;
+
+/// What all rounds share.
+pub(super) struct Setting<'a> {
+    pub(super) args: &'a Compare,
+    pub(super) source: &'a Source,
+    pub(super) past: &'a HistoryFile,
+    pub(super) policies: &'a [PolicySpec],
+    pub(super) progress: &'a Progress,
+    /// Which policies took longer than they may on this cluster.
+    pub(super) late: &'a [AtomicBool],
+    /// Whether policies are shown as they end.
+    pub(super) is_shown: bool,
+}
+
+/// The results of one sample on one cluster.
+pub(super) struct Round {
+    /// Which sample, where they are files or pieces.
+    pub(super) name: Option<String>,
+    pub(super) machines: u32,
+    /// How many flows it has, and what the cluster is.
+    pub(super) flows: u64,
+    pub(super) cluster: String,
+    pub(super) rows: Vec<Row>,
+    pub(super) bound: Option<f64>,
+    pub(super) headlines: String,
+    pub(super) objective: Objective,
+    pub(super) options: RecordedOptions,
+    /// The data of the page for each policy, if this round is drawn.
+    pub(super) drawn: Vec<Option<Drawn>>,
+}
+
+/// Runs all policies on one sample, which are those from `base` on of all runs.
+pub(super) fn round(
+    setting: &Setting<'_>,
+    sample: &Sample,
+    base: usize,
+    is_drawn: bool,
+) -> anyhow::Result<Round> {
+    let Sample { ref name, seed, ref loaded } = *sample;
+    let Setting { args, source, past, policies, progress, late, .. } = *setting;
+    let instance = &loaded.instance;
+    let options = args.simulation.options().resolve(instance, seed, &past.history)?;
+    // A bound holds for the durations of the workload, not for distorted ones.
+    let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
+    let page_rows = is_drawn.then(|| PageRows::new(instance, policies.len()));
+    let collect_row = |k: usize, row: Left<'_>| page_rows.iter().for_each(|page_rows| page_rows.take(k, row));
+    let stopwatches = Stopwatches::new(policies.len());
+    let unwritten = OnceLock::new();
+    let cancel = |k: usize| {
+        let seconds = stopwatches.seconds(k);
+        if args.timeout.is_some_and(|most| seconds > most) {
+            late[k].store(true, Ordering::Relaxed);
+        }
+        // One that was late with another seed has no figures anyway.
+        late[k].load(Ordering::Relaxed) || unwritten.get().is_some()
+    };
+    let report_end = |k: usize, compared: &mut Compared| {
+        progress.at(base + k, instance.n_tasks());
+        if setting.is_shown {
+            progress.say(|| line(setting, &setting.row(instance, compared), stopwatches.seconds(k)));
+        }
+        if let Some(page_rows) = &page_rows {
+            page_rows.finish(k, compared);
+        }
+        if let Err(error) = setting.keep(loaded, seed, compared) {
+            // One is enough to say.
+            let _ = unwritten.set(error);
+        }
+    };
+    let how = SideBySide::default()
+        .with_threads(args.threads.map_or_else(processors, usize::from))
+        .with_schedules(args.schedules.is_some())
+        .with_cancel(&cancel)
+        .with_ended(&report_end)
+        .with_left(is_drawn.then_some(&collect_row))
+        .with_recorded(loaded.recorded.as_ref());
+    let report_progress = |k: usize, done: u64| progress.at(base + k, done);
+    let compared = compare(instance, policies, &options, bound, how.with_progress(&report_progress));
+    if let Some(error) = unwritten.into_inner() {
+        return Err(error);
+    }
+    let objective = headline::objective(instance.objective());
+    let headlines = format!("{}{objective}, ", headline::lines(source.short_name(), instance));
+    let mut options = loaded.options.clone();
+    args.simulation.options().record(&mut options, past.sha256.as_deref());
+    Ok(Round {
+        name: name.clone(),
+        machines: instance.cluster().n_machines(),
+        flows: instance.flows().len() as u64,
+        cluster: headline::cluster(instance),
+        rows: rows(setting, instance, &compared),
+        bound,
+        headlines,
+        objective: instance.objective(),
+        options,
+        drawn: page_rows.map_or_else(Vec::new, PageRows::into_drawn),
+    })
+}
+
+/// The row of each policy, with how far it is from what was recorded, if anything was.
+fn rows(setting: &Setting<'_>, instance: &Instance, compared: &[Compared]) -> Vec<Row> {
+    let is_recorded = |one: &&Compared| one.policy.name() == recorded::NAME;
+    let recorded = compared.iter().find(is_recorded).and_then(|one| Some(&one.result.as_ref().ok()?.flows));
+    let row = |one: &Compared| {
+        let mut row = setting.row(instance, one);
+        if let (Some(recorded), Ok(simulated), Ok(figures)) = (recorded, &one.result, &mut row.result)
+            && !is_recorded(&one)
+        {
+            let distance = Distance::between(instance, recorded, &simulated.flows);
+            figures.metrics.extend(distance.into_iter().flat_map(Distance::entries));
+        }
+        row
+    };
+    compared.iter().map(row).collect()
+}
+
+/// The line that is printed when a policy has finished.
+fn line(setting: &Setting<'_>, row: &Row, seconds: f64) -> String {
+    const MOST: usize = 30;
+    let width = setting.policies.iter().map(|policy| policy.spec().chars().count()).max().unwrap_or(0);
+    let took = number(seconds, Unit::Measure);
+    format!("{:width$}  {} ({took} s)", row.policy, comparison::line(row), width = width.min(MOST))
+}
+
+impl Setting<'_> {
+    fn row(&self, instance: &Instance, compared: &Compared) -> Row {
+        let result = match &compared.result {
+            Ok(simulated) => {
+                let groups = comparison::groups(instance, &simulated.flows);
+                Ok(Figures { groups, ..Figures::of_simulation(simulated) })
+            }
+            Err(SimulateError::Infeasible(violation)) => {
+                Err(format!("its schedule is not feasible: {violation}"))
+            }
+            Err(SimulateError::Stopped) => {
+                Err(format!("not finished in {} s", self.args.timeout.unwrap_or_default()))
+            }
+            Err(problem) => Err(problem.to_string()),
+        };
+        Row { policy: compared.policy.spec().to_owned(), result }
+    }
+
+    /// Writes the schedule of one policy, if that is asked for; then its rows are given up.
+    fn keep(&self, loaded: &Loaded, seed: u64, compared: &mut Compared) -> anyhow::Result<()> {
+        let (Some(dir), Ok(simulated)) = (&self.args.schedules, &mut compared.result) else { return Ok(()) };
+        let suffix = if self.args.seeds > 1 { format!("-seed{seed}") } else { String::new() };
+        let file = dir.join(format!("{}{suffix}.json", compared.policy.file_name()));
+        let figures = Figures::of_simulation(simulated);
+        let mut options = loaded.options.clone();
+        self.args.simulation.options().record(&mut options, self.past.sha256.as_deref());
+        let schedule = &mut simulated.schedule;
+        let meta =
+            Meta { choices: report::choices(&simulated.choices), ..loaded.meta(options, seed, schedule) };
+        out::data(Some(&file), |out| write_schedule(out, &loaded.instance, schedule, &figures, &meta))?;
+        schedule.tasks = TaskRows::new();
+        Ok(())
+    }
+}

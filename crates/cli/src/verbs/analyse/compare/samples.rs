@@ -1,0 +1,95 @@
+//! The samples that figures are averaged over: seeds, files, and pieces of a workload such as its days. Each
+//! is simulated by itself, from an empty cluster.
+
+use slackline::import::{Every, ImportError, Loaded, Source, WorkloadOptions};
+use slackline::report::number::counted;
+use slackline::report::spread;
+use slackline_trace::sha256;
+
+/// The samples that are asked for.
+pub(super) struct Samples<'a> {
+    pub(super) sources: &'a [Source],
+    /// How workloads are cut, if they are.
+    pub(super) every: Option<Every>,
+    pub(super) seeds: &'a [u64],
+}
+
+/// One of them, ready to be simulated.
+pub(super) struct Sample {
+    /// The file or the piece, where there are several; with the seed, where there are several of those too.
+    pub(super) name: Option<String>,
+    pub(super) seed: u64,
+    pub(super) loaded: Loaded,
+}
+
+impl Samples<'_> {
+    /// Whether there are others than seeds.
+    pub(super) fn are_named(&self) -> bool {
+        self.sources.len() > 1 || self.every.is_some()
+    }
+
+    /// What one of them is called.
+    pub(super) fn word(&self) -> &'static str {
+        match (self.sources, self.every, self.seeds) {
+            (_, None, [_]) if self.sources.len() > 1 => "file",
+            ([_], Some(every), [_]) => every.word(),
+            ([_], None, _) => spread::SEED,
+            _ => "sample",
+        }
+    }
+
+    /// Those of a file with a seed on that cluster, not prepared.
+    pub(super) fn of(
+        &self,
+        source: &Source,
+        shape: &WorkloadOptions,
+        seed: u64,
+    ) -> Result<Vec<Sample>, ImportError> {
+        let shaped = source.shape(&shape.clone().with_seed(seed))?;
+        shaped.refuse_waiting()?;
+        let pieces = match self.every {
+            None => vec![(None, shaped)],
+            Some(every) => {
+                shaped.pieces(every)?.into_iter().map(|(name, piece)| (Some(name), piece)).collect()
+            }
+        };
+        let sample = |(piece, shaped): (Option<String>, slackline::import::Shaped)| {
+            Ok(Sample { name: self.name(source, piece, seed), seed, loaded: shaped.into_loaded()? })
+        };
+        pieces.into_iter().map(sample).collect()
+    }
+
+    fn name(&self, source: &Source, piece: Option<String>, seed: u64) -> Option<String> {
+        let file = (self.sources.len() > 1).then(|| source.short_name().to_owned());
+        let seed = (self.are_named() && self.seeds.len() > 1).then(|| format!("seed {seed}"));
+        let parts: Vec<String> = [file, piece, seed].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// What all of them are of, for headlines: the name of the file, or of the first and the last.
+    pub(super) fn title(&self) -> String {
+        match self.sources {
+            [only] => only.short_name().to_owned(),
+            [first, .., last] => {
+                format!(
+                    "{} from {} to {}",
+                    counted(self.sources.len() as u64, "file"),
+                    first.short_name(),
+                    last.short_name()
+                )
+            }
+            [] => String::new(),
+        }
+    }
+
+    /// The hash of the file, or of the hashes and names of all.
+    pub(super) fn sha256(&self) -> String {
+        match self.sources {
+            [only] => sha256(&only.bytes),
+            several => {
+                let line = |source: &Source| format!("{}  {}\n", sha256(&source.bytes), source.short_name());
+                sha256(several.iter().map(line).collect::<String>().as_bytes())
+            }
+        }
+    }
+}

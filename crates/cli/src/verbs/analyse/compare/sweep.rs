@@ -1,0 +1,112 @@
+//! Runs all samples on all sizes of the cluster, one round after the other.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::bail;
+use slackline::PolicySpec;
+use slackline::import::{Loaded, Source, WorkloadOptions};
+
+use super::flags::Compare;
+use super::round::{Round, Setting, round};
+use super::samples::{Sample, Samples};
+use crate::args::history::HistoryFile;
+use crate::terminal::input::{report_diagnostics, warn_of_load};
+use crate::terminal::out;
+use crate::terminal::progress::Progress;
+
+pub(super) struct Sweep<'a> {
+    pub(super) args: &'a Compare,
+    pub(super) samples: &'a Samples<'a>,
+    pub(super) shapes: &'a [WorkloadOptions],
+    pub(super) policies: &'a [PolicySpec],
+    pub(super) past: &'a HistoryFile,
+    /// Whether policies are shown as they end.
+    pub(super) is_shown: bool,
+}
+
+pub(super) struct Results {
+    pub(super) sizes: Vec<Vec<Round>>,
+    /// The workload of the first round, if it is drawn.
+    pub(super) first_loaded: Option<Loaded>,
+}
+
+impl Sweep<'_> {
+    /// Runs all. `of_first` are the samples of the first file with the first seed on the first size, if they
+    /// are loaded.
+    pub(super) fn run(&self, mut of_first: Option<Vec<Sample>>) -> anyhow::Result<Results> {
+        let Self { args, samples, shapes, policies, past, is_shown } = *self;
+        // Pieces are about as many in each file.
+        let n_samples = of_first.as_ref().map_or(1, Vec::len) * samples.sources.len() * samples.seeds.len();
+        let (mut progress, mut reported) = (None, BTreeSet::new());
+        let mut results = Results { sizes: Vec::new(), first_loaded: None };
+        let seeds = || samples.seeds.iter().copied();
+        for shape in shapes {
+            let is_first_size = results.sizes.is_empty();
+            let late: Vec<AtomicBool> = policies.iter().map(|_| AtomicBool::new(false)).collect();
+            let mut rounds: Vec<Round> = Vec::new();
+            for (source, seed) in
+                samples.sources.iter().flat_map(|source| seeds().map(move |seed| (source, seed)))
+            {
+                let found = match of_first.take() {
+                    Some(first) => first,
+                    None => samples.of(source, shape, seed)?,
+                };
+                for mut sample in self.with_deadlines(found, source, seed)? {
+                    sample.loaded.prepare(args.simulation.grain)?;
+                    if rounds.is_empty() {
+                        if is_first_size {
+                            warn_of_seeds(args, &sample.loaded);
+                        }
+                        warn_of_load(&sample.loaded.instance);
+                    }
+                    if is_first_size && reported.insert(&source.name) {
+                        report_diagnostics(&source.name, &sample.loaded.diagnostics);
+                    }
+                    let runs = policies.len() * n_samples * shapes.len();
+                    let tasks = sample.loaded.instance.n_tasks();
+                    let progress = progress.get_or_insert_with(|| Progress::new(runs, tasks));
+                    let setting = Setting { args, source, past, policies, progress, late: &late, is_shown };
+                    let base = (results.sizes.len() * n_samples + rounds.len()) * policies.len();
+                    let is_drawn = args.report.is_asked() && results.first_loaded.is_none();
+                    rounds.push(round(&setting, &sample, base, is_drawn)?);
+                    if is_drawn {
+                        results.first_loaded = Some(sample.loaded);
+                    }
+                }
+            }
+            if rounds.is_empty() {
+                bail!("--each: found no flows in {}, expected some to be cut into pieces", samples.title());
+            }
+            results.sizes.push(rounds);
+        }
+        Ok(results)
+    }
+
+    /// With the deadlines of the largest cluster, where deadlines are made and there are several sizes: they
+    /// must be the same for all.
+    fn with_deadlines(
+        &self,
+        mut found: Vec<Sample>,
+        source: &Source,
+        seed: u64,
+    ) -> anyhow::Result<Vec<Sample>> {
+        let (true, Some(largest)) = (self.shapes.len() > 1, self.shapes.last()) else { return Ok(found) };
+        if self.args.shape.deadlines.is_some() {
+            let largest = self.samples.of(source, largest, seed)?;
+            for (sample, largest) in found.iter_mut().zip(largest) {
+                let instance = sample.loaded.instance.clone();
+                sample.loaded.instance = instance.with_deadlines_of(&largest.loaded.instance);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn warn_of_seeds(args: &Compare, loaded: &Loaded) {
+    if args.seeds > 1 && !args.simulation.options().draws() && !loaded.options.contains_key("seed") {
+        out::warn(
+            "nothing here is drawn, so every seed gives the same; see --jitter, --noise and --crash-rate",
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! `simulate`: one policy on one workload.
+
+mod stream;
+
+use std::io;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use slackline::certificates::{Certificates, certify};
+
+use slackline::PolicySpec;
+use slackline::import::{Loaded, RecordedOptions, bounds};
+use slackline::report::number::counted;
+use slackline::report::page::{Collector, Page};
+use slackline::report::table::fitted;
+use slackline::report::{
+    self, Figures, Row, View, comparison, flows, headline, rules_chosen, simulate_lines, write_schedule,
+};
+use slackline::simulate::{
+    Left, NotWritten, Options, SimulateError, Simulated, Watch, simulate, simulate_figures,
+};
+
+use slackline::policy::unfinished::Unfinished;
+use slackline_model::Instance;
+
+use crate::args::history::HistoryFile;
+use crate::args::output::{Form, SimulationForm};
+use crate::args::report::about;
+use crate::args::{OutputArgs, PolicyTimeout, ReportArgs, Shape, SimulationArgs, TableArgs, policy};
+use crate::tables::Tables;
+use crate::terminal::input;
+use crate::terminal::input::{report_diagnostics, warn_of_load};
+use crate::terminal::out;
+use crate::terminal::progress::Progress;
+use crate::verbs::answer::Answer;
+
+/// Flows that the table shows unless all are asked for.
+const SHOWN: usize = 20;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline simulate examples/nightly.toml
+  slackline simulate examples/nightly.toml --policy edf
+  slackline simulate examples/nightly.toml -p fair:by=flow -o fair.json
+  slackline check examples/nightly.toml fair.json
+  slackline simulate examples/nightly.toml -p fair -o fair.jsonl.zst
+  slackline simulate year.jsonl.zst -p edf -o edf.jsonl.zst
+  slackline simulate nightly.toml -p flex --knowledge learned --history past.json
+  slackline simulate nightly.toml -p woha-lpf --plan-file nightly.plan
+
+JSON is the schedule document; JSONL has it line by line, written while the simulation goes on, for schedules \
+larger than memory; CSV has a row a flow. A workload in lines (.jsonl), or any with --stream, is read meanwhile \
+too. `slackline policies` lists the policies.")]
+pub(crate) struct Simulate {
+    /// Workload document or trace; - for standard input
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    /// Policy, as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
+    policy: PolicySpec,
+    #[command(flatten)]
+    timeout: PolicyTimeout,
+    #[command(flatten)]
+    shape: Shape,
+    #[command(flatten)]
+    simulation: SimulationArgs,
+    /// Read the workload while it is simulated, in memory for what is live
+    ///
+    /// Its flows must be in the order of their releases: a document in lines (.jsonl), which is read so by
+    /// itself, a SWIM trace, or a log that is read line by line (swf, sacct, alibaba).
+    #[arg(long, help_heading = "Workload")]
+    stream: bool,
+    #[command(flatten)]
+    output: OutputArgs<SimulationForm>,
+    #[command(flatten)]
+    table: TableArgs,
+    /// Show every flow in the table, not only the first 20
+    #[arg(long, help_heading = "Output")]
+    all: bool,
+    /// Say for each decision of auto how much better anything could have done, and what each rule alone would
+    /// cost
+    ///
+    /// A lower bound on the cost of the flows that were there, whatever was done from then on, beside what
+    /// auto believed; and one run for every rule. As dear as all of that.
+    #[arg(long, help_heading = "Output", hide_short_help = true, conflicts_with = "stream")]
+    certificates: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
+    let view = args.table.view(&args.output, &flows::COLUMNS)?;
+    let past = HistoryFile::read(&args.simulation)?;
+    args.simulation.check_policies(std::slice::from_ref(&args.policy))?;
+    args.check_certificates()?;
+    args.check_report()?;
+    input::report_remarks(std::slice::from_ref(&args.policy));
+    if let Some(answer) = stream::run(args, tables, &view, &past)? {
+        return Ok(answer);
+    }
+    let source = input::read(&args.workload, args.output.file())?;
+    let mut loaded = source.load(&args.shape.options(&tables.importers)?)?;
+    report_diagnostics(&source.name, &loaded.diagnostics);
+    loaded.prepare(args.simulation.grain)?;
+    let (instance, seed) = (&loaded.instance, args.shape.root_seed());
+    let options = args.simulation.options().resolve(instance, seed, &past.history)?;
+    warn_of_load(instance);
+    let bound = bounds(instance).best;
+    let progress = Progress::new(1, instance.n_tasks());
+    let mut report_progress = |done| progress.at(0, done);
+    let policy = args.timeout.of(args.policy.clone());
+    let mut collector = args.report.is_asked().then(|| Collector::new(instance));
+    let result = match args.output.form() {
+        SimulationForm::Lines => lines(args, &policy, &loaded, &past, &options, bound, &mut report_progress)?,
+        SimulationForm::Of(form) if form == Form::Json || args.certificates => {
+            simulate(instance, &policy, &options, bound, Some(&mut report_progress))
+        }
+        SimulationForm::Of(_) => {
+            let mut collect = |row: Left<'_>| collector.iter_mut().for_each(|collector| collector.take(row));
+            let watch =
+                Watch::default().with_progress(Some(&mut report_progress)).with_left(Some(&mut collect));
+            simulate_figures(instance, &policy, &options, bound, watch)
+        }
+    };
+    drop(progress);
+    let mut simulated = match result {
+        Ok(simulated) => simulated,
+        Err(problem @ SimulateError::Refused(_)) => bail!("{}: {problem}", args.policy.spec()),
+        Err(problem) => {
+            out::error(&anyhow!("{}: {problem}", args.policy.spec()));
+            return Ok(Answer::No);
+        }
+    };
+    let certificates = certificates(args, instance, &simulated, &options)?;
+    let failed = comparison::failed(&simulated.schedule);
+    let unfinished = std::mem::take(&mut simulated.unfinished);
+    let known = simulated.history.take();
+    let page =
+        collector.map(|collector| page(args, source.short_name(), &loaded, &past, &simulated, collector));
+    // What was learned is worth keeping even if the output fails.
+    let written = write(args, &view, source.short_name(), &loaded, &past, simulated, certificates.as_ref());
+    if let (Some(file), Some(known)) = (&args.simulation.history, known) {
+        past.replace(file, &known)?;
+    }
+    written?;
+    page.iter().try_for_each(|page| args.report.write(page))?;
+    if failed == 0 {
+        return Ok(Answer::Yes);
+    }
+    warn_of_failed(failed, &unfinished);
+    Ok(Answer::No)
+}
+
+impl Simulate {
+    /// A page needs the rows of the simulation.
+    fn check_report(&self) -> anyhow::Result<()> {
+        if self.report.is_asked() && self.output.form() == SimulationForm::Lines {
+            bail!(
+                "--report: found a schedule that is written line by line, expected a table, CSV or JSON (check --report \
+                 makes the page of a schedule in lines)"
+            );
+        }
+        Ok(())
+    }
+
+    /// Certificates are of exact durations, and of a schedule that is kept.
+    fn check_certificates(&self) -> anyhow::Result<()> {
+        if !self.certificates {
+            return Ok(());
+        }
+        if self.output.form() == SimulationForm::Lines {
+            bail!(
+                "--certificates: found a schedule that is written line by line, expected a table, CSV or JSON"
+            );
+        }
+        if self.simulation.jitter > 0.0 || self.simulation.profile.0.is_some() {
+            bail!("--certificates: found durations that are off those of the workload, expected exact ones");
+        }
+        Ok(())
+    }
+}
+
+/// Says how many flows failed, and a line for each reason.
+fn warn_of_failed(flows: usize, unfinished: &[Unfinished]) {
+    if unfinished.is_empty() {
+        out::warn(counted(flows as u64, "flow") + " failed");
+    }
+    unfinished.iter().for_each(out::warn);
+}
+
+/// What is certain about a run, if that was asked for.
+fn certificates(
+    args: &Simulate,
+    instance: &Instance,
+    simulated: &Simulated,
+    options: &Options,
+) -> anyhow::Result<Option<Certificates>> {
+    let certified = || certify(instance, &simulated.schedule, &simulated.choices, options);
+    Ok(args.certificates.then(certified).transpose()?)
+}
+
+/// After an empty line, if there is anything.
+fn apart(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\n{text}") }
+}
+
+/// Says something, if there is anything to say.
+fn say(text: &str) {
+    if !text.is_empty() {
+        out::talk(text.trim());
+    }
+}
+
+/// Every option that shaped the workload or the simulation.
+fn recorded(args: &Simulate, loaded: &Loaded, past: &HistoryFile) -> RecordedOptions {
+    let mut options = loaded.options.clone();
+    args.simulation.options().record(&mut options, past.sha256.as_deref());
+    options
+}
+
+/// Simulates and writes the schedule line by line meanwhile.
+fn lines(
+    args: &Simulate,
+    policy: &PolicySpec,
+    loaded: &Loaded,
+    past: &HistoryFile,
+    options: &Options,
+    bound: Option<f64>,
+    progress: &mut dyn FnMut(u64),
+) -> anyhow::Result<Result<Simulated, SimulateError>> {
+    let instance = &loaded.instance;
+    let mut meta = loaded.meta_before(recorded(args, loaded, past), args.shape.root_seed());
+    let mut found = None;
+    let written = out::data(args.output.file(), |out| {
+        match simulate_lines(out, instance, policy, options, bound, Some(progress), &mut meta) {
+            Ok(simulated) => found = Some(Ok(simulated)),
+            Err(NotWritten::Output(error)) => return Err(error),
+            Err(NotWritten::NotSimulated(problem)) => {
+                found = Some(Err(problem));
+                return Err(io::Error::other("there is no schedule"));
+            }
+        }
+        Ok(())
+    });
+    match found {
+        Some(Err(problem)) => Ok(Err(problem)),
+        found => written.and_then(|()| found.context("no schedule was made")),
+    }
+}
+
+fn page<'a>(
+    args: &Simulate,
+    name: &str,
+    loaded: &'a Loaded,
+    past: &HistoryFile,
+    simulated: &Simulated,
+    mut collector: Collector<'a>,
+) -> Page<'a> {
+    if !simulated.schedule.tasks.is_empty() {
+        // The schedule was kept as a whole, and no row left the simulation.
+        collector.take_schedule(&simulated.schedule);
+    }
+    let instance = &loaded.instance;
+    let groups = comparison::groups(instance, &simulated.flows);
+    let figures = Figures { groups, ..Figures::of_simulation(simulated) };
+    let row = Row { policy: simulated.schedule.policy.clone(), result: Ok(figures) };
+    let seeds = vec![args.shape.root_seed()];
+    let about = about(name, "simulate", seeds, recorded(args, loaded, past), loaded.sha256.clone());
+    Page::new(instance, about).with_policy(row, Some(collector.finish_simulation(simulated)))
+}
+
+fn write(
+    args: &Simulate,
+    view: &View,
+    name: &str,
+    loaded: &Loaded,
+    past: &HistoryFile,
+    mut simulated: Simulated,
+    certificates: Option<&Certificates>,
+) -> anyhow::Result<()> {
+    let (instance, file) = (&loaded.instance, args.output.file());
+    let figures = Figures::of_simulation(&simulated);
+    let crowding = comparison::crowding(&[Row {
+        policy: simulated.schedule.policy.clone(),
+        result: Ok(figures.clone()),
+    }]);
+    let warnings = headline::admissions(instance, &simulated.admissions) + &apart(&crowding);
+    let remarks = rules_chosen(&simulated.choices);
+    let schedule = &mut simulated.schedule;
+    let mut meta = loaded.meta(recorded(args, loaded, past), args.shape.root_seed(), schedule);
+    meta.choices = report::choices(&simulated.choices);
+    if let Some(certificates) = certificates {
+        report::certificates::note(certificates, &mut meta);
+    }
+    let summary = headline::lines(name, instance) + &headline::outcome(schedule, &meta.status);
+    let form = match args.output.form() {
+        SimulationForm::Of(form) => form,
+        SimulationForm::Lines => {
+            out::talk(summary.trim_end());
+            say(&warnings);
+            return Ok(());
+        }
+    };
+    match form {
+        Form::Table => {
+            let most = if args.all { usize::MAX } else { SHOWN };
+            let flows = flows::table(instance, schedule, most, view);
+            let summary = fitted(&summary, view.width);
+            let certain = certificates.map_or_else(String::new, |found| {
+                let tables =
+                    report::certificates::tables(found, &simulated.choices, schedule.cost, args.all, view);
+                format!("\n{tables}")
+            });
+            out::text(
+                file,
+                &format!("{summary}{}\n{flows}{certain}{warnings}", flows::figures(&figures, &remarks)),
+            )
+        }
+        Form::Csv => {
+            out::talk(summary.trim_end());
+            say(&warnings);
+            out::text(file, &flows::csv(instance, schedule))
+        }
+        Form::Json => {
+            out::talk(summary.trim_end());
+            say(&warnings);
+            out::data(file, |out| write_schedule(out, instance, schedule, &figures, &meta))
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `bound`: lower bounds on the cost of any schedule of a workload.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use slackline::import::bounds;
+use slackline::report::table::fitted;
+use slackline::report::{self, headline};
+
+use crate::args::output::Form;
+use crate::args::{OutputArgs, Shape};
+use crate::tables::Tables;
+use crate::terminal::input;
+use crate::terminal::input::report_diagnostics;
+use crate::terminal::out;
+use crate::verbs::answer::Answer;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline bound examples/nightly.toml
+  slackline bound examples/nightly.toml --metric makespan --format json")]
+pub(crate) struct Bound {
+    /// Workload document or trace; - for standard input
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    #[command(flatten)]
+    shape: Shape,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Why simulate, compare and plan may know a higher bound.
+const UNCUT: &str = "\nSome phases are given as work: a bound for tasks alone (prices) is left out. simulate, compare and plan\n\
+    cut that work into tasks and have it.\n";
+
+pub(crate) fn run(args: &Bound, tables: &Tables) -> anyhow::Result<Answer> {
+    let source = input::read(&args.workload, args.output.file())?;
+    let loaded = source.load(&args.shape.options(&tables.importers)?)?;
+    report_diagnostics(&source.name, &loaded.diagnostics);
+    let bounds = bounds(&loaded.instance);
+    let head = headline::lines(source.short_name(), &loaded.instance);
+    let body = match args.output.form() {
+        Form::Table => {
+            let view = out::view(args.output.file());
+            let uncut = if loaded.instance.work_uncut().slot_seconds() > 0.0 { UNCUT } else { "" };
+            format!("{}\n{}{uncut}", fitted(&head, view.width), report::bounds::table(&bounds, &view))
+        }
+        Form::Csv => report::bounds::csv(&bounds),
+        Form::Json => report::bounds::json(&bounds),
+    };
+    if args.output.form() != Form::Table {
+        out::talk(head.trim_end());
+    }
+    out::text(args.output.file(), &body)?;
+    Ok(Answer::Yes)
+}

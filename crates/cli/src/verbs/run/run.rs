@@ -1,0 +1,414 @@
+//! `run`: runs flows on any engine, under any policy.
+
+mod choice;
+mod live;
+mod page;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use slackline::PolicySpec;
+use slackline::names::listed;
+use slackline::report::number::counted;
+use slackline::report::{Figures, flows, headline, write_schedule};
+use slackline::run::{
+    All, Backend, Deadline, Ending, EngineError, Events, Forecast, Happening, HookCommands, Hooks,
+    JobFigures, Note, Outcome, Overview, Request, RunEnd, RunError, Sink, Stop, Verdict, When,
+};
+use slackline_executor::fleet::concurrent_runs::{self, Neighbour};
+use slackline_model::cluster::Slots;
+use slackline_model::draft::MachineDraft;
+use slackline_model::time::SECONDS_MAX;
+use slackline_model::{Combine, Metric, Time};
+
+use crate::args::defaults::Defaults;
+use crate::args::output::Form;
+use crate::args::state::state_name;
+use crate::args::{
+    EngineFlags, OutputArgs, ParameterFlags, PolicyTimeout, ReportArgs, path, policy, secret, value,
+};
+use crate::tables::Tables;
+use crate::terminal::input;
+use crate::terminal::input::Source;
+use crate::terminal::{jobs, out};
+use crate::verbs::answer::Answer;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline run examples/first-run.toml
+  slackline run flows.toml --policy woha-lpf --slots 4 --deadline nightly=06:00
+  slackline run flows.toml --history past.history
+
+A job says what it does: run = { program = \"wordcount\", inputs = [\"dir/*.txt\"], output = \"out/words\" }, or \
+run = { mapper = \"cmd\", reducer = \"cmd\", ... } with commands that read lines and write key TAB value lines. \
+An input \"@job\" is the output of an earlier job. Paths are relative to the current directory. `slackline \
+programs` lists what is built in.
+
+If the run is killed, the same command resumes it. A job that is done stays done as long as its definition, its inputs \
+and its output are as they were; everything else is done again, and the reason is said. The journal, the logs of failed attempts, \
+the resolved workload and the schedule of what happened are in the directory of --state.")]
+pub(crate) struct Run {
+    /// Flow file, whose jobs say what they run; - for standard input
+    ///
+    /// A workload document whose jobs have a `run` section, or WOHA XML with commands.
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    /// Policy, as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
+    policy: PolicySpec,
+    #[command(flatten)]
+    parameters: ParameterFlags,
+    #[command(flatten)]
+    policy_timeout: PolicyTimeout,
+    /// What a flow costs, instead of the workload's metric
+    #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
+    metric: Option<Metric>,
+    /// Whether the sum or the maximum of the costs is to be small
+    #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), help_heading = "Policy")]
+    combine: Option<Combine>,
+    /// A deadline; may be given several times
+    ///
+    /// WHEN is seconds or a duration after the start of the run, a time of day such as 06:00, or a date and
+    /// time such as 2026-03-01T06:00:00Z.
+    #[arg(long, value_name = "FLOW=WHEN", value_parser = deadline, help_heading = "Policy")]
+    deadline: Vec<Deadline>,
+    /// History of what jobs took in earlier runs
+    ///
+    /// It is begun if it is not there, read at the start, and told what this run took when it ends or is
+    /// stopped; `slackline history FILE` shows it. It is a document that `simulate` and `compare` read as
+    /// well, and that several runs may use at a time.
+    #[arg(long, value_name = "FILE", help_heading = "Policy")]
+    history: Option<PathBuf>,
+
+    #[command(flatten)]
+    engine: EngineFlags,
+    /// How often a task may fail before its flow fails
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Engine")]
+    attempts: u16,
+    /// Fraction of maps after which reduces may take slots; 1 for not early
+    #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
+    slowstart: f64,
+
+    /// Where the run keeps its files
+    ///
+    /// By default .slackline/NAME, where NAME is that of the flow file; `slackline config` shows the
+    /// directory that is meant instead of .slackline.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    choice: choice::JobChoice,
+    /// Write everything that happens to FILE, a line of JSON each
+    ///
+    /// What is there already stays: lines are added. Their schema is docs/schema/events.schema.json.
+    #[arg(long, hide_short_help = true, value_name = "FILE", help_heading = "Output")]
+    events: Option<PathBuf>,
+    /// Say a line for each task
+    #[arg(long, short, conflicts_with = "quiet", help_heading = "Output")]
+    verbose: bool,
+    /// Say nothing but errors, and show no table
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+    /// On a terminal, print lines instead of showing the live view
+    ///
+    /// The view is there once the run has lasted a second; ? shows its keys. What was said meanwhile is said
+    /// when it ends.
+    #[arg(long, help_heading = "Output")]
+    no_live: bool,
+    /// Command to run when the run ends, however it does
+    ///
+    /// `sh -c` runs it beside the run, with SLACKLINE_EVENT (end, failure or late), SLACKLINE_FLOW,
+    /// SLACKLINE_STATE and SLACKLINE_MESSAGE in its environment. It is waited for at the end, at most 10
+    /// seconds; that it fails is a warning.
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
+    on_end: Option<String>,
+    /// Command to run when a flow has failed, once for each
+    ///
+    /// It also finds SLACKLINE_JOB, SLACKLINE_CAUSE (what the failure says) and SLACKLINE_LOG (the file with
+    /// what its commands said) in its environment.
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
+    on_failure: Option<String>,
+    /// Command to run when a flow is expected to miss its deadline, once for each
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", value_parser = path::command, help_heading = "Hooks")]
+    on_late: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+fn deadline(text: &str) -> Result<Deadline, String> {
+    let (flow, when) = text.split_once('=').ok_or("expected FLOW=WHEN")?;
+    let when = When::parse_option(when).map_err(|expected| format!("expected {expected}"))?;
+    match when {
+        When::Seconds(seconds) if !(0.0..=SECONDS_MAX).contains(&seconds) => {
+            Err(format!("expected at most {SECONDS_MAX:e} seconds, from 0"))
+        }
+        when => Ok(Deadline { flow: flow.to_owned(), when }),
+    }
+}
+
+pub(crate) fn run(args: &Run, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let engine = args.engine.make()?;
+    input::report_remarks(std::slice::from_ref(&args.policy));
+    let source = Source::read(&args.workload)?;
+    let mut request = args.request(source, defaults.state());
+    request.importers = tables.importers.clone();
+    request.parameters = args.parameters.parameters()?;
+    let name = request.short_name().to_owned();
+    if args.choice.dry_run {
+        if args.output.form() != Form::Table {
+            bail!(
+                "--dry-run: found csv or json asked for, by --format or the name of a file, expected a table"
+            );
+        }
+        if args.report.is_asked() {
+            bail!("--dry-run: found --report, which shows what ran, expected one of them");
+        }
+        let mut live = live::RunDisplay::new(&request, args.verbosity());
+        let preview =
+            slackline::run::Run::preview(engine.as_ref(), &request, &mut live).map_err(with_flag_names)?;
+        let view = out::view(args.output.file());
+        out::text(args.output.file(), &choice::table(&preview, &view))?;
+        let is_prevented = preview.jobs.iter().any(|job| matches!(job.verdict, Verdict::Prevented(_)));
+        return Ok(if is_prevented { Answer::No } else { Answer::Yes });
+    }
+    let events = args.events.as_deref().map(|path| events(path, &request)).transpose()?;
+    let here = RunAnnouncement { name: &name, engine: engine.as_ref(), state: &request.state };
+    let _announced = args.announce(&here);
+    let mut live = live::RunDisplay::new(&request, args.verbosity());
+    if !args.no_live {
+        live = live.with_view(&request);
+    }
+    let hooks = Hooks::new(args.hooks()?, &request, |problem: &str| out::warn(problem));
+    let mut sinks = All::new().and(&mut live).and(hooks);
+    if let Some(events) = events {
+        sinks = sinks.and(events);
+    }
+    let opened = slackline::run::Run::open(engine.as_ref(), request, &mut sinks);
+    let mut run = match opened {
+        Ok(run) => run,
+        Err(error) => {
+            sinks.end(&Ending::Error(error.to_string()));
+            return Err(with_flag_names(error));
+        }
+    };
+    let end = run.go(&mut sinks);
+    sinks.end(&ending(&end, &run));
+    drop(sinks);
+    drop(live);
+    if let Err(error @ (RunError::Policy { .. } | RunError::Engine(EngineError::Stopped(_)))) = end {
+        out::error(&error.into());
+        out::talk("stopped; the same command resumes it");
+        return Ok(Answer::No);
+    }
+    if end.map_err(with_flag_names)? == RunEnd::Interrupted {
+        out::talk("stopped; the same command resumes it");
+        return Ok(Answer::Stopped);
+    }
+    if run.session().workload().flows.is_empty() && args.output.form() == Form::Table {
+        // Everything was done already, and nothing is known of when.
+        return Ok(Answer::Yes);
+    }
+    let mut outcome = match run.outcome() {
+        // Neither use nor input is wrong.
+        Err(error @ (RunError::File { .. } | RunError::Infeasible { .. })) => {
+            out::error(&error.into());
+            return Ok(Answer::No);
+        }
+        outcome => outcome.map_err(with_flag_names)?,
+    };
+    args.write_page(&name, &run, &outcome)?;
+    if args.quiet && args.output.file().is_none() && args.output.form() == Form::Table {
+        return Ok(if outcome.failed() == 0 { Answer::Yes } else { Answer::No });
+    }
+    // The exit code depends on the run, not on whether its output is read.
+    out::unless_closed(args.show(&name, &run, &mut outcome))?;
+    match outcome.failed() {
+        0 => Ok(Answer::Yes),
+        failed => {
+            out::warn(format_args!("{} failed; the reasons are above", counted(failed as u64, "flow")));
+            Ok(Answer::No)
+        }
+    }
+}
+
+/// The file that events are added to.
+fn events(path: &Path, request: &Request) -> anyhow::Result<EventFile> {
+    let file = File::options().append(true).create(true).open(path);
+    let file = file.with_context(|| format!("--events: {}: cannot be written", path.display()))?;
+    Ok(EventFile { events: Events::new(file, request), path: path.to_owned() })
+}
+
+/// Events that are written to a file; where that goes wrong, a warning says so at the end.
+struct EventFile {
+    events: Events<File>,
+    path: PathBuf,
+}
+
+impl Sink for EventFile {
+    fn note(&mut self, note: &Note<'_>) {
+        self.events.note(note);
+    }
+
+    fn begin(&mut self, overview: &Overview, stop: Stop) {
+        self.events.begin(overview, stop);
+    }
+
+    fn happened(&mut self, now: Time, what: Happening<'_>, forecast: &Forecast) {
+        self.events.happened(now, what, forecast);
+    }
+
+    fn end(&mut self, ending: &Ending) {
+        self.events.end(ending);
+        if let Some(problem) = self.events.problem() {
+            let path = self.path.display();
+            out::warn(format_args!(
+                "--events: {path}: cannot be written, so that lines are missing: {problem}"
+            ));
+        }
+    }
+}
+
+/// How a session of a run ended.
+fn ending(end: &Result<RunEnd, RunError>, run: &slackline::run::Run) -> Ending {
+    match end {
+        Err(error) => Ending::Error(error.to_string()),
+        Ok(RunEnd::Done) => Ending::Done,
+        Ok(RunEnd::Interrupted) => Ending::Stopped,
+        Ok(_) => {
+            let did = JobFigures::all(run.session().workload(), run.session().attempts());
+            let open = did.iter().filter(|job| !job.is_done()).map(|job| job.flow.as_str());
+            Ending::Failed(open.collect::<BTreeSet<_>>().len())
+        }
+    }
+}
+
+/// What other runs on this machine learn of this one.
+struct RunAnnouncement<'a> {
+    name: &'a str,
+    engine: &'a dyn Backend,
+    state: &'a Path,
+}
+
+impl Run {
+    fn verbosity(&self) -> live::Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => live::Verbosity::Quiet,
+            (_, true) => live::Verbosity::Verbose,
+            _ => live::Verbosity::Usual,
+        }
+    }
+
+    fn hooks(&self) -> anyhow::Result<HookCommands> {
+        for (option, command) in
+            [("--on-end", &self.on_end), ("--on-failure", &self.on_failure), ("--on-late", &self.on_late)]
+        {
+            secret::refuse_in_command(option, command.as_deref())?;
+        }
+        let mut hooks = HookCommands::default();
+        hooks.on_end.clone_from(&self.on_end);
+        hooks.on_failure.clone_from(&self.on_failure);
+        hooks.on_late.clone_from(&self.on_late);
+        Ok(hooks)
+    }
+
+    /// Lets other runs of this user know of this one, and warns of those there are: slots are counted for
+    /// each alone. If that fails the run continues without.
+    fn announce(&self, here: &RunAnnouncement<'_>) -> Option<Neighbour> {
+        if !self.engine.is_local() {
+            return None;
+        }
+        let slots = here.engine.machines().iter().map(slots_of).sum();
+        let others = concurrent_runs::others();
+        if !others.is_empty() && !self.quiet {
+            let total: u32 = others.iter().map(|other| other.slots).sum();
+            let names: Vec<String> = others
+                .iter()
+                .map(|other| format!("{} ({})", other.state, counted(other.slots.into(), "slot")))
+                .collect();
+            let advice = if self.engine.is_on("share") { "" } else { "; --share takes half" };
+            out::warn(format_args!(
+                "{} at work on this machine with {} beside the {slots} of this one: {}{advice}",
+                counted(others.len() as u64, "other run") + if others.len() == 1 { " is" } else { " are" },
+                counted(total.into(), "slot"),
+                listed(&names)
+            ));
+        }
+        let state = std::path::absolute(here.state).unwrap_or_else(|_| here.state.to_owned());
+        match Neighbour::announce(here.name, &state, slots) {
+            Ok(announced) => Some(announced),
+            Err(error) => {
+                if self.verbose {
+                    out::warn(format_args!("other runs are not told of this one: {error}"));
+                }
+                None
+            }
+        }
+    }
+
+    fn show(&self, name: &str, run: &slackline::run::Run, outcome: &mut Outcome) -> anyhow::Result<()> {
+        let figures = Figures::of_schedule(&outcome.schedule, &outcome.metrics);
+        let file = self.output.file();
+        match self.output.form() {
+            Form::Table => {
+                let view = out::view(file);
+                let head = headline::lines(name, &outcome.instance);
+                let predicted = run.prediction().map_err(with_flag_names)?;
+                let columns = table::Columns { policy: &self.policy, has_history: self.history.is_some() };
+                let text = columns.table(predicted.as_ref(), outcome, figures, &view);
+                let did = JobFigures::all(run.session().workload(), run.session().attempts());
+                let jobs = jobs::table(&did, &view);
+                let files = format!(
+                    "schedule of what happened: {}\nits workload: {}\n",
+                    outcome.schedule_file.display(),
+                    outcome.workload_file.display()
+                );
+                out::text(file, &format!("{head}\n{text}\n{jobs}\n{files}"))
+            }
+            Form::Csv => out::text(file, &flows::csv(&outcome.instance, &outcome.schedule)),
+            Form::Json => out::data(file, |out| {
+                let (instance, schedule) = (&outcome.instance, &mut outcome.schedule);
+                write_schedule(out, instance, schedule, &figures, &outcome.meta)
+            }),
+        }
+    }
+
+    /// What is asked for; `states` is where runs have their state directories.
+    fn request(&self, source: Source, states: &Path) -> Request {
+        let state = self.state.clone().unwrap_or_else(|| states.join(state_name(&self.workload)));
+        let mut request =
+            Request::new(source.name, source.bytes, self.policy_timeout.of(self.policy.clone()), state);
+        request.metric = self.metric;
+        request.combine = self.combine;
+        request.deadlines.clone_from(&self.deadline);
+        request.slowstart = self.slowstart;
+        request.attempts_max = self.attempts;
+        request.history.clone_from(&self.history);
+        request.choices = self.choice.choices();
+        request
+    }
+}
+
+fn slots_of(machine: &MachineDraft) -> u32 {
+    match machine.slots {
+        Slots::Universal(slots) => machine.count * slots,
+        Slots::Typed { map, reduce } => machine.count * (map + reduce),
+    }
+}
+
+/// An error in the words of the command line.
+fn with_flag_names(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Deadline(error) => anyhow!("--{error}"),
+        RunError::Engine(error @ EngineError::Another { .. }) => {
+            anyhow!("{error}; --again starts this one over, another --state keeps both runs")
+        }
+        RunError::Engine(EngineError::Choice(error)) => anyhow!("--force, --from-job, --only: {error}"),
+        other => other.into(),
+    }
+}

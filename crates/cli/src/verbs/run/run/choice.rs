@@ -1,0 +1,115 @@
+//! Which jobs of a flow file are run: the flags, and the table of a dry run.
+
+use clap::Args;
+use slackline::report::number::{Unit, counted};
+use slackline::report::table::fitted;
+use slackline::report::{Align, Column, Table, View};
+use slackline::run::{Choices, JobVerdict, Preview, Verdict};
+use slackline_model::cost::is_late;
+use slackline_model::{Start, Time};
+
+#[derive(Args, Debug)]
+pub(super) struct JobChoice {
+    /// Do this job again, and what reads from it
+    ///
+    /// FLOW/JOB, or JOB of every flow that has one. May be given several times.
+    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
+    force: Vec<String>,
+    /// Do this job and what reads from it again, and nothing else
+    ///
+    /// What comes before it is taken as it is, changed or not.
+    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
+    from_job: Vec<String>,
+    /// Do this job again, and nothing else
+    #[arg(long, hide_short_help = true, value_name = "JOB", help_heading = "What is done")]
+    only: Vec<String>,
+    /// Start over: do everything again
+    ///
+    /// Outputs are replaced when the new ones are complete.
+    #[arg(long, conflicts_with_all = ["force", "from_job", "only"], help_heading = "What is done")]
+    again: bool,
+    /// Say what would be done and why, and touch nothing
+    #[arg(long, help_heading = "What is done")]
+    pub(super) dry_run: bool,
+}
+
+impl JobChoice {
+    pub(super) fn choices(&self) -> Choices {
+        let mut choices = if self.again { Choices::again() } else { Choices::default() };
+        choices.force.clone_from(&self.force);
+        choices.from.clone_from(&self.from_job);
+        choices.only.clone_from(&self.only);
+        choices
+    }
+}
+
+/// What would be done, and when the flows would be.
+pub(super) fn table(preview: &Preview, view: &View) -> String {
+    let words = |name: &str, cell: &dyn Fn(&JobVerdict) -> String| {
+        Column::words(name, preview.jobs.iter().map(cell).collect::<Vec<_>>())
+    };
+    let tasks: Vec<Option<f64>> =
+        preview.jobs.iter().map(|job| Some(f64::from(job.maps) + f64::from(job.reduces))).collect();
+    let table = Table::of(vec![
+        words("flow", &|job| job.flow.clone()),
+        words("job", &|job| job.job.clone()),
+        Column::numbers("tasks", &tasks, Unit::Count).rank(2),
+        words("what", &|job| describe(job).0.to_owned()).heading(""),
+        words("why", &|job| describe(job).1).rank(1),
+    ]);
+    let work = preview.jobs.iter().filter(|job| matches!(job.verdict, Verdict::Run(_) | Verdict::Resumed));
+    let summary = format!("{} to be done, of {}", counted(work.count() as u64, "job"), preview.jobs.len());
+    format!("{}{}\n{summary}\n{}", table.render(view), prevented(preview, view), flows(preview, view))
+}
+
+/// Why jobs cannot be run, each on as many lines as it takes: nothing else is as important.
+fn prevented(preview: &Preview, view: &View) -> String {
+    let problem = |job: &JobVerdict| match &job.verdict {
+        Verdict::Prevented(problem) => {
+            Some(fitted(&format!("{}/{} cannot be run: {problem}", job.flow, job.job), view.width))
+        }
+        _ => None,
+    };
+    let problems: String = preview.jobs.iter().filter_map(problem).collect();
+    if problems.is_empty() { problems } else { format!("\n{problems}") }
+}
+
+fn describe(job: &JobVerdict) -> (&'static str, String) {
+    match &job.verdict {
+        Verdict::Kept => ("done", "nothing of it has changed".to_owned()),
+        Verdict::Left => ("left", "it was not chosen".to_owned()),
+        Verdict::Resumed => ("resume", "it was cut short".to_owned()),
+        Verdict::Run(reason) => ("run", reason.to_string()),
+        Verdict::Prevented(_) => ("cannot", "see below".to_owned()),
+        _ => ("", String::new()),
+    }
+}
+
+/// When flows would be done, against their deadlines.
+fn flows(preview: &Preview, view: &View) -> String {
+    let Some(predicted) = &preview.prediction else { return String::new() };
+    let (instance, completions) = (&predicted.instance, predicted.completions());
+    let start: Option<&Start> = instance.start();
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("deadline", Align::Right),
+        ("predicted\ncompletion", Align::Right),
+        ("", Align::Left),
+    ]);
+    for flow in instance.flows().iter() {
+        let at = |seconds: Option<f64>| {
+            seconds.map_or_else(String::new, |at| slackline::report::number::instant(at, start))
+        };
+        let (deadline, done) = (flow.deadline.map(Time::seconds), completions.get(flow.id.as_str()).copied());
+        let verdict = match (deadline, done) {
+            (Some(deadline), Some(done)) if is_late(done, deadline) => "late",
+            (Some(_), Some(_)) => "on time",
+            _ => "",
+        };
+        table.row([flow.id.clone(), at(deadline), at(done), verdict.to_owned()]);
+    }
+    for flow in preview.prevented_flows() {
+        table.row([flow, "", "", "cannot be run"]);
+    }
+    format!("\n{}", table.render(view))
+}

@@ -1,0 +1,456 @@
+//! `status`: the progress of a run that is running, was stopped or has ended.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use serde_json::{Value, json};
+use slackline::PolicySpec;
+use slackline::report::number::{counted, duration, exact, instant, instants};
+use slackline::report::table::fitted;
+use slackline::report::{Align, Column, Table, View};
+use slackline::run::{
+    FlowState, JobFigures, JobThere, KeptJob, MachineState, Segment, Stage, StateOfRun, TaskAtWork,
+};
+use slackline_task::base::clock;
+
+use crate::args::defaults::Defaults;
+use crate::args::output::{Form, Forms};
+use crate::args::server::submission;
+use crate::args::state::{RunSelector, look_at};
+use crate::args::{OutputArgs, ServerFlags};
+use crate::tables::Tables;
+use crate::terminal::watch::content::{times, verdict};
+use crate::terminal::watch::{Observation, Stream, ViewEnd, Watch};
+use crate::terminal::{jobs, out};
+use crate::verbs::answer::Answer;
+use crate::verbs::service::queue;
+
+const PAUSE: Duration = Duration::from_secs(1);
+/// How many running tasks are listed.
+const AT_WORK: usize = 10;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline status
+  slackline status --state flows.toml --follow
+  slackline status --state /var/lib/slackline/night --format json
+  slackline status 17
+
+The run is that of --state, or the only one below .slackline, as for `explain` and `logs`. Nothing is locked or changed, \
+so that it may be asked at any time, also of a run that was killed. What is predicted is simulated under the policy of \
+the run, with durations as finished tasks suggest them; of a run that was stopped, as if it were resumed now.
+
+A number is a submission of a service (`slackline serve`), as `queue` shows it; --server without one shows the service.")]
+pub(crate) struct Status {
+    /// The run, as by --state
+    #[arg(value_name = "RUN", conflicts_with = "state")]
+    workload: Option<PathBuf>,
+    /// The run: its state directory, its flow file or its schedule [default: the only run there is]
+    #[arg(long, value_name = "RUN")]
+    state: Option<PathBuf>,
+    /// Look again every second until nothing is at work any more
+    ///
+    /// On a terminal with a view in which flows can be looked into: ? shows its keys.
+    #[arg(long)]
+    follow: bool,
+    /// With --follow, draw the table again and again instead of the view
+    #[arg(long, requires = "follow")]
+    no_live: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(crate) fn run(args: &Status, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let named = args.state.as_deref().or(args.workload.as_deref());
+    let is_of_service = submission(named).is_some() || args.server.is_given() && named.is_none();
+    if args.follow && is_of_service {
+        bail!("--follow: found a service, expected a run: slackline top follows a service");
+    }
+    match submission(named) {
+        Some(number) => return queue::one(number, &args.server, &args.output, defaults),
+        None if is_of_service => return queue::service(&args.server, &args.output, defaults),
+        None => {}
+    }
+    let named = RunSelector { workload: args.workload.as_deref(), state: args.state.as_deref() };
+    let directory = named.directory(defaults.state())?;
+    let is_shown = args.output.file().is_none() && std::io::stdout().is_terminal();
+    if args.follow && args.output.form() != Form::Table {
+        bail!("--follow: found --format {}, expected a table", args.output.form().name());
+    }
+    let first = seen(&directory, defaults.state(), tables)?;
+    if args.follow
+        && !args.no_live
+        && is_shown
+        && first.stage == Stage::AtWork
+        && Stream::Out.is_interactive()
+    {
+        return watch(args, &directory, tables, defaults);
+    }
+    let mut state = first;
+    loop {
+        let is_running = args.follow && state.stage == Stage::AtWork;
+        // Elsewhere than on a terminal only the last look is worth keeping.
+        if !is_running || is_shown {
+            show(args, &state, args.follow && is_shown)?;
+        }
+        if !is_running {
+            return Ok(Answer::Yes);
+        }
+        clock::pause(PAUSE);
+        state = seen(&directory, defaults.state(), tables)?;
+    }
+}
+
+/// Follows a run in a view. When the run is over, its table remains.
+fn watch(args: &Status, directory: &Path, tables: &Tables, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let look = {
+        let (directory, states, tables) = (directory.to_owned(), defaults.state().to_owned(), tables.clone());
+        move || match seen(&directory, &states, &tables) {
+            Ok(state) if state.stage == Stage::AtWork => Observation::State(Box::new(state)),
+            // The result is printed when the view has ended.
+            _ => Observation::Finished,
+        }
+    };
+    match Watch::observe(Box::new(look))? {
+        ViewEnd::ByInterrupt => return Ok(Answer::Stopped),
+        ViewEnd::RunFinished => show(args, &seen(directory, defaults.state(), tables)?, false)?,
+        ViewEnd::Open | ViewEnd::ByKey => {}
+    }
+    Ok(Answer::Yes)
+}
+
+/// The run as it is now.
+fn seen(directory: &Path, states: &Path, tables: &Tables) -> anyhow::Result<StateOfRun> {
+    let look = look_at(directory, states)?;
+    // A policy of another program, or one that is gone: then nothing is predicted.
+    let policy: Option<PolicySpec> = look.policy().and_then(|spec| tables.policies.parse(spec).ok());
+    Ok(StateOfRun::of(&look, policy.as_ref(), clock::unix_micros()))
+}
+
+fn show(args: &Status, state: &StateOfRun, redraws: bool) -> anyhow::Result<()> {
+    let text = match args.output.form() {
+        Form::Table => table(state, &out::view(args.output.file())),
+        Form::Csv => csv(state),
+        Form::Json => format!("{:#}\n", document(state)),
+    };
+    if redraws {
+        return Ok(out::redraw(&text)?);
+    }
+    out::text(args.output.file(), &text)
+}
+
+/// The text: where the run is, its flows, its jobs, what is at work.
+fn table(state: &StateOfRun, view: &View) -> String {
+    let figures: Vec<JobFigures> =
+        state.flows.iter().flat_map(|flow| flow.jobs.iter().map(|job| job.figures.clone())).collect();
+    let mut out = fitted(&headline(state), view.width);
+    if !state.flows.is_empty() {
+        out.extend(["\n", &flows(state, view), "\n"]);
+        let has_ended = |job: &JobFigures| job.phases().iter().any(|phase| phase.ended.is_some());
+        if figures.iter().any(has_ended) {
+            out.push_str(&jobs::table(&figures, view));
+        } else {
+            out.push_str("no task has ended yet\n");
+        }
+    }
+    if !state.kept.is_empty() {
+        out.extend(["\ndone by earlier runs:\n", &kept(state, view)]);
+    }
+    if !state.there.is_empty() {
+        out.extend(["\non the cluster:\n", &there(state, view)]);
+    }
+    if !state.machines.is_empty() {
+        out.extend(["\n", &machines(state, view)]);
+    }
+    if !state.at_work.is_empty() {
+        out.extend(["\n", &at_work(state)]);
+    }
+    out
+}
+
+/// The jobs on a cluster: how it calls them, and what they do there.
+fn there(state: &StateOfRun, view: &View) -> String {
+    let all: Vec<&JobThere> = state.there.iter().collect();
+    let words = |name: &str, cell: &dyn Fn(&JobThere) -> String| {
+        Column::words(name, all.iter().map(|one| cell(one)).collect::<Vec<_>>())
+    };
+    let at = |name: &str, of: fn(&JobThere) -> Option<u64>| {
+        let values: Vec<Option<f64>> =
+            all.iter().map(|one| Some(of(one)? as f64 / 1e6).filter(|_| state.is_of_run(one))).collect();
+        Column::written(name, &values, instants(&values, state.start.as_ref()))
+    };
+    let table = Table::of(vec![
+        words("job", &|one| format!("{}/{}", one.flow, one.job)),
+        words("application", &|one| one.applications.join(", ")),
+        words("remarks", &|one| state.stage_there(one)).heading("").rank(1),
+        at("submitted", |one| one.submitted).rank(2),
+        at("ApplicationMaster up", |one| one.master[1]).heading("ApplicationMaster\nup").rank(3),
+    ]);
+    format!("{}(what its containers said: yarn logs -applicationId APPLICATION)\n", table.render(view))
+}
+
+/// `.slackline/night: at work for 12 s under flowflex`, and how far.
+fn headline(state: &StateOfRun) -> String {
+    let started = instant(0.0, Some(&state.clock()));
+    let name = state.state.display();
+    let stage = match state.stage {
+        Stage::AtWork => format!("at work since {started}, for {}", duration(state.now)),
+        Stage::Stopped => {
+            let last = duration((state.now - state.recorded).max(0.0));
+            format!("stopped: begun at {started}, nothing is at work, the last record is {last} old")
+        }
+        Stage::Done => format!("done: begun at {started}, took {}", duration(state.recorded)),
+        _ => format!("ended with failures: begun at {started}, took {}", duration(state.recorded)),
+    };
+    let policy = state.policy.as_deref().map_or_else(String::new, |policy| format!(", under {policy}"));
+    let policy = policy + &segments(state);
+    if state.flows.is_empty() {
+        return format!("{name}: {stage}{policy}\nnothing was left to do in it: all jobs were done before\n");
+    }
+    let tasks = state.tasks();
+    let failed: u64 = state.flows.iter().map(FlowState::failed).sum();
+    let failed = if failed > 0 { format!(", {} failed", counted(failed, "attempt")) } else { String::new() };
+    format!(
+        "{name}: {stage}{policy}\n{} of {} done{failed}\n",
+        tasks.done,
+        counted(tasks.total as u64, "task")
+    )
+}
+
+/// The settings of a run that changed, a line for each segment.
+fn segments(state: &StateOfRun) -> String {
+    if state.segments.len() < 2 {
+        return String::new();
+    }
+    let line = |segment: &Segment| {
+        let since = duration(segment.start as f64 / 1e6);
+        let (policy, slowstart) = (segment.policy().unwrap_or("?"), segment.slowstart());
+        let slots = counted(segment.slots().into(), "slot");
+        format!("\n  from {since}: {policy}, slowstart {slowstart}, {slots}")
+    };
+    state.segments.iter().map(line).collect()
+}
+
+fn flows(state: &StateOfRun, view: &View) -> String {
+    let columns = times(state, [&|flow| flow.deadline, &|flow| flow.predicted, &|flow| flow.completion]);
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("deadline", Align::Right),
+        ("predicted\ncompletion", Align::Right),
+        ("completion", Align::Right),
+        ("tasks done", Align::Right),
+        ("failed\nattempts", Align::Right),
+        ("", Align::Left),
+    ]);
+    for (k, flow) in state.flows.iter().enumerate() {
+        let tasks = flow.tasks();
+        let done = format!("{} of {}", tasks.done, tasks.total);
+        let verdict = match (state.stage, verdict(flow, state.now)) {
+            (Stage::Stopped, "at work") => "begun",
+            (_, verdict) => verdict,
+        };
+        let cells = columns.iter().map(|column| column[k].clone());
+        let rest = [done, flow.failed().to_string(), verdict.to_owned()];
+        table.row(std::iter::once(flow.id.clone()).chain(cells).chain(rest));
+    }
+    table.render(view)
+}
+
+/// The jobs that earlier runs have done.
+fn kept(state: &StateOfRun, view: &View) -> String {
+    let mut table = Table::new(&[
+        ("flow", Align::Left),
+        ("job", Align::Left),
+        ("maps", Align::Right),
+        ("reduces", Align::Right),
+        ("run begun at", Align::Left),
+    ]);
+    for job in &state.kept {
+        let begun = instant(0.0, Some(&clock::local(job.started)));
+        table.row([job.flow.clone(), job.job.clone(), job.maps.to_string(), job.reduces.to_string(), begun]);
+    }
+    table.render(view)
+}
+
+/// The machines of a run on several.
+fn machines(state: &StateOfRun, view: &View) -> String {
+    let mut table = Table::new(&[
+        ("machine", Align::Left),
+        ("slots", Align::Right),
+        ("at work", Align::Right),
+        ("tasks done", Align::Right),
+        ("mean", Align::Right),
+        ("failed\nattempts", Align::Right),
+        ("stopped", Align::Right),
+    ]);
+    for machine in &state.machines {
+        let MachineState { name, slots, at_work, done, failed, stopped, seconds, .. } = machine;
+        let mean = if *done > 0 { duration(seconds / *done as f64) } else { String::new() };
+        let [slots, at_work, done] = [u64::from(*slots), *at_work, *done].map(|n| n.to_string());
+        table.row([name.clone(), slots, at_work, done, mean, failed.to_string(), stopped.to_string()]);
+    }
+    table.render(view)
+}
+
+fn at_work(state: &StateOfRun) -> String {
+    let line = |one: &TaskAtWork| {
+        let since = duration((state.now - one.since).max(0.0));
+        let TaskAtWork { flow, job, id, machine, slot, .. } = one;
+        let of = machine.as_ref().map_or_else(String::new, |machine| format!(" of {machine}"));
+        let slot = slot.map_or_else(String::new, |slot| format!(" on slot {slot}{of}"));
+        format!("  {flow}/{job} {} {}{slot}, for {since}\n", id.phase.name(), id.task)
+    };
+    let all = state.at_work.len();
+    let mut out = format!("at work: {}\n", counted(all as u64, "attempt"));
+    out.extend(state.at_work.iter().take(AT_WORK).map(line));
+    if all > AT_WORK {
+        out.extend(["  … ", &(all - AT_WORK).to_string(), " more (JSON has all)\n"]);
+    }
+    out
+}
+
+/// A row a flow with exact numbers.
+fn csv(state: &StateOfRun) -> String {
+    let header = [
+        "flow",
+        "status",
+        "release",
+        "deadline",
+        "predicted",
+        "completion",
+        "late",
+        "tasks",
+        "done",
+        "failed_attempts",
+    ];
+    let row = |flow: &FlowState| {
+        let tasks = flow.tasks();
+        vec![
+            flow.id.clone(),
+            flow.status.name().to_owned(),
+            exact(Some(flow.release)),
+            exact(flow.deadline),
+            exact(flow.predicted),
+            exact(flow.completion),
+            flow.is_late(state.now).map_or_else(String::new, |late| late.to_string()),
+            tasks.total.to_string(),
+            tasks.done.to_string(),
+            flow.failed().to_string(),
+        ]
+    };
+    slackline::report::csv(&header, state.flows.iter().map(row))
+}
+
+/// The document: everything, times in seconds since the start of the run.
+fn document(state: &StateOfRun) -> Value {
+    let tasks = state.tasks();
+    let flow = |flow: &FlowState| {
+        let tasks = flow.tasks();
+        let job = |job: &slackline::run::JobState| {
+            let mut document = jobs::json(&job.figures);
+            document["after"] = json!(job.after);
+            document["at_work"] = json!(job.at_work);
+            document
+        };
+        json!({
+            "flow": flow.id,
+            "status": flow.status.name(),
+            "release": flow.release,
+            "deadline": flow.deadline,
+            "predicted": flow.predicted,
+            "predicted_between": flow.predicted_between,
+            "completion": flow.completion,
+            "late": flow.is_late(state.now),
+            "tasks": tasks.total,
+            "done": tasks.done,
+            "failed_attempts": flow.failed(),
+            "jobs": flow.jobs.iter().map(job).collect::<Vec<_>>(),
+        })
+    };
+    let task = |one: &TaskAtWork| {
+        json!({
+            "flow": one.flow,
+            "job": one.job,
+            "phase": one.id.phase.name(),
+            "task": one.id.task,
+            "machine": one.machine,
+            "slot": one.slot,
+            "process": one.process,
+            "since": one.since,
+        })
+    };
+    let kept = |job: &KeptJob| {
+        json!({
+            "flow": job.flow,
+            "job": job.job,
+            "maps": job.maps,
+            "reduces": job.reduces,
+            "started": timestamp(job.started),
+        })
+    };
+    let there = |job: &JobThere| {
+        let at =
+            |micros: Option<u64>| micros.filter(|_| state.is_of_run(job)).map(|micros| micros as f64 / 1e6);
+        json!({
+            "flow": job.flow,
+            "job": job.job,
+            "applications": job.applications,
+            "submitted": at(job.submitted),
+            "master_granted": at(job.master[0]),
+            "master_up": at(job.master[1]),
+            "failed": job.failed,
+            "containers": job.containers,
+        })
+    };
+    let segment = |segment: &Segment| {
+        json!({
+            "start": segment.start as f64 / 1e6,
+            "policy": segment.policy(),
+            "slowstart": segment.slowstart(),
+            "slots": segment.slots(),
+            "options": segment.options,
+        })
+    };
+    let machine = |machine: &MachineState| {
+        json!({
+            "machine": machine.name,
+            "slots": machine.slots,
+            "speed": machine.speed,
+            "at_work": machine.at_work,
+            "done": machine.done,
+            "seconds": machine.seconds,
+            "failed_attempts": machine.failed,
+            "stopped_attempts": machine.stopped,
+        })
+    };
+    json!({
+        "slackline": 1,
+        "state": state.state.display().to_string(),
+        "status": state.stage.name(),
+        "started": timestamp(state.started),
+        "policy": state.policy,
+        "segments": state.segments.iter().map(segment).collect::<Vec<_>>(),
+        "now": state.now,
+        "recorded": state.recorded,
+        "slots": state.slots,
+        "machines": state.machines.iter().map(machine).collect::<Vec<_>>(),
+        "tasks": tasks.total,
+        "done": tasks.done,
+        "flows": state.flows.iter().map(flow).collect::<Vec<_>>(),
+        "kept": state.kept.iter().map(kept).collect::<Vec<_>>(),
+        "at_work": state.at_work.iter().map(task).collect::<Vec<_>>(),
+        "cluster": state.there.iter().map(there).collect::<Vec<_>>(),
+    })
+}
+
+/// That many microseconds after 1970 as documents have it; none beyond all dates.
+fn timestamp(micros: u64) -> Option<String> {
+    let moment = jiff::Timestamp::from_microsecond(i64::try_from(micros).ok()?).ok()?;
+    Some(moment.to_string())
+}

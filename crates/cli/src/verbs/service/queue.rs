@@ -1,0 +1,473 @@
+//! `queue`: the submissions of a service with their progress; and one submission as `status NUMBER` shows it.
+
+use std::fmt::Write;
+
+use clap::Args;
+use jiff::Timestamp;
+use slackline::report::number::counted;
+use slackline::report::table::fitted;
+use slackline::report::{Column, Table, View};
+use slackline_serve::api::{Flow, Job, Machine, Service, State, Submission, Submissions};
+use slackline_serve::http::client::{Client, query};
+
+use super::submit::predicted;
+use crate::args::defaults::Defaults;
+use crate::args::listed::NamedValue;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, ServerFlags, value};
+use crate::terminal::{out, service};
+use crate::verbs::answer::Answer;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline queue
+  slackline queue --all --user anna
+  slackline queue --in failed,rejected --format csv
+
+A row a flow; a submission that has not begun has one of its own. A time after ~ is a guess: how long the tasks take is not known yet. `slackline status NUMBER` shows all of one.")]
+pub(crate) struct Queue {
+    /// Those that are over as well, as far as they are remembered
+    #[arg(long)]
+    all: bool,
+    /// Only those in these states: queued, opening, live, done, failed, cancelled, rejected
+    #[arg(long = "in", value_name = "STATE", value_delimiter = ',', value_parser = NamedValue::of("state", State::ALL.map(|state| (state.name(), state))), hide_possible_values = true)]
+    states: Vec<State>,
+    /// Only those of this user
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// Only those of this name
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The latest so many
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = value::whole::<usize>(1, 1_000_000))]
+    limit: usize,
+    #[command(flatten)]
+    server: ServerFlags,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Characters of a table for the reason why a submission waits or failed: at most, and before other columns
+/// get room.
+const WORD_MOST: usize = 100;
+const WORD_LEAST: usize = 24;
+
+const PAGE: usize = 1_000;
+
+pub(crate) fn run(args: &Queue, defaults: &Defaults) -> anyhow::Result<Answer> {
+    let mut client = args.server.client(defaults.state())?;
+    let open = [State::Queued, State::Opening, State::Live];
+    let states: &[State] = match (args.states.as_slice(), args.all) {
+        ([], true) => &State::ALL,
+        ([], false) => &open,
+        (states, _) => states,
+    };
+    let asked = Listing { states, user: args.user.as_deref(), name: args.name.as_deref(), limit: args.limit };
+    let (submissions, has_more) = asked.get(&mut client)?;
+    let text = match args.output.form() {
+        Form::Json => {
+            let document = Submissions {
+                before: has_more.then(|| submissions.last().map_or(0, |one| one.number)),
+                submissions,
+            };
+            format!("{:#}\n", serde_json::to_value(&document)?)
+        }
+        Form::Csv => csv(&submissions),
+        Form::Table => {
+            let service: Service = client.get("/api/v1/service")?;
+            table(&service, &submissions, has_more, &out::view(args.output.file()))
+        }
+    };
+    out::text(args.output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+/// What is asked for of all submissions.
+pub(super) struct Listing<'a> {
+    pub(super) states: &'a [State],
+    pub(super) user: Option<&'a str>,
+    pub(super) name: Option<&'a str>,
+    pub(super) limit: usize,
+}
+
+impl Listing<'_> {
+    /// Those there are, the latest first, page by page; and whether there are more.
+    ///
+    /// # Errors
+    /// The service cannot be asked.
+    pub(super) fn get(&self, client: &mut Client) -> anyhow::Result<(Vec<Submission>, bool)> {
+        let states: Vec<&str> = self.states.iter().map(|state| state.name()).collect();
+        let states = states.join(",");
+        let mut all = Vec::new();
+        let mut before: Option<u64> = None;
+        loop {
+            let limit = (self.limit - all.len()).min(PAGE).to_string();
+            let from = before.map(|before| before.to_string());
+            let asked = [
+                ("state", Some(states.as_str())),
+                ("user", self.user),
+                ("name", self.name),
+                ("limit", Some(limit.as_str())),
+                ("before", from.as_deref()),
+            ];
+            let page: Submissions = client.get(&format!("/api/v1/submissions{}", query(&asked)))?;
+            all.extend(page.submissions);
+            before = page.before;
+            if before.is_none() || all.len() >= self.limit {
+                return Ok((all, before.is_some()));
+            }
+        }
+    }
+}
+
+/// A row of the table: a submission, with one of its flows if it has any.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    submission: &'a Submission,
+    flow: Option<&'a Flow>,
+}
+
+fn rows(all: &[Submission]) -> Vec<Row<'_>> {
+    let rows = |one| {
+        let one: &Submission = one;
+        let alone = one.flows.is_empty().then_some(Row { submission: one, flow: None });
+        alone.into_iter().chain(one.flows.iter().map(move |flow| Row { submission: one, flow: Some(flow) }))
+    };
+    all.iter().flat_map(rows).collect()
+}
+
+/// When a flow should be done, or the first one of a submission that has not begun.
+fn due(row: Row<'_>) -> Option<Timestamp> {
+    row.flow.map_or(row.submission.deadline, |flow| flow.deadline)
+}
+
+fn word(row: Row<'_>, now: Timestamp) -> String {
+    let Row { submission: one, flow } = row;
+    match flow {
+        // Its flows are cancelled; that is not the whole of it.
+        Some(_) if one.state == State::Rejected => service::status(one, now),
+        Some(flow) => match &flow.why {
+            Some(why) => format!("{}: {}", service::verdict(flow, now), service::localised(why, now)),
+            None => service::verdict(flow, now).to_owned(),
+        },
+        None if one.state.has_not_begun() && one.deadline.is_some_and(|at| at < now) => {
+            format!("late already, {}", service::status(one, now))
+        }
+        None => service::status(one, now),
+    }
+}
+
+/// The beginning of a text that fits the table, with a mark for the rest: `status` shows all of it.
+fn shortened(text: &str, most: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= most && line.len() == text.trim_end().len() {
+        return line.to_owned();
+    }
+    format!("{}…", line.chars().take(most.saturating_sub(1)).collect::<String>().trim_end())
+}
+
+/// The table of flows with words as long as there is room for beside the other columns, which say more.
+fn fitting(rows: &[Row<'_>], now: Timestamp, view: &View) -> String {
+    let width = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let words: Vec<String> = rows.iter().map(|row| shortened(&word(*row, now), WORD_MOST)).collect();
+    let all = View { width: usize::MAX, colour: false, ..view.clone() };
+    let lines = flows_table(rows, &words, now).render(&all);
+    let needed = width(&lines);
+    let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0);
+    let room = longest.saturating_sub(needed.saturating_sub(view.width)).max(WORD_LEAST);
+    let with = |room: usize| {
+        let words: Vec<String> = words.iter().map(|word| shortened(word, room)).collect();
+        flows_table(rows, &words, now)
+    };
+    // Where columns have fallen away all the same there is room again.
+    let plain = View { colour: false, note: false, ..view.clone() };
+    let left = view.width.saturating_sub(width(&with(room).render(&plain)));
+    with(room + left).render(view)
+}
+
+fn table(service: &Service, all: &[Submission], has_more: bool, view: &View) -> String {
+    let mut text = fitted(&format!("{}\n", service::headline(service)), view.width);
+    if all.is_empty() {
+        text.push_str("nothing is submitted that is not over\n");
+        return text;
+    }
+    text.push('\n');
+    text.push_str(&fitting(&rows(all), service.now, view));
+    if has_more {
+        text.push_str("there are more: --limit N shows them\n");
+    }
+    text
+}
+
+fn flows_table(rows: &[Row<'_>], status: &[String], now: Timestamp) -> Table {
+    let words = |name: &str, cell: &dyn Fn(&Row<'_>) -> String| {
+        Column::words(name, rows.iter().map(cell).collect::<Vec<_>>())
+    };
+    let of_flow = |name: &str, cell: &dyn Fn(&Flow) -> String| {
+        words(name, &|row| row.flow.map_or_else(String::new, cell))
+    };
+    Table::of(vec![
+        words("number", &|row| row.submission.number.to_string()),
+        words("name", &|row| row.submission.name.clone()),
+        of_flow("flow", &|flow| flow.flow.clone()),
+        words("user", &|row| row.submission.user.clone()).rank(3),
+        words("submitted", &|row| service::clock(row.submission.submitted, now)).rank(4),
+        words("deadline", &|row| service::clock_if(due(*row), now)),
+        of_flow("predicted", &|flow| service::predicted(flow, now)).rank(1),
+        of_flow("completion", &|flow| service::clock_if(flow.completion, now)).rank(2),
+        of_flow("tasks done", &|flow| format!("{} of {}", flow.done, flow.tasks)),
+        of_flow("at work", &|flow| flow.running.to_string()).rank(5),
+        Column::words("status", status).heading(""),
+    ])
+}
+
+fn csv(all: &[Submission]) -> String {
+    let header = [
+        "number",
+        "name",
+        "user",
+        "state",
+        "why",
+        "submitted",
+        "ended",
+        "priority",
+        "flow",
+        "flow_state",
+        "release",
+        "deadline",
+        "predicted",
+        "completion",
+        "late",
+        "weight",
+        "tasks",
+        "done",
+        "running",
+        "failed_attempts",
+        "guess",
+    ];
+    let at = |at: Option<Timestamp>| at.map_or_else(String::new, |at| at.to_string());
+    let row = |Row { submission: one, flow }: Row<'_>| {
+        let mut cells = vec![
+            one.number.to_string(),
+            one.name.clone(),
+            one.user.clone(),
+            one.state.name().to_owned(),
+            one.why.clone().unwrap_or_default(),
+            one.submitted.to_string(),
+            at(one.ended),
+            one.priority.to_string(),
+        ];
+        match flow {
+            None => {
+                let due =
+                    header.map(|name| if name == "deadline" { at(one.deadline) } else { String::new() });
+                cells.extend(due.into_iter().skip(cells.len()));
+            }
+            Some(flow) => cells.extend([
+                flow.flow.clone(),
+                flow.state.name().to_owned(),
+                flow.release.to_string(),
+                at(flow.deadline),
+                at(flow.predicted),
+                at(flow.completion),
+                flow.late.map_or_else(String::new, |late| late.to_string()),
+                flow.weight.to_string(),
+                flow.tasks.to_string(),
+                flow.done.to_string(),
+                flow.running.to_string(),
+                flow.failed_attempts.to_string(),
+                flow.guess.to_string(),
+            ]),
+        }
+        cells
+    };
+    slackline::report::csv(&header, rows(all).into_iter().map(row))
+}
+
+/// `status NUMBER`: one submission, whole.
+pub(crate) fn one(
+    number: u64,
+    server: &ServerFlags,
+    output: &OutputArgs,
+    defaults: &Defaults,
+) -> anyhow::Result<Answer> {
+    let mut client = server.client(defaults.state())?;
+    let one: Submission = client.get(&format!("/api/v1/submissions/{number}"))?;
+    let text = match output.form() {
+        Form::Json => format!("{:#}\n", serde_json::to_value(&one)?),
+        Form::Csv => csv(std::slice::from_ref(&one)),
+        Form::Table => whole(&one, &out::view(output.file())),
+    };
+    out::text(output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+/// `status --server`: the service.
+pub(crate) fn service(
+    server: &ServerFlags,
+    output: &OutputArgs,
+    defaults: &Defaults,
+) -> anyhow::Result<Answer> {
+    let service: Service = server.client(defaults.state())?.get("/api/v1/service")?;
+    let text = match output.form() {
+        Form::Json => format!("{:#}\n", serde_json::to_value(&service)?),
+        Form::Csv => anyhow::bail!("--format: found csv, expected a table or json: a service is no list"),
+        Form::Table => {
+            let mut text =
+                fitted(&format!("{}\n", service::headline(&service)), out::view(output.file()).width);
+            let now = service.now;
+            let started = service::clock(service.started, now);
+            let _ = writeln!(text, "at work since {started}, version {}", service.version);
+            // One alone goes without saying.
+            if service.machines.len() > 1 {
+                let _ = writeln!(text, "machines: {}", machines(&service.machines));
+            }
+            let calibration = service.calibration;
+            if calibration.flows > 0 {
+                let _ = writeln!(
+                    text,
+                    "predictions of {}: {:.0} % done in the interval of eight in ten, {:.0} % off on average",
+                    counted(calibration.flows, "flow"),
+                    100.0 * calibration.inside,
+                    100.0 * calibration.error
+                );
+            }
+            if calibration.guesses > 0 {
+                let _ = writeln!(
+                    text,
+                    "guesses of {} of which nothing was known: {:.0} % off on average",
+                    counted(calibration.guesses, "flow"),
+                    100.0 * calibration.guess_error
+                );
+            }
+            text
+        }
+    };
+    out::text(output.file(), &text)?;
+    Ok(Answer::Yes)
+}
+
+fn whole(one: &Submission, view: &View) -> String {
+    let now = Timestamp::now();
+    let submitted = service::clock(one.submitted, now);
+    let ended = one.ended.map_or_else(String::new, |at| format!(", over at {}", service::clock(at, now)));
+    let headline = format!(
+        "{}: {} of {}, submitted at {submitted}{ended}: {}\n",
+        one.number,
+        one.name,
+        one.user,
+        service::status(one, now)
+    );
+    let mut text = fitted(&headline, view.width);
+    if let Some(occurrence) = &one.occurrence {
+        let _ = writeln!(text, "of {} at {}", occurrence.recurrence, service::clock(occurrence.at, now));
+    }
+    if let Some(unpredicted) = &one.unpredicted {
+        text.push_str(&fitted(&format!("{}\n", service::localised(unpredicted, now)), view.width));
+    }
+    if one.flows.is_empty() {
+        return text;
+    }
+    let rows: Vec<Row<'_>> = one.flows.iter().map(|flow| Row { submission: one, flow: Some(flow) }).collect();
+    text.extend(["\n", &fitting(&rows, now, view)]);
+    for flow in one.flows.iter().filter(|flow| flow.cause.is_some()) {
+        let cause = flow.cause.as_deref().unwrap_or_default();
+        text.push_str(&fitted(&format!("{}: {cause}\n", flow.flow), view.width));
+    }
+    let jobs: Vec<(&Flow, &Job)> =
+        one.flows.iter().flat_map(|flow| flow.jobs.iter().map(move |job| (flow, job))).collect();
+    if !jobs.is_empty() {
+        text.extend(["\n", &jobs_table(&jobs).render(view)]);
+    }
+    if let Some(prediction) = one.prediction.as_ref().filter(|_| !one.state.is_over()) {
+        let made = service::clock(prediction.made, now);
+        let held = if one.held { ", if it is let go then" } else { "" };
+        let _ = write!(text, "\npredicted at {made}{held}:\n{}", predicted(prediction, now));
+    }
+    text
+}
+
+fn jobs_table(jobs: &[(&Flow, &Job)]) -> Table {
+    let words = |name: &str, cell: &dyn Fn(&Flow, &Job) -> String| {
+        Column::words(name, jobs.iter().map(|(flow, job)| cell(flow, job)).collect::<Vec<_>>())
+    };
+    let phase = |phase: slackline_serve::api::Phase| format!("{} of {}", phase.done, phase.tasks);
+    Table::of(vec![
+        words("flow", &|flow, _| flow.flow.clone()),
+        words("job", &|_, job| job.job.clone()),
+        words("maps done", &|_, job| phase(job.maps)),
+        words("reduces done", &|_, job| phase(job.reduces)),
+        words("at work", &|_, job| (job.maps.running + job.reduces.running).to_string()).rank(1),
+        words("after", &|_, job| job.after.join(", ")).rank(2),
+    ])
+}
+
+/// `n1 with 1 slot, n2 with 4 slots (not there)`.
+fn machines(all: &[Machine]) -> String {
+    let one = |machine: &Machine| {
+        let away = if machine.up { "" } else { " (not there)" };
+        format!("{} with {}{away}", machine.machine, counted(machine.slots, "slot"))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queued(number: u64, why: &str) -> Submission {
+        serde_json::from_value(serde_json::json!({
+            "number": number, "name": "night", "user": "anna", "submitted": "2026-03-01T10:00:00Z", "state": "queued",
+            "why": why, "held": false, "priority": 0, "flows": [], "deadline": "2026-03-02T10:00:00Z",
+        }))
+        .expect("a submission")
+    }
+
+    #[test]
+    fn a_long_reason_is_shortened_before_columns_fall_away() {
+        let long = format!("waits for {}/ready, which is not there", "/data/incoming".repeat(8));
+        let all = [queued(7, &long), queued(8, "held")];
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a time");
+        let shown = |width: usize| fitting(&rows(&all), now, &View { width, ..View::default() });
+        for width in [130, 160, 220] {
+            let table = shown(width);
+            let widest = table.lines().map(|line| line.chars().count()).max().expect("lines");
+            assert!(widest <= width && !table.contains("too narrow"), "{width}: {table}");
+            assert!(table.contains("queued: waits for /da") && table.contains('…'), "{table}");
+        }
+        // Columns of low rank are dropped first, and the reason is not cut to nothing.
+        assert!(
+            shown(80).contains("queued: waits for /data") && shown(80).contains("too narrow"),
+            "{}",
+            shown(80)
+        );
+        let short = [queued(7, "held")];
+        let table = fitting(&rows(&short), now, &View { width: 200, ..View::default() });
+        assert!(table.contains("queued: held") && !table.contains('…'), "{table}");
+    }
+
+    #[test]
+    fn what_is_late_has_passed_or_was_rejected_says_so() {
+        let now: Timestamp = "2026-03-02T12:00:00Z".parse().expect("a time");
+        let status = |one: &Submission| {
+            rows(std::slice::from_ref(one)).iter().map(|row| word(*row, now)).collect::<Vec<_>>()
+        };
+        let mut one = queued(7, "no slot");
+        assert_eq!(status(&one), ["late already, queued: no slot"]);
+        let predicted = Some("2026-03-02T11:00:00Z".parse().expect("a time"));
+        let flow = Flow {
+            state: slackline_serve::api::FlowState::Running,
+            predicted,
+            guess: true,
+            ..Flow::default()
+        };
+        let shown = service::predicted(&flow, now);
+        assert!(shown.starts_with('~') && shown.ends_with(" (passed)"), "{shown}");
+        let done = Flow { state: slackline_serve::api::FlowState::Done, ..flow.clone() };
+        assert!(!service::predicted(&done, now).contains("passed"));
+        let cancelled = Flow { state: slackline_serve::api::FlowState::Cancelled, ..Flow::default() };
+        (one.state, one.flows) = (State::Rejected, vec![cancelled]);
+        assert_eq!(status(&one), ["rejected: no slot"]);
+    }
+}

@@ -1,0 +1,389 @@
+//! `serve`: starts the scheduler service.
+
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use slackline::PolicySpec;
+use slackline_executor::store::log::LogError;
+use slackline_model::{Combine, Metric};
+use slackline_serve::TlsFiles;
+use slackline_serve::http::users;
+use slackline_serve::http::{Bounds, Server, Setup as HttpSetup, Socket};
+use slackline_serve::service::hooks::{Address, Hooks};
+use slackline_serve::service::paths::{ServicePaths, shared};
+use slackline_serve::service::{Service, Setup, StartError};
+use slackline_serve::state::Limits;
+use slackline_serve::state::auth::Role;
+use slackline_task::base::system::on_stop_signal;
+use slackline_task::base::{activity, clock, regular_file};
+
+use crate::args::defaults::Defaults;
+use crate::args::listed::NamedValue;
+use crate::args::server::STATE;
+use crate::args::{EngineFlags, PolicyTimeout, path, policy, secret, value};
+use crate::terminal::{input, out};
+use crate::verbs::answer::Answer;
+
+/// How often it is tried to begin where another service is at work, which may be about to end; a second each.
+const TRIES: u32 = 10;
+
+/// How long the service may take to stop. Then its process ends, also if threads are still blocked.
+const LAST: Duration = Duration::from_secs(7);
+
+/// How long it may take to say so.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The variable with the address of alerts, where no option gives it.
+const ALERT_TO: &str = "SLACKLINE_ALERT_TO";
+
+/// Bytes of a file with an address.
+const ADDRESS_MAX: u64 = 16 << 10;
+
+/// Time between two looks whether it is to end.
+const PAUSE: Duration = Duration::from_millis(100);
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline serve
+  slackline serve --state /var/lib/slackline --slots 16 --on-alert 'mail -s \"$SLACKLINE_MESSAGE\" ops@example.org'
+  slackline serve --listen 127.0.0.1:7070 --loopback look
+  slackline serve --listen 0.0.0.0:7070 --tls-certificate cert.pem --tls-key key.pem
+
+Flows come by `slackline submit` and by schedules; `queue`, `top`, `status`, \
+`explain`, `logs`, `cancel`, `hold`, `change` and `drain` ask the service, by its socket in the state directory or by the \
+address of --listen, where / is a page to look at and /openapi.json says what else there is. docs/serve.md tells it all.
+
+All flows run as the user who started the service, so it does not start as root unless --allow-root is given. What was acknowledged is on disk: stopped by ctrl-C, TERM or in any other way, it \
+goes on where it was when it is started again, and nothing that is done is done twice. Started while the one before is about to end, it \
+waits up to ten seconds for that.")]
+pub(crate) struct Serve {
+    /// Where the service keeps its files [default: serve, below the directory of runs]
+    #[arg(long, value_name = "DIR", help_heading = "Service")]
+    state: Option<PathBuf>,
+    /// Policy, as in fair:by=flow
+    #[arg(long, short, value_name = "POLICY", default_value = policy::DEFAULT_POLICY, value_parser = policy::standard(), help_heading = "Policy")]
+    policy: PolicySpec,
+    /// Policy that is looked ahead with [default: that of --policy; of auto with ends=no]
+    ///
+    /// A look ahead with auto:ends=no decides when flows come and not whenever some have ended, which takes a
+    /// fraction of the time and tells completions that are close (docs/serve.md). A faster policy gives
+    /// predictions sooner where hundreds of flows are live.
+    #[arg(long, hide_short_help = true, value_name = "POLICY", value_parser = policy::standard(), help_heading = "Policy")]
+    predict_with: Option<PolicySpec>,
+    #[command(flatten)]
+    policy_timeout: PolicyTimeout,
+    /// What a flow costs, whatever its document says [default: response]
+    ///
+    /// With tardiness the policy goes by deadlines, and by how late flows are; with response by how long they
+    /// take, deadlines or not.
+    #[arg(long, hide_short_help = true, value_name = "METRIC", value_parser = value::metric(), help_heading = "Policy")]
+    metric: Option<Metric>,
+    /// Whether the sum or the maximum of the costs is to be small
+    #[arg(long, hide_short_help = true, value_name = "HOW", value_parser = value::combine(), default_value = "sum", help_heading = "Policy")]
+    combine: Combine,
+
+    #[command(flatten)]
+    engine: EngineFlags,
+    /// How often a task may fail before its flow fails
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 4, value_parser = value::whole::<u16>(1, u16::MAX.into()), help_heading = "Engine")]
+    attempts: u16,
+    /// Fraction of maps after which reduces may take slots; 1 for not early
+    #[arg(long, hide_short_help = true, value_name = "F", default_value = "1", value_parser = value::fraction, help_heading = "Engine")]
+    slowstart: f64,
+
+    /// Start although this user is root, as in a container: all flows then run as root
+    #[arg(long, hide_short_help = true, help_heading = "Service")]
+    allow_root: bool,
+    /// Time zone of schedules that name none, as in Europe/Berlin [default: that of this machine]
+    #[arg(long, hide_short_help = true, value_name = "ZONE", help_heading = "Service")]
+    zone: Option<String>,
+
+    /// Unix socket [default: socket, in the state directory]
+    #[arg(long, value_name = "FILE", help_heading = "Who may what")]
+    socket: Option<PathBuf>,
+    /// Group whose members may open the socket [default: nobody but this user]
+    #[arg(long, hide_short_help = true, value_name = "GROUP", help_heading = "Who may what")]
+    socket_group: Option<String>,
+    /// What other users of the socket may [default: nothing]
+    #[arg(long, hide_short_help = true, value_name = "ROLE", value_parser = roles(), help_heading = "Who may what")]
+    socket_role: Option<Role>,
+    /// Address to listen at; beyond this machine only with TLS and tokens
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Who may what")]
+    listen: Option<SocketAddr>,
+    /// Certificate for TLS (PEM), read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Who may what")]
+    tls_certificate: Option<PathBuf>,
+    /// Key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate", help_heading = "Who may what")]
+    tls_key: Option<PathBuf>,
+    /// What anybody on this machine may at its own address without a token [default: nothing]
+    #[arg(long, value_name = "ROLE", value_parser = roles(), requires = "listen", help_heading = "Who may what")]
+    loopback: Option<Role>,
+    /// Name under which something forwards to this machine's own address; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "NAME", help_heading = "Who may what")]
+    host: Vec<String>,
+
+    /// Command to run when a flow is likely to be late, is late, has failed, or takes other times than
+    /// expected
+    ///
+    /// `sh -c` runs it, once for each cause, with SLACKLINE_ALERT (likely_late, late, failed or
+    /// estimates_off), SLACKLINE_NUMBER, SLACKLINE_NAME, SLACKLINE_FLOW, SLACKLINE_USER and SLACKLINE_MESSAGE
+    /// in its environment and the alert as JSON on standard input.
+    #[arg(long, value_name = "COMMAND", value_parser = path::command, help_heading = "Alerts")]
+    on_alert: Option<String>,
+    /// Address that alerts are sent to as JSON (POST), if it holds no secret
+    ///
+    /// All users of this machine see the command line. An address with a password or a token comes from a
+    /// file (--alert-to-file) or from the variable SLACKLINE_ALERT_TO.
+    #[arg(long, value_name = "URL", conflicts_with = "alert_to_file", help_heading = "Alerts")]
+    alert_to: Option<String>,
+    /// File with the address that alerts are sent to
+    #[arg(long, value_name = "FILE", help_heading = "Alerts")]
+    alert_to_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+/// How large things may get.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Limits")]
+struct LimitFlags {
+    /// Submissions whose flows are scheduled at a time; the others wait in the queue
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().live, value_parser = value::whole::<usize>(1, 100_000))]
+    live: usize,
+    /// The same of one user
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().live_by_user, value_parser = value::whole::<usize>(1, 100_000))]
+    live_by_user: usize,
+    /// Slots that the tasks of one user may hold at a time [default: all]
+    ///
+    /// Slots that nobody else wants stay free then.
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = value::whole::<u32>(1, u32::MAX.into()))]
+    slots_by_user: Option<u32>,
+    /// Submissions that may wait
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().queued, value_parser = value::whole::<usize>(1, 10_000_000))]
+    queued: usize,
+    /// The same of one user
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().queued_by_user, value_parser = value::whole::<usize>(1, 10_000_000))]
+    queued_by_user: usize,
+    /// Submissions of one user within a minute
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().rate_by_user, value_parser = value::whole::<usize>(1, 10_000_000))]
+    rate_by_user: usize,
+    /// Submissions that are over and remembered
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = Limits::default().remembered, value_parser = value::whole::<usize>(1, 10_000_000))]
+    keep: usize,
+    /// For how long they are remembered
+    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30d", value_parser = value::seconds_above_zero)]
+    keep_for: f64,
+}
+
+impl LimitFlags {
+    fn limits(&self) -> Limits {
+        Limits {
+            live: self.live,
+            queued: self.queued,
+            queued_by_user: self.queued_by_user,
+            live_by_user: self.live_by_user,
+            slots_by_user: self.slots_by_user,
+            rate_by_user: self.rate_by_user,
+            remembered: self.keep,
+            remembered_for: (self.keep_for * 1e6) as u64,
+        }
+    }
+}
+
+pub(super) fn roles() -> NamedValue<Role> {
+    NamedValue::of("role", Role::ALL.map(|role| (role.name(), role)))
+}
+
+pub(crate) fn run(args: &Serve, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if users::own() == 0 && !args.allow_root {
+        bail!(
+            "the service does not start as root, because all flows would run as root: start it as the user whose commands it runs \
+             (`systemctl --user`, or User= in a unit of systemd), or pass --allow-root in a container"
+        );
+    }
+    let state = args.state.clone().unwrap_or_else(|| defaults.state().join(STATE));
+    ServicePaths::new(&state).prepare().context("the state directory cannot be used")?;
+    let paths =
+        ServicePaths::new(std::fs::canonicalize(&state).with_context(|| state.display().to_string())?);
+    let setup = args.setup(paths.clone())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    on_stop_signal(move || {
+        if !flag.swap(true, Ordering::SeqCst) {
+            end_at_last();
+        }
+    })?;
+    out::warn_if(shared(paths.root()));
+    let Some(service) = args.started(&setup, &stop)? else {
+        return Ok(stopped());
+    };
+    let server = Server::start(service.handle().clone(), &args.http(&paths)?)?;
+    announce(args, &paths, &server);
+    tell_the_manager("READY=1");
+    while !stop.load(Ordering::SeqCst) && !service.has_ended() {
+        clock::pause(PAUSE);
+    }
+    tell_the_manager("STOPPING=1");
+    server.stop();
+    if let Err(problem) = service.stop() {
+        bail!("the service could not go on: {problem}");
+    }
+    Ok(stopped())
+}
+
+/// Ends the process if it has not ended by itself by then. All that the service has acknowledged is on disk.
+fn end_at_last() {
+    clock::pause(LAST);
+    // Standard error may block too.
+    let printing = std::thread::Builder::new().spawn(|| {
+        let blocked = activity::all()
+            .into_iter()
+            .filter_map(|one| Some(format!("{} ({})", one.name(), one.operation()?)));
+        let blocked: Vec<String> = blocked.collect();
+        out::warn(format_args!(
+            "stopped although {} had not ended; the same command resumes what is not finished",
+            if blocked.is_empty() { "a thread".to_owned() } else { blocked.join(", ") }
+        ));
+    });
+    for _ in 0..LAST_WORDS.as_millis() / PAUSE.as_millis() {
+        if printing.as_ref().is_ok_and(|printing| !printing.is_finished()) {
+            clock::pause(PAUSE);
+        }
+    }
+    std::process::exit(0);
+}
+
+/// The message and the answer after a stop by a signal.
+fn stopped() -> Answer {
+    out::talk("stopped; the same command goes on with what is not done");
+    Answer::Yes
+}
+
+fn announce(args: &Serve, paths: &ServicePaths, server: &Server) {
+    let socket = args.socket.clone().unwrap_or_else(|| paths.socket());
+    out::talk(format_args!("the service is at {} (--server {})", socket.display(), paths.root().display()));
+    if let Some(address) = server.address() {
+        let scheme = if args.tls_certificate.is_some() { "https" } else { "http" };
+        out::talk(format_args!("its page is at {scheme}://{address}/"));
+    }
+}
+
+impl Serve {
+    fn setup(&self, paths: ServicePaths) -> anyhow::Result<Setup> {
+        let policy = self.policy_timeout.of(self.policy.clone());
+        input::report_remarks(std::slice::from_ref(&policy));
+        let engine = self.engine.spec()?;
+        let zone = match &self.zone {
+            Some(zone) => jiff::tz::TimeZone::get(zone).with_context(|| format!("--zone {zone}"))?,
+            None => jiff::tz::TimeZone::system(),
+        };
+        let mut limits = self.limits.limits();
+        limits.live_by_user = limits.live_by_user.min(limits.live);
+        let looks_with = self.predict_with.clone().unwrap_or_else(|| policy.for_looks());
+        Ok(Setup {
+            paths,
+            engine,
+            policy,
+            looks_with,
+            metric: self.metric,
+            combine: self.combine,
+            slowstart: self.slowstart,
+            attempts_max: self.attempts,
+            limits,
+            hooks: self.hooks()?,
+            zone,
+            says: Arc::new(|line: &str| out::talk(line)),
+            warns: Arc::new(|line: &str| out::warn(line)),
+        })
+    }
+
+    fn hooks(&self) -> anyhow::Result<Hooks> {
+        secret::refuse_in_command("--on-alert", self.on_alert.as_deref())?;
+        let address = |from: &str, text: &str| {
+            text.trim().parse::<Address>().map_err(|expected| anyhow::anyhow!("{from}: {expected}"))
+        };
+        let address = match (&self.alert_to, &self.alert_to_file, std::env::var(ALERT_TO)) {
+            (Some(text), _, _) => {
+                let instead = format!("--alert-to-file FILE, or the variable {ALERT_TO}");
+                secret::refuse("--alert-to", text, &instead)?;
+                Some(address("--alert-to", text)?)
+            }
+            (None, Some(file), _) => {
+                let name = file.display();
+                let bytes = regular_file::read(file, ADDRESS_MAX)
+                    .with_context(|| format!("--alert-to-file: {name}: cannot be read"))?;
+                Some(address(&format!("--alert-to-file: {name}"), &String::from_utf8_lossy(&bytes))?)
+            }
+            (None, None, Ok(text)) if !text.is_empty() => Some(address(ALERT_TO, &text)?),
+            _ => None,
+        };
+        Ok(Hooks { command: self.on_alert.clone(), address })
+    }
+
+    /// Starts the service; none if this is stopped before it could. One that was told to end just now has a
+    /// while to do so; one that goes on answering is not about to.
+    fn started(&self, setup: &Setup, stop: &AtomicBool) -> anyhow::Result<Option<Service>> {
+        let socket = self.socket.clone().unwrap_or_else(|| setup.paths.socket());
+        let mut answers = 0;
+        for k in 1.. {
+            // Each try looks for a second.
+            match Service::start(setup) {
+                Err(StartError::Log(LogError::Busy { .. })) if stop.load(Ordering::SeqCst) => {
+                    return Ok(None);
+                }
+                Err(StartError::Log(LogError::Busy { .. })) if k < TRIES && answers < 2 => {}
+                Err(StartError::Log(error @ LogError::Busy { .. })) => {
+                    return Err(error).context("another service is at work there, and does not end");
+                }
+                started => return Ok(Some(started?)),
+            }
+            if k == 1 {
+                let state = setup.paths.root().display();
+                out::talk(format_args!(
+                    "{state}: another service is at work there; waiting {TRIES} s for it to end"
+                ));
+            }
+            answers = if UnixStream::connect(&socket).is_ok() { answers + 1 } else { 0 };
+        }
+        unreachable!("invariant: the last try is answered")
+    }
+
+    fn http(&self, paths: &ServicePaths) -> anyhow::Result<HttpSetup> {
+        let group = self
+            .socket_group
+            .as_deref()
+            .map(|group| users::group(group).map_err(|problem| anyhow::anyhow!("--socket-group: {problem}")));
+        let tls = self.tls_certificate.clone().zip(self.tls_key.clone());
+        Ok(HttpSetup {
+            socket: Some(Socket {
+                path: self.socket.clone().unwrap_or_else(|| paths.socket()),
+                group: group.transpose()?,
+                others: self.socket_role,
+            }),
+            listen: self.listen,
+            tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+            loopback: self.loopback,
+            hosts: self.host.clone(),
+            bounds: Bounds::default(),
+            say: Arc::new(|line: &str| out::warn(line)),
+        })
+    }
+}
+
+/// Tells systemd how the service is, if that has started it.
+fn tell_the_manager(what: &str) {
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    // Without a service manager nothing is sent.
+    if let Ok(socket) = std::os::unix::net::UnixDatagram::unbound() {
+        let _ = socket.send_to(what.as_bytes(), Path::new(&path));
+    }
+}

@@ -1,0 +1,603 @@
+//! `submit`: submits a flow file to a service, to be run now, when a file exists, or on a schedule.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+use slackline::report::number::{counted, duration};
+use slackline_serve::api::{
+    Accepted, CatchUp, ForEach, IfLate, Overlap, Prediction, Remedy, Schedule, Service, State, Submission,
+    Submit as SubmitRequest,
+};
+use slackline_serve::http::client::{Client, ClientError, query};
+use slackline_task::base::clock;
+
+use crate::args::defaults::Defaults;
+use crate::args::listed::NamedValue;
+use crate::args::output::Form;
+use crate::args::{OutputArgs, ServerFlags, path, value};
+use crate::terminal::clock::Stopwatches;
+use crate::terminal::{out, service};
+use crate::verbs::answer::Answer;
+
+/// The longest that one request waits, and that a prediction is waited for, seconds.
+const WAIT: f64 = 300.0;
+/// Between two looks at what has not begun, or is not predicted yet, seconds: they become longer.
+const STEP_LEAST: f64 = 0.05;
+const STEP_MOST: f64 = 2.0;
+/// The same where only its end is waited for, of which the service tells.
+const STEP_LONG: f64 = 60.0;
+/// A wait of fewer seconds is not reported.
+const SOON: f64 = 1.0;
+/// The service has looked twice for files by then, seconds.
+const FILES: f64 = 5.0;
+
+/// The exit code of a submission without a prediction.
+const UNDECIDED: u8 = 3;
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  slackline submit nightly.toml --deadline nightly=06:00
+  slackline submit nightly.toml --schedule '0 2 * * *' --zone Europe/Berlin --set day=%Y-%m-%d
+  slackline submit report.toml --when '/data/in/report-*.csv' --if-late reject
+  slackline submit urgent.toml --priority 10 --wait
+
+The document is sent as it is, with the directory that relative paths start from, which has to be there where the service \
+is. What is answered is on disk there. With --schedule it recurs: its five fields are minute, hour, day of month, month \
+and day of week; a time that clocks leave out when they are put forward comes as much later, and one that \
+there is twice counts once.
+
+With --wait-for-prediction and --if-late reject it is waited for the prediction, for five minutes at most and through restarts \
+of the service, and not where none can come: it is held, the service drains, or files are missing. What it waits for is said.
+
+Exit codes: 0 submitted (with --wait: done), 1 rejected or left out (with --wait: failed or cancelled), 2 refused, \
+3 submitted, but nothing was predicted: it stays in the queue, or on its way.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct Submit {
+    /// Flow file, whose jobs say what they run; - for standard input
+    #[arg(value_name = "WORKLOAD")]
+    workload: PathBuf,
+    /// Name of its outputs [default: as the file, with values of --set]
+    ///
+    /// Outputs are remembered by it. Of submissions of one name one runs at a time.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Value of a parameter; may be given several times
+    ///
+    /// With --schedule it may have the conversions of strftime, such as %Y-%m-%d, of the time of the
+    /// recurrence.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair, help_heading = "Parameters")]
+    set: Vec<(String, String)>,
+    /// Values of a parameter: a flow a value
+    #[arg(long = "for", hide_short_help = true, value_name = "NAME=VALUES", value_parser = pair, help_heading = "Parameters")]
+    each: Option<(String, String)>,
+    /// A deadline; may be given several times
+    ///
+    /// WHEN is a duration after its release, a time of day, or a date and time, which has to be still to
+    /// come.
+    #[arg(long, value_name = "FLOW=WHEN", value_parser = pair, help_heading = "Policy")]
+    deadline: Vec<(String, String)>,
+    /// The higher, the sooner it is taken from the queue
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value::whole::<u32>(0, u32::MAX.into()), help_heading = "Policy")]
+    priority: u32,
+    /// What is done if a deadline is not expected to hold
+    #[arg(long, value_name = "WHAT", default_value = "accept", value_parser = NamedValue::of("answer", [("accept", IfLate::Accept), ("reject", IfLate::Reject)]), help_heading = "Policy")]
+    if_late: IfLate,
+    /// Hold it until it is let go by `unhold`
+    #[arg(long, help_heading = "When")]
+    hold: bool,
+    /// Begin when a file matches; may be given several times
+    ///
+    /// Then each of them has to match a file. With --schedule it may have conversions, as --set; %% is a
+    /// percent sign.
+    #[arg(long, value_name = "PATTERN", value_parser = path::text, help_heading = "When")]
+    when: Vec<String>,
+    /// Begin when all of its inputs are there
+    #[arg(long, help_heading = "When")]
+    when_inputs: bool,
+    /// Submit it again and again: minute, hour, day of month, month, day of week
+    #[arg(long, value_name = "CRON", help_heading = "When")]
+    schedule: Option<String>,
+    /// Time zone of --schedule [default: that of the service]
+    #[arg(long, hide_short_help = true, value_name = "ZONE", requires = "schedule", help_heading = "When")]
+    zone: Option<String>,
+    /// What is done about times at which the service was not there
+    ///
+    /// With `all` they come together, the earliest first: with --overlap skip only that one is run.
+    #[arg(long, hide_short_help = true, value_name = "WHICH", default_value = "last", requires = "schedule", value_parser = NamedValue::of("times", [("none", CatchUp::None), ("last", CatchUp::Last), ("all", CatchUp::All)]), help_heading = "When")]
+    catch_up: CatchUp,
+    /// What is done when one of its name is not over
+    #[arg(long, hide_short_help = true, value_name = "WHAT", default_value = "wait", value_parser = NamedValue::of("answer", [("wait", Overlap::Wait), ("skip", Overlap::Skip), ("replace", Overlap::Replace)]), help_heading = "When")]
+    overlap: Overlap,
+    /// A word of your own: what is sent again with the same one is not submitted again
+    #[arg(long, hide_short_help = true, value_name = "WORD", help_heading = "When")]
+    key: Option<String>,
+    /// Wait until it is over
+    #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
+    wait: bool,
+    /// Wait until it is said when it is going to be done, and what it means for others
+    #[arg(long, conflicts_with = "schedule", help_heading = "Output")]
+    wait_for_prediction: bool,
+    /// Print the number of the submission alone
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+    #[command(flatten)]
+    server: ServerFlags,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected a name, = and a value".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: &Submit, defaults: &Defaults) -> anyhow::Result<Answer> {
+    if args.output.form() == Form::Csv {
+        bail!("--format: found csv, expected a table or json: what is answered is no list");
+    }
+    let sent = args.sent()?;
+    let mut client = args.server.client(defaults.state())?;
+    let mut accepted: Accepted = client.post("/api/v1/submissions", Some(&sent))?;
+    let mut output = SubmitOutput { args, text: String::new() };
+    output.accepted(&accepted)?;
+    let wait_result = match accepted.number.filter(|_| args.wait || args.waits_for_prediction()) {
+        Some(number) => args.wait_result(&mut client, number, &mut output)?,
+        None => WaitResult::default(),
+    };
+    accepted.prediction.clone_from(&wait_result.prediction);
+    output.end(&accepted, &wait_result)?;
+    let over = wait_result.shown.as_ref().map(|shown| shown.state).filter(|state| state.is_over());
+    Ok(match over {
+        Some(State::Done) => Answer::Yes,
+        Some(_) => Answer::No,
+        None if wait_result.prediction.as_ref().is_some_and(|prediction| args.rejects(prediction)) => {
+            Answer::No
+        }
+        None if wait_result.waits.is_some() => Answer::Code(UNDECIDED),
+        None if accepted.number.is_none() && accepted.next.is_none() => Answer::No,
+        None => Answer::Yes,
+    })
+}
+
+/// What became of a submission while it was waited for.
+#[derive(Default)]
+struct WaitResult {
+    shown: Option<Submission>,
+    prediction: Option<Prediction>,
+    /// Why nothing was predicted, if that was waited for in vain.
+    waits: Option<String>,
+}
+
+/// Why a submission has not begun.
+struct Reason {
+    words: String,
+    /// Whether the reason remains until a user acts.
+    stays: bool,
+}
+
+impl Submit {
+    /// Whether it is waited for the prediction.
+    fn waits_for_prediction(&self) -> bool {
+        self.wait_for_prediction || self.if_late == IfLate::Reject
+    }
+
+    /// Whether what is predicted so is rejected.
+    fn rejects(&self, prediction: &Prediction) -> bool {
+        self.if_late == IfLate::Reject && prediction.is_late()
+    }
+
+    /// Waits until a submission has finished, also over restarts of the service, or until it has a prediction
+    /// or cannot get one. Prints what the submission waits for.
+    fn wait_result(
+        &self,
+        client: &mut Client,
+        number: u64,
+        output: &mut SubmitOutput<'_>,
+    ) -> anyhow::Result<WaitResult> {
+        let watches = Stopwatches::new(1);
+        let (mut wait_result, mut reported, mut step) = (WaitResult::default(), String::new(), 0.0);
+        loop {
+            let is_late = watches.seconds(0) > WAIT;
+            let path =
+                format!("/api/v1/submissions/{number}{}", query(&[("wait", Some(&format!("{step}")))]));
+            let reason = match client.get::<Submission>(&path) {
+                Ok(shown) => {
+                    let is_over = shown.state.is_over();
+                    if self.is_news(wait_result.prediction.as_ref(), &shown) {
+                        wait_result.prediction.clone_from(&shown.prediction);
+                        output.predicted(wait_result.prediction.as_ref())?;
+                    }
+                    let reason = if is_over { None } else { reason(client, &shown, watches.seconds(0))? };
+                    wait_result.shown = Some(shown);
+                    if is_over {
+                        return Ok(wait_result);
+                    }
+                    reason
+                }
+                // It may be about to be started again.
+                Err(error) if is_unreachable(&error) => {
+                    clock::pause(Duration::from_secs(1));
+                    Some(Reason { words: error.to_string(), stays: false })
+                }
+                Err(error) => return Err(error.into()),
+            };
+            // What is late is rejected in a moment.
+            let is_rejected =
+                wait_result.prediction.as_ref().is_some_and(|prediction| self.rejects(prediction));
+            let is_predicted = wait_result.prediction.is_some();
+            if !self.wait && is_predicted && !is_rejected {
+                return Ok(wait_result);
+            }
+            if !self.wait && is_late && is_rejected {
+                let time = duration(WAIT);
+                out::talk(format_args!("{number}: it is to be rejected, and was not within {time}"));
+                return Ok(wait_result);
+            }
+            if let Some(Reason { words, stays }) = reason {
+                if !self.wait && !is_predicted && (stays || is_late) {
+                    return Ok(WaitResult { waits: Some(words), ..wait_result });
+                }
+                if words != reported && (stays || watches.seconds(0) > SOON) {
+                    out::talk(format_args!("{number}: {words}"));
+                    reported = words;
+                }
+            }
+            if !self.wait && is_late {
+                let words = format!("nothing was predicted within {}", duration(WAIT));
+                return Ok(WaitResult { waits: Some(words), ..wait_result });
+            }
+            let has_begun = wait_result.shown.as_ref().is_some_and(|shown| shown.state == State::Live);
+            let is_reported = !self.waits_for_prediction() || wait_result.prediction.is_some();
+            // Each look at what has not begun reads its file.
+            let most = if is_reported || is_late { STEP_LONG } else { STEP_MOST };
+            step = if has_begun && is_reported && !is_rejected {
+                WAIT
+            } else {
+                (step * 1.5).clamp(STEP_LEAST, most)
+            };
+        }
+    }
+
+    /// Whether the prediction is to be printed: it is the first, or the submission is not rejected after all.
+    fn is_news(&self, before: Option<&Prediction>, shown: &Submission) -> bool {
+        let is_let_in = |now: &Prediction| !shown.state.is_over() && !self.rejects(now);
+        match (before, &shown.prediction) {
+            (None, Some(_)) => self.waits_for_prediction(),
+            (Some(before), Some(now)) => self.rejects(before) && is_let_in(now),
+            (_, None) => false,
+        }
+    }
+
+    /// Warns if all runs of a schedule have the same parameters.
+    fn remark_on_times(&self) {
+        let differs = |(_, value): &(String, String)| value.replace("%%", "").contains('%');
+        if self.schedule.is_some() && !self.quiet && !self.set.iter().any(differs) {
+            out::warn(
+                "all times have the same parameters: each reads and writes the same paths, and does again only what has changed; \
+                 --set NAME=%Y-%m-%d tells them apart, if the file has such a parameter",
+            );
+        }
+    }
+}
+
+/// Why a submission waits, `seconds` after it was submitted.
+fn reason(client: &mut Client, shown: &Submission, seconds: f64) -> anyhow::Result<Option<Reason>> {
+    let stays = |words: String| Ok(Some(Reason { words, stays: true }));
+    if shown.held {
+        return stays(format!("it is held (slackline unhold {})", shown.number));
+    }
+    if shown.state == State::Live
+        && let Some(words) = &shown.unpredicted
+    {
+        return stays(words.clone());
+    }
+    if shown.state != State::Queued {
+        return Ok(None);
+    }
+    let service: Service = match client.get("/api/v1/service") {
+        // That it has gone is found by the next look.
+        Err(error) if is_unreachable(&error) => return Ok(None),
+        service => service?,
+    };
+    if service.draining {
+        return stays("nothing new begins (slackline drain --undo)".to_owned());
+    }
+    let words = shown.why.clone().unwrap_or_else(|| "others are before it in the queue".to_owned());
+    // It is unknown when files arrive, but files that exist are found within some seconds.
+    let stays = shown.missing.is_some() && seconds > FILES;
+    Ok(Some(Reason { words, stays }))
+}
+
+/// Whether the service did not answer, or is about to end: its successor continues with all acknowledged
+/// submissions.
+fn is_unreachable(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::Unreachable(..) | ClientError::Broken(..) | ClientError::Refused { status: 503, .. }
+    )
+}
+
+/// What is printed: piece by piece as it is known, or whole at the end where it is one document or goes to a
+/// file.
+struct SubmitOutput<'a> {
+    args: &'a Submit,
+    text: String,
+}
+
+impl SubmitOutput<'_> {
+    fn is_document(&self) -> bool {
+        self.args.output.form() == Form::Json
+    }
+
+    fn add(&mut self, text: &str) -> anyhow::Result<()> {
+        if self.args.output.file().is_some() {
+            self.text.push_str(text);
+            return Ok(());
+        }
+        // The reader may have closed the pipe; the wait continues.
+        out::unless_closed(out::text(None, text))
+    }
+
+    /// It is submitted: the number is there before anything is waited for.
+    fn accepted(&mut self, accepted: &Accepted) -> anyhow::Result<()> {
+        let waits = accepted.number.is_some() && (self.args.wait || self.args.waits_for_prediction());
+        if waits && !self.args.quiet && (self.is_document() || self.args.output.file().is_some()) {
+            out::talk(&accepted.message);
+        }
+        self.args.remark_on_times();
+        if self.is_document() {
+            return Ok(());
+        }
+        if self.args.quiet {
+            let number = accepted.number.map_or_else(String::new, |number| format!("{number}\n"));
+            return self.add(&number);
+        }
+        let mut text = format!("{}\n", accepted.message);
+        if let Some(next) = accepted.next {
+            let now = Timestamp::now();
+            let (at, in_so_long) = (service::clock_and_zone(next, now), service::from_now(next, now));
+            let _ = writeln!(text, "next at {at} ({in_so_long})");
+        }
+        self.add(&text)
+    }
+
+    fn predicted(&mut self, prediction: Option<&Prediction>) -> anyhow::Result<()> {
+        match prediction.filter(|_| !self.is_document() && !self.args.quiet) {
+            Some(prediction) => self.add(&predicted(prediction, Timestamp::now())),
+            None => Ok(()),
+        }
+    }
+
+    fn end(mut self, accepted: &Accepted, wait_result: &WaitResult) -> anyhow::Result<()> {
+        let WaitResult { shown, waits, .. } = wait_result;
+        let over = shown.as_ref().filter(|shown| shown.state.is_over());
+        if self.is_document() {
+            let mut document = json!({ "accepted": accepted });
+            if let Some(shown) = over.or(shown.as_ref().filter(|_| waits.is_some())) {
+                document["submission"] = json!(shown);
+            }
+            if let Some(waits) = waits {
+                document["waits"] = json!(waits);
+            }
+            return out::text(self.args.output.file(), &format!("{document:#}\n"));
+        }
+        let text = match (over, waits) {
+            (Some(over), _) => ended(over, Timestamp::now()),
+            (None, Some(waits)) => format!("nothing is predicted: {waits}\n"),
+            (None, None) => String::new(),
+        };
+        match (self.args.quiet, waits) {
+            (false, _) => self.add(&text)?,
+            // Its exit code alone would leave people wondering.
+            (true, Some(_)) => out::talk(text.trim_end()),
+            (true, None) => {}
+        }
+        match self.args.output.file() {
+            Some(file) => out::text(Some(file), &self.text),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Submit {
+    fn sent(&self) -> anyhow::Result<SubmitRequest> {
+        let (document, file) = if self.workload == Path::new("-") {
+            (std::io::read_to_string(std::io::stdin()).context("standard input: cannot be read")?, None)
+        } else {
+            let read = std::fs::read_to_string(&self.workload);
+            let text = read.with_context(|| format!("{}: cannot be read", self.workload.display()))?;
+            (text, Some(self.workload.display().to_string()))
+        };
+        let directory = std::env::current_dir().context("the current directory")?;
+        let named = |pairs: &[(String, String)], flag: &str| -> anyhow::Result<BTreeMap<String, String>> {
+            let mut named = BTreeMap::new();
+            for (name, value) in pairs {
+                if named.insert(name.clone(), value.clone()).is_some() {
+                    bail!("--{flag}: found {name} twice, expected it once");
+                }
+            }
+            Ok(named)
+        };
+        let schedule = self.schedule.clone().map(|cron| Schedule {
+            cron,
+            zone: self.zone.clone(),
+            catch_up: self.catch_up,
+        });
+        Ok(SubmitRequest {
+            document,
+            file,
+            name: self.name.clone(),
+            directory: Some(directory.display().to_string()),
+            parameters: named(&self.set, "set")?,
+            for_each: self.each.clone().map(|(parameter, values)| ForEach { parameter, values }),
+            deadlines: named(&self.deadline, "deadline")?,
+            priority: self.priority,
+            held: self.hold,
+            if_late: self.if_late,
+            overlap: self.overlap,
+            when: self.when.clone(),
+            when_inputs: self.when_inputs,
+            schedule,
+            key: self.key.clone(),
+        })
+    }
+}
+
+/// How a submission ended: a line a flow.
+fn ended(over: &Submission, now: Timestamp) -> String {
+    // Where a flow says why, it is not said twice.
+    let is_reported = over.flows.iter().any(|flow| flow.cause.is_some());
+    let status =
+        if is_reported { over.state.name().to_owned() } else { service::status(over, Timestamp::now()) };
+    let mut text = format!("{} is over: {status}\n", over.number);
+    // What was rejected has not begun: there is no more to say of its flows.
+    for flow in over.flows.iter().filter(|_| over.state != State::Rejected) {
+        let at = flow.completion.map_or_else(String::new, |at| format!(" at {}", service::clock(at, now)));
+        let cause = flow.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
+        let _ = writeln!(text, "  {}: {}{at}{cause}", flow.flow, service::verdict(flow, now));
+    }
+    text
+}
+
+/// What is expected, and what would help.
+pub(super) fn predicted(prediction: &Prediction, now: Timestamp) -> String {
+    let clock = |at: Timestamp| service::clock(at, now);
+    let mut text = String::new();
+    for flow in &prediction.flows {
+        let between = match flow.between {
+            Some([least, most]) => {
+                format!(" (eight times in ten between {} and {})", clock(least), clock(most))
+            }
+            None if flow.guess => " (a guess: how long its tasks take is not known yet)".to_owned(),
+            None => String::new(),
+        };
+        let (holds, does_not) =
+            if flow.guess { ("would hold", "would not hold") } else { ("holds", "does not hold") };
+        let holds = match (flow.deadline, flow.holds) {
+            (Some(deadline), Some(true)) => format!("; the deadline {} {holds}", clock(deadline)),
+            (Some(deadline), Some(false)) => format!("; the deadline {} {does_not}", clock(deadline)),
+            _ => String::new(),
+        };
+        let chance =
+            flow.chance.map_or_else(String::new, |chance| format!(", in {chance:.0} % of courses it does"));
+        let _ = writeln!(text, "{}: done at {}{between}{holds}{chance}", flow.flow, clock(flow.completion));
+    }
+    for late in &prediction.makes_late {
+        let _ = writeln!(
+            text,
+            "makes {}/{} ({}) late by {}: done at {} instead of {}",
+            late.number,
+            late.flow,
+            late.name,
+            duration(late.late_by),
+            clock(late.with),
+            clock(late.without)
+        );
+    }
+    for remedy in &prediction.remedies {
+        text.extend([match remedy {
+            Remedy::Deadline { flow, deadline } => {
+                format!("{flow}: a deadline that holds is {}\n", clock(*deadline))
+            }
+            Remedy::Slots { flow, slots } => format!("{flow}: with {} it holds\n", counted(*slots, "slot")),
+            Remedy::Hold { flow, numbers } => {
+                let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+                format!("{flow}: it holds if these are held: slackline hold {}\n", numbers.join(" "))
+            }
+            Remedy::Nothing { flow, alone } => {
+                format!("{flow}: nothing here makes it hold: alone it is done at {}\n", clock(*alone))
+            }
+        }]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+
+    use clap::Parser;
+    use serde_json::Value;
+    use slackline_serve::http::client::Server;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        submit: Submit,
+    }
+
+    /// A submission as the service shows it, whose flow is predicted to keep its deadline or not.
+    fn shown(state: &str, holds: Option<bool>) -> Value {
+        let at = "2026-03-01T06:00:00Z";
+        let mut shown = json!({
+            "number": 1, "name": "f", "user": "anna", "submitted": at, "state": state, "held": false, "priority": 0, "flows": [],
+        });
+        if let Some(holds) = holds {
+            let flow = json!({ "flow": "f", "completion": at, "deadline": at, "holds": holds });
+            shown["prediction"] = json!({ "made": at, "flows": [flow], "makes_late": [], "remedies": [] });
+        }
+        shown
+    }
+
+    /// What is awaited of a service that answers so, a connection an answer; the connection breaks where it
+    /// has none.
+    fn wait_result(test: &str, flags: &[&str], answers: Vec<Option<Value>>) -> WaitResult {
+        // Paths of sockets are short.
+        let socket = std::env::temp_dir().join(format!("{test}-{}.socket", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let service = std::thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let asked = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).count();
+                assert!(asked > 0, "a request");
+                let Some(answer) = answer else { continue };
+                let (head, text) = ("HTTP/1.1 200 OK\r\nconnection: close\r\n", answer.to_string());
+                write!(stream, "{head}content-length: {}\r\n\r\n{text}", text.len()).unwrap();
+            }
+        });
+        let line = ["submit", "flow.toml", "--quiet"].iter().chain(flags);
+        let args = Line::try_parse_from(line).ok().unwrap().submit;
+        let mut client = Client::new(Server::parse(&socket.display().to_string()).unwrap()).unwrap();
+        let mut output = SubmitOutput { args: &args, text: String::new() };
+        let wait_result = args.wait_result(&mut client, 1, &mut output).unwrap();
+        service.join().unwrap();
+        std::fs::remove_file(&socket).unwrap();
+        wait_result
+    }
+
+    #[test]
+    fn it_is_waited_for_a_prediction_through_a_restart_of_the_service() {
+        let seen = wait_result(
+            "submit-restart",
+            &["--wait-for-prediction"],
+            vec![None, Some(shown("queued", None)), None, Some(shown("live", Some(true)))],
+        );
+        assert!(seen.waits.is_none() && seen.prediction.is_some());
+    }
+
+    #[test]
+    fn what_is_late_is_seen_to_be_rejected_through_a_restart_of_the_service() {
+        let late = || Some(shown("live", Some(false)));
+        let wait_result =
+            |end| wait_result("submit-late", &["--if-late", "reject"], vec![late(), None, Some(end)]);
+        let seen = wait_result(shown("rejected", Some(false)));
+        assert!(seen.waits.is_none() && seen.shown.unwrap().state == State::Rejected);
+        // The next service may expect something else.
+        let seen = wait_result(shown("live", Some(true)));
+        assert!(seen.waits.is_none() && !seen.prediction.unwrap().is_late());
+    }
+}

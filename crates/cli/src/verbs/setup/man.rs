@@ -1,0 +1,71 @@
+//! `man`: prints manual pages, made from the definitions of the command line.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Command};
+use slackline::names::unknown;
+
+use crate::args::help::with_all_formats;
+use crate::terminal::out;
+use crate::verbs::answer::Answer;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  slackline man simulate | man -l -
+  slackline man --output /usr/local/share/man/man1")]
+pub(crate) struct Man {
+    /// The verb [default: the program as a whole]
+    verb: Option<String>,
+    /// Write the pages of the program and of all verbs into DIR instead: slackline.1, slackline-run.1 and so on
+    #[arg(long, short, value_name = "DIR", conflicts_with = "verb")]
+    output: Option<PathBuf>,
+}
+
+/// `program` is the command line that the pages describe.
+pub(crate) fn run(args: &Man, mut program: Command) -> anyhow::Result<Answer> {
+    program.build();
+    if let Some(dir) = &args.output {
+        write_all(program, dir)?;
+    } else {
+        let text = page(asked(program, args.verb.as_deref())?)?;
+        out::data(None, |out| out.write_all(&text))?;
+    }
+    Ok(Answer::Yes)
+}
+
+/// The program, or a verb of it.
+fn asked(program: Command, verb: Option<&str>) -> anyhow::Result<Command> {
+    let Some(verb) = verb else { return Ok(program) };
+    let found = program.find_subcommand(verb).cloned();
+    let found = found.with_context(|| {
+        unknown("verb", verb, &program.get_subcommands().map(Command::get_name).collect::<Vec<_>>())
+    })?;
+    Ok(of_verb(found))
+}
+
+fn of_verb(verb: Command) -> Command {
+    let name = verb.get_name().to_owned();
+    // A manual has room for the options of every format.
+    let verb = if name == "import" { with_all_formats(verb) } else { verb };
+    verb.display_name(format!("slackline-{name}"))
+}
+
+fn write_all(program: Command, dir: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("{}: cannot be made", dir.display()))?;
+    let verbs = program.get_subcommands().filter(|verb| verb.get_name() != "help");
+    let verbs: Vec<Command> = verbs.map(|verb| of_verb(verb.clone())).collect();
+    for one in std::iter::once(program).chain(verbs) {
+        let name = one.get_display_name().unwrap_or_else(|| one.get_name()).to_owned();
+        let text = page(one)?;
+        out::data(Some(&dir.join(format!("{name}.1"))), |out| out.write_all(&text))?;
+    }
+    Ok(())
+}
+
+fn page(of: Command) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(of).render(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,139 @@
+//! Reads a schedule in lines as a stream, for an instance whose flows come and go.
+
+use std::io::Read;
+
+use slackline_model::schedule::{FlowRow, NewRow, Schedule};
+use slackline_model::{Instance, SlotRange};
+
+use super::lines::{Kind, Lines, beginning, claim, meta};
+use super::names::Names;
+use super::wire::{FirstLine, Flow, Task};
+use super::{Choice, Meta};
+use crate::reading::error::TraceError;
+use crate::reading::hashed_lines::HashedLines;
+
+/// Reads a schedule in lines, one at a time.
+pub struct ScheduleStream {
+    lines: Lines<'static>,
+    first: FirstLine,
+}
+
+/// A line after the first. Names become ids when the flow is there.
+pub enum StreamedLine<'s> {
+    Row(RowLine<'s>),
+    Flow(FlowLine<'s>),
+    /// What a policy chose that chooses between rules.
+    Choice(Choice),
+    /// The last line: the schedule with its claims, without rows and flows, and what it says of itself but
+    /// for what was chosen.
+    Last(Box<Schedule>, Meta),
+}
+
+pub struct RowLine<'s> {
+    lines: &'s Lines<'static>,
+    task: Task<'s>,
+}
+
+pub struct FlowLine<'s> {
+    lines: &'s Lines<'static>,
+    flow: Flow<'s>,
+}
+
+impl ScheduleStream {
+    /// Begins to read a schedule, compressed (gzip, zstd) or not; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// A file that cannot be read; another first line than that of a schedule.
+    pub fn open(name: &str, source: impl Read + Send + 'static) -> Result<Self, TraceError> {
+        let mut lines = Lines::of(HashedLines::open(name, source)?.lines);
+        let first = lines.first()?;
+        Ok(Self { lines, first })
+    }
+
+    /// What the first line says of where the schedule comes from: everything but the hash and the status.
+    pub fn meta(&self) -> Meta {
+        let FirstLine { ref version, ref options, seed, .. } = self.first;
+        Meta { version: version.clone(), options: options.clone(), seed, ..Meta::default() }
+    }
+
+    /// How the schedule came about, for a cluster; rows and claims are still missing.
+    ///
+    /// # Errors
+    /// Another cluster or start.
+    pub fn head(&self, instance: &Instance) -> Result<Schedule, TraceError> {
+        beginning(&self.first, instance).map_err(|wrong| self.lines.wrong(wrong))
+    }
+
+    /// The next line; `head` is the schedule that [`Self::head`] gave.
+    ///
+    /// # Errors
+    /// A line that is none; a file that ends before its last line, or continues after it.
+    pub fn next_line(&mut self, head: &Schedule) -> Result<StreamedLine<'_>, TraceError> {
+        if !self.lines.next()? {
+            return Err(self.lines.cut_off());
+        }
+        // Nearly all lines are rows, which are not to be read twice.
+        if self.lines.may_be_last()
+            && let Kind::Last(last) = self.lines.kind()?
+        {
+            let mut schedule = head.clone();
+            claim(&mut schedule, &last).map_err(|wrong| self.lines.wrong(wrong))?;
+            if self.lines.next()? {
+                return Err(self.lines.input("found a line after the last one, which has `sha256`"));
+            }
+            return Ok(StreamedLine::Last(Box::new(schedule), meta(self.first.clone(), last)));
+        }
+        let lines = &self.lines;
+        match lines.kind()? {
+            Kind::Task(task) => Ok(StreamedLine::Row(RowLine { lines, task })),
+            Kind::Flow(flow) => Ok(StreamedLine::Flow(FlowLine { lines, flow })),
+            Kind::Choice(choice) => Ok(StreamedLine::Choice(choice)),
+            Kind::Master(_) => Err(lines.input(
+                "found the master of a job, expected a schedule without a profile to read as a stream",
+            )),
+            Kind::Last(_) => Err(lines.cut_off()),
+        }
+    }
+}
+
+impl RowLine<'_> {
+    pub fn flow(&self) -> &str {
+        &self.task.flow.0
+    }
+
+    /// When it starts, seconds.
+    pub fn start(&self) -> f64 {
+        self.task.start
+    }
+
+    /// The row and its slots.
+    ///
+    /// # Errors
+    /// Names and slots that there are not.
+    pub fn read(
+        &self,
+        names: &mut Names,
+        instance: &Instance,
+    ) -> Result<(NewRow, Vec<SlotRange>), TraceError> {
+        names.task(instance, &self.task).map_err(|wrong| self.lines.wrong(wrong))
+    }
+}
+
+impl FlowLine<'_> {
+    pub fn flow(&self) -> &str {
+        &self.flow.flow.0
+    }
+
+    /// Its release time according to the schedule, in seconds.
+    pub fn release(&self) -> f64 {
+        self.flow.release
+    }
+
+    /// The row of the flow.
+    ///
+    /// # Errors
+    /// A name that there is not; numbers that cannot be.
+    pub fn read(&self, names: &Names) -> Result<FlowRow, TraceError> {
+        names.flow_row(&self.flow).map_err(|wrong| self.lines.wrong(wrong))
+    }
+}

@@ -1,0 +1,382 @@
+//! The fields of the schedule document. Comments on fields become the schema's descriptions.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Choice, RuleCost};
+use crate::documents::counts::JobCounts;
+use crate::documents::workload::wire::Cluster;
+use crate::reading::times::Beginning;
+use crate::reading::wire::{Aim, Name, NamedValues, OutcomeName, PhaseName, SchemaName};
+
+fn one() -> f64 {
+    1.0
+}
+
+fn single() -> u32 {
+    1
+}
+
+/// A schedule and what is claimed of it. `allocations` are a plan, `tasks` say what ran; if both are
+/// there, `tasks` decide.
+// The long lists are parameters, so that the head can be read without them.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline schedule", rename = "Schedule"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document<Flows, Allocations, Tasks, Masters> {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default)]
+    #[expect(dead_code, reason = "it is for editors alone")]
+    schema: SchemaName,
+    /// Version of the document.
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
+    pub(crate) slackline: u32,
+    /// Version of the program that made it.
+    #[serde(default)]
+    pub(crate) version: String,
+    /// The workload it is for.
+    #[serde(default)]
+    pub(crate) workload: Workload,
+    /// When second 0 is, if the workload says so; all times are seconds after it.
+    #[serde(default)]
+    pub(crate) start: Option<Beginning>,
+    /// The seed.
+    #[serde(default)]
+    pub(crate) seed: u64,
+    /// The policy that made it. Of a run whose policy changed: all of them, in order.
+    pub(crate) policy: String,
+    /// Whether the policy promises to keep the minima.
+    #[serde(default)]
+    pub(crate) minima: bool,
+    /// What durations mean.
+    #[serde(default)]
+    pub(crate) clock: Clock,
+    /// Fraction of maps after which reduces could take slots; 1 for none early. With `segments`: that of the
+    /// last one.
+    #[serde(default = "one")]
+    pub(crate) slowstart: f64,
+    /// How the simulated cluster behaved, if it did not do everything at once.
+    #[serde(default)]
+    pub(crate) profile: Option<ProfileValues>,
+    /// The parts of a run whose settings changed, in order. The first one starts at 0. Without them the
+    /// settings above hold for the whole schedule.
+    #[serde(default)]
+    pub(crate) segments: Vec<Segment>,
+    /// What was to be small.
+    pub(crate) objective: Aim,
+    /// Claimed cost.
+    #[serde(default)]
+    pub(crate) cost: Option<f64>,
+    /// Claimed lower bound on the cost of any schedule.
+    #[serde(default)]
+    pub(crate) lower_bound: Option<f64>,
+    /// (cost - bound) / |bound|; null when the bound is not positive.
+    #[serde(default)]
+    pub(crate) gap: Option<f64>,
+    /// cost - bound, when the gap is null.
+    #[serde(default)]
+    pub(crate) gap_absolute: Option<f64>,
+    /// How far from optimal, in words.
+    #[serde(default)]
+    pub(crate) status: String,
+    /// Claimed metrics by their names in the comparison document.
+    #[serde(default)]
+    pub(crate) metrics: NamedValues,
+    /// What the jobs of a real run counted.
+    #[serde(default)]
+    pub(crate) jobs: Vec<JobCounts>,
+    /// What a policy that chooses between rules chose when; of a real run, since it was last continued.
+    #[serde(default)]
+    pub(crate) choices: Vec<Choice>,
+    /// What the same would have cost under each rule alone.
+    #[serde(default)]
+    pub(crate) rules: Vec<RuleCost>,
+    /// Which candidate a plan is, of a policy that plans several and takes the cheapest: a policy, what the
+    /// policy calls it, or `a search`.
+    #[serde(default)]
+    pub(crate) winner: Option<String>,
+    /// Flow by flow.
+    pub(crate) flows: Flows,
+    /// Slots held by phases, piecewise constant.
+    pub(crate) allocations: Option<Allocations>,
+    /// Attempts of tasks.
+    pub(crate) tasks: Option<Tasks>,
+    /// Masters of jobs, where the profile has them: what asks for the slots of a job's tasks, as the
+    /// ApplicationMasters of Hadoop do.
+    pub(crate) masters: Option<Masters>,
+}
+
+/// A part of a run with its settings. They hold from its start to the start of the next segment.
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Segment {
+    /// When it starts, in seconds.
+    pub(crate) start: f64,
+    /// The policy.
+    pub(crate) policy: String,
+    /// Fraction of maps after which reduces could take slots; 1 for none early.
+    #[serde(default = "one")]
+    pub(crate) slowstart: f64,
+    /// The slots that were available: `machine/slot` or `machine/first-last`. Without it: all slots of the
+    /// cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) places: Option<Vec<String>>,
+}
+
+/// The document with its lists.
+pub(crate) type FullDocument<'a> =
+    Document<Vec<Flow<'a>>, Vec<Allocation<'a>>, Vec<Task<'a>>, Vec<Master<'a>>>;
+
+/// The workload that a document is about.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WorkloadReference"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Workload {
+    /// SHA-256 of the file, lower-case hexadecimal.
+    #[serde(default)]
+    pub(crate) sha256: String,
+    /// Every option that shaped the workload or what was made of it.
+    #[serde(default)]
+    pub(crate) options: BTreeMap<String, serde_json::Value>,
+}
+
+/// What durations mean: seconds / speed exactly, or what was measured.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Clock {
+    #[default]
+    Exact,
+    Measured,
+}
+
+/// A profile with the value of each of its parameters; durations in seconds, ranges as in `4..6`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Profile"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProfileValues {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its parameters; one that is missing has its default.
+    #[serde(default)]
+    pub(crate) values: BTreeMap<String, serde_json::Value>,
+}
+
+/// The first line of a schedule in lines: how it came about.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FirstLine"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FirstLine {
+    /// Version of the document.
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
+    pub(crate) slackline: u32,
+    /// Version of the program that made it.
+    #[serde(default)]
+    pub(crate) version: String,
+    /// Every option that shaped the workload or what was made of it.
+    #[serde(default)]
+    pub(crate) options: BTreeMap<String, serde_json::Value>,
+    /// When second 0 is, if the workload says so; all times are seconds after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Beginning>,
+    /// The seed.
+    #[serde(default)]
+    pub(crate) seed: u64,
+    /// The policy that made it.
+    pub(crate) policy: String,
+    /// Whether the policy promises to keep the minima.
+    #[serde(default)]
+    pub(crate) minima: bool,
+    /// What durations mean.
+    #[serde(default)]
+    pub(crate) clock: Clock,
+    /// Fraction of maps after which reduces could take slots; 1 for none early.
+    #[serde(default = "one")]
+    pub(crate) slowstart: f64,
+    /// How the simulated cluster behaved, if it did not do everything at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) profile: Option<ProfileValues>,
+    /// What was to be small.
+    pub(crate) objective: Aim,
+    /// The machines.
+    pub(crate) cluster: Cluster,
+}
+
+/// The last line of a schedule in lines: what it amounts to.
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LastLine"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LastLine {
+    /// SHA-256 of the workload file, lower-case hexadecimal; empty if it is not said.
+    pub(crate) sha256: String,
+    /// Claimed cost.
+    #[serde(default)]
+    pub(crate) cost: Option<f64>,
+    /// Claimed lower bound on the cost of any schedule.
+    #[serde(default)]
+    pub(crate) lower_bound: Option<f64>,
+    /// (cost - bound) / |bound|; null when the bound is not positive.
+    #[serde(default)]
+    pub(crate) gap: Option<f64>,
+    /// cost - bound, when the gap is null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gap_absolute: Option<f64>,
+    /// How far from optimal, in words.
+    #[serde(default)]
+    pub(crate) status: String,
+    /// Claimed metrics by their names in the comparison document.
+    #[serde(default)]
+    pub(crate) metrics: NamedValues,
+}
+
+/// A line of a schedule in lines: the first one, then rows of tasks, masters and flows, each flow after its
+/// rows and masters, then what a policy that chooses between rules chose, then the last one.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(title = "Slackline schedule, line by line", rename = "ScheduleLine", untagged)]
+#[expect(dead_code, reason = "it is for the schema alone")]
+pub(crate) enum Line<'a> {
+    First(FirstLine),
+    Task(Task<'a>),
+    Master(MasterLine<'a>),
+    Flow(Flow<'a>),
+    Choice(Choice),
+    Last(LastLine),
+}
+
+/// What is claimed of one flow; times in seconds.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Flow"))]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the contract's names")]
+pub(crate) struct Flow<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// When it arrived.
+    pub(crate) release: f64,
+    /// When any of its work started.
+    #[serde(default)]
+    pub(crate) start: Option<f64>,
+    /// When all of it was done.
+    #[serde(default)]
+    pub(crate) completion: Option<f64>,
+    /// What that costs.
+    #[serde(default)]
+    pub(crate) cost: Option<f64>,
+    /// How it ended.
+    #[serde(default)]
+    pub(crate) status: Status,
+}
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    #[default]
+    Done,
+    Failed,
+}
+
+/// Slots for a phase from a time to a time, in seconds.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Allocation"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Allocation<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// The job of that flow.
+    pub(crate) job: Name<'a>,
+    /// The phase of that job.
+    pub(crate) phase: PhaseName,
+    /// From.
+    pub(crate) start: f64,
+    /// To.
+    pub(crate) end: f64,
+    /// How many slots.
+    pub(crate) slots: u32,
+}
+
+/// An attempt of a task, on `slot` of `machine`; or of `count` consecutive tasks on `places`.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Task"))]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "the contract's names")]
+pub(crate) struct Task<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// The job of that flow.
+    pub(crate) job: Name<'a>,
+    /// The phase of that job.
+    pub(crate) phase: PhaseName,
+    /// The task, or the first one, counted from 0 in the phase.
+    pub(crate) task: u32,
+    /// How many consecutive tasks.
+    #[serde(default = "single")]
+    pub(crate) count: u32,
+    /// The machine.
+    #[serde(default)]
+    pub(crate) machine: Option<Name<'a>>,
+    /// The slot, counted from 0 in the machine; of typed slots the map slots come first.
+    #[serde(default)]
+    pub(crate) slot: Option<u32>,
+    /// Slots in task order: `machine/slot` or `machine/first-last`.
+    #[serde(default)]
+    pub(crate) places: Option<Vec<Name<'a>>>,
+    /// When the slots were taken, in seconds.
+    pub(crate) start: f64,
+    /// When they were left, in seconds.
+    pub(crate) end: f64,
+    /// How long after the start the tasks' own code began, in seconds.
+    #[serde(default)]
+    pub(crate) startup: f64,
+    /// Which attempt, from 0.
+    #[serde(default)]
+    pub(crate) attempt: u16,
+    /// How it ended.
+    #[serde(default)]
+    pub(crate) outcome: OutcomeName,
+}
+
+/// The master of a job, on `slot` of `machine` if masters hold slots.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Master"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Master<'a> {
+    /// The flow.
+    #[serde(borrow)]
+    pub(crate) flow: Name<'a>,
+    /// The job of that flow.
+    pub(crate) job: Name<'a>,
+    /// The machine.
+    #[serde(default)]
+    pub(crate) machine: Option<Name<'a>>,
+    /// The slot, counted from 0 in the machine.
+    #[serde(default)]
+    pub(crate) slot: Option<u32>,
+    /// When it was begun, in seconds.
+    pub(crate) start: f64,
+    /// From when on tasks of the job could take slots, in seconds; none if it was stopped before.
+    #[serde(default)]
+    pub(crate) up: Option<f64>,
+    /// When it left its slot, in seconds.
+    pub(crate) end: f64,
+    /// How it ended: done with its job, or killed with it.
+    #[serde(default)]
+    pub(crate) outcome: OutcomeName,
+}
+
+/// The master of a job as a line.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MasterLine"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MasterLine<'a> {
+    /// The master.
+    #[serde(borrow)]
+    pub(crate) master: Master<'a>,
+}

@@ -1,0 +1,337 @@
+//! The fields of the workload document. Comments on fields become the schema's descriptions.
+
+mod run;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::reading::times::{Beginning, Duration, Moment};
+use crate::reading::wire::{CombineName, MetricName, Numbers, OutcomeName, PhaseName, SchemaName, Seconds};
+
+pub(crate) use run::{Arg, Run};
+
+fn one() -> f64 {
+    1.0
+}
+
+fn single() -> u32 {
+    1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A workload: flows of MapReduce-style jobs, the cluster they share, and what is to be small.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(title = "Slackline workload"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Workload {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default, skip_serializing)]
+    #[expect(dead_code, reason = "it is for editors alone")]
+    pub(crate) schema: SchemaName,
+    /// Version of the document.
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
+    pub(crate) slackline: u32,
+    /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Beginning>,
+    /// Parameters with their values: in `run` sections `{name}` stands for the value, unless the command line
+    /// gives another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) parameters: BTreeMap<String, Arg>,
+    /// The machines; the command line may give them instead.
+    #[serde(default)]
+    pub(crate) cluster: Option<Cluster>,
+    /// What is to be small; by default the sum of the response times.
+    #[serde(default)]
+    pub(crate) objective: Objective,
+    /// Pools whose jobs share a guarantee.
+    #[serde(default)]
+    pub(crate) pools: Vec<Pool>,
+    /// The flows.
+    #[serde(default)]
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// The first line of a workload in lines: everything but the flows.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "WorkloadHead"))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Head {
+    /// Address of the schema, for editors.
+    #[serde(rename = "$schema", default, skip_serializing)]
+    pub(crate) schema: SchemaName,
+    /// Version of the document.
+    #[cfg_attr(test, schemars(extend("const" = 1)))]
+    pub(crate) slackline: u32,
+    /// When second 0 is, and the time zone of clock times; only documents with clock times need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Beginning>,
+    /// The machines; the command line may give them instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cluster: Option<Cluster>,
+    /// What is to be small; by default the sum of the response times.
+    #[serde(default)]
+    pub(crate) objective: Objective,
+    /// Pools whose jobs share a guarantee.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) pools: Vec<Pool>,
+}
+
+/// A line of a workload in lines: the first one, then flows in the order of their releases.
+#[cfg(test)]
+#[derive(schemars::JsonSchema)]
+#[schemars(title = "Slackline workload, line by line", rename = "WorkloadLine", untagged)]
+#[expect(dead_code, reason = "it is for the schema alone")]
+pub(crate) enum Line {
+    Head(Head),
+    Flow(Flow),
+}
+
+/// The machines.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cluster {
+    /// Groups of equal machines; all slots are universal or all are typed.
+    pub(crate) machines: Vec<Machine>,
+}
+
+/// Equal machines.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// The name; machines of a group of several are `name-0`, `name-1`, ….
+    pub(crate) name: String,
+    /// How many machines.
+    #[serde(default = "single")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) count: u32,
+    /// A task of s seconds takes s / speed.
+    #[serde(default = "one")]
+    #[cfg_attr(test, schemars(range(min = 1e-6, max = 1e6)))]
+    pub(crate) speed: f64,
+    /// Slots of each machine: a number of universal slots, or typed ones by kind.
+    pub(crate) slots: Numbers,
+    /// The rack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rack: Option<String>,
+}
+
+/// What is to be small.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Objective {
+    /// The metric of flows that do not bring a cost of their own.
+    #[serde(default)]
+    pub(crate) metric: MetricName,
+    /// Sum (minisum) or maximum (minimax).
+    #[serde(default)]
+    pub(crate) combine: CombineName,
+    /// Whether weights count.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) weights: Weights,
+}
+
+/// Whether weights count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Weights {
+    #[default]
+    Use,
+    Ignore,
+}
+
+/// A pool: the ready phases of its flows share a guarantee.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pool {
+    /// The name.
+    pub(crate) id: String,
+    /// Slots guaranteed to its ready phases together, by kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) min_slots: Option<Numbers>,
+}
+
+/// A flow: a DAG of jobs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Flow {
+    /// The name.
+    pub(crate) id: String,
+    /// When it arrives; a time of day is the first one from the start of the workload on.
+    #[serde(default)]
+    pub(crate) release: Moment,
+    /// Its weight.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(test, schemars(range(min = 0.0)))]
+    pub(crate) weight: f64,
+    /// When it should be done; a time of day is the first one after the release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deadline: Option<Moment>,
+    /// A cost of its own instead of the objective's metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<Cost>,
+    /// The pool it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pool: Option<String>,
+    /// Whose it is; comparisons tell the results of each user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<String>,
+    /// Its priority in the log it is from, the higher the more urgent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<u32>,
+    /// Recurrence: copies `id#0`, `id#1`, ….
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) repeat: Option<Repeat>,
+    /// Its jobs.
+    #[cfg_attr(test, schemars(length(min = 1)))]
+    pub(crate) jobs: Vec<Job>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_one(weight: &f64) -> bool {
+    *weight == 1.0
+}
+
+/// The cost a flow brings along.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cost {
+    /// `steps` with `steps`, `piecewise` with `points`, or the name of another metric.
+    pub(crate) kind: MetricName,
+    /// `[time, level]` pairs: the level holds for completions after the time. Times of day as in `deadline`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) steps: Option<Vec<(Moment, f64)>>,
+    /// `[time, cost]` pairs with straight lines between them. Times of day as in `deadline`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) points: Option<Vec<(Moment, f64)>>,
+    /// Slope after the last point; by default that of the last segment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) slope: Option<f64>,
+}
+
+/// Recurrence of a flow.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Repeat {
+    /// Time between releases.
+    pub(crate) every: Duration,
+    /// How many copies in all.
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) times: u32,
+}
+
+/// A job: a map phase, a reduce phase, or both.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Job {
+    /// The name, unique in its flow.
+    pub(crate) id: String,
+    /// Jobs of the same flow that must be done before it starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) after: Vec<String>,
+    /// The map phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) map: Option<Phase>,
+    /// The reduce phase; starts when all maps of the job are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reduce: Option<Phase>,
+    /// Slots guaranteed to each phase while it is ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) min_slots: Option<Numbers>,
+    /// Most slots of each phase at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_slots: Option<Numbers>,
+    /// What its tasks really do; `slackline run` derives the phases that are left out from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<Run>,
+    /// What a log says really happened: attempts of its tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) recorded: Vec<Attempt>,
+}
+
+/// An attempt of a task that a log says there was.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Attempt {
+    /// The phase of the task.
+    pub(crate) phase: PhaseName,
+    /// The task's number in its phase, from 0.
+    pub(crate) task: u32,
+    /// The machine, if the log names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
+    /// When it took its slot, seconds after the start of the workload.
+    pub(crate) start: f64,
+    /// When it left it, seconds after the start of the workload.
+    pub(crate) end: f64,
+    /// How it ended; `lost` had finished, but its output was lost with its machine.
+    #[serde(default, skip_serializing_if = "is_done")]
+    pub(crate) outcome: OutcomeName,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_done(outcome: &OutcomeName) -> bool {
+    matches!(outcome, OutcomeName::Done)
+}
+
+/// A phase, in one of four forms: `tasks` and `seconds` (equal tasks), `seconds` as a list (one
+/// number a task), `splits`, or `work` with or without `tasks`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Phase {
+    /// How many tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) tasks: Option<u32>,
+    /// Time a task takes on a slot of speed 1: of every task, or a list with one a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds: Option<Seconds>,
+    /// Slot-seconds of all tasks together; without `tasks` it may be cut at will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) work: Option<Duration>,
+    /// Tasks by where their input lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) splits: Option<Vec<Split>>,
+    /// Slots guaranteed to this phase, instead of the job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) min_slots: Option<u32>,
+    /// Most slots of this phase, instead of the job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_slots: Option<u32>,
+}
+
+/// Equal tasks whose input lies on the same machines.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Split {
+    /// Time a task takes on a slot of speed 1.
+    pub(crate) seconds: Duration,
+    /// How many tasks.
+    #[serde(default = "single", skip_serializing_if = "is_single")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) count: u32,
+    /// Machines that hold the input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hosts: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_single(count: &u32) -> bool {
+    *count == 1
+}

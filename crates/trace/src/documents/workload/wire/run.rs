@@ -1,0 +1,223 @@
+//! The fields of the `run` section of a job.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::reading::sizes::Size;
+use crate::reading::times::Duration;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_false(is: &bool) -> bool {
+    !*is
+}
+
+/// What the tasks of a job really do: a built-in program, commands by the contract of Hadoop Streaming, or
+/// one plain command.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Run {
+    /// A program that is built in, instead of commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) program: Option<String>,
+    /// A command: lines in, `key TAB value` lines out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mapper: Option<String>,
+    /// A command: `key TAB value` lines sorted by key in, lines out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reducer: Option<String>,
+    /// A command that makes map output smaller before it is moved, of the reducer's form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) combiner: Option<String>,
+    /// One plain command without map and reduce: it finds its inputs in SLACKLINE_INPUTS, one path a line,
+    /// and its standard output becomes the only part file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    /// A jar with a program for Hadoop that submits its MapReduce jobs itself, a file of this machine: only a
+    /// cluster runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) jar: Option<String>,
+    /// The class of the jar whose `main` is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) main: Option<String>,
+    /// Arguments of the program of the jar. In each `{inputs}` stands for the URIs of the inputs with commas
+    /// between them, and `{output}` for the URI of a directory that is not there yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) arguments: Vec<String>,
+    /// Files, globs, directories, `@job` for the output of an earlier job of the flow, or `@flow/job` for
+    /// that of a job of another flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inputs: Vec<String>,
+    /// The directory of its output: `part-00000`, …, and `_SUCCESS` when it is complete.
+    pub(crate) output: String,
+    /// How many reduce tasks; 0 for a job of maps only. By default 1, or 0 without a reducer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reducers: Option<u32>,
+    /// Arguments of the program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) args: BTreeMap<String, Arg>,
+    /// Environment variables of the commands.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, Arg>,
+    /// The directory that the commands run in; by default that in which the run was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<String>,
+    /// The shell with its options, such as `bash -o pipefail`; by default `sh`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shell: Option<String>,
+    /// Files beside the inputs that the job depends on: scripts, tables. The job is done again when one
+    /// changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) files: Vec<String>,
+    /// Memory that a task may take: bytes, or a text such as 512MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) memory: Option<Size>,
+    /// Processors that a task keeps busy; by default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) processors: Option<u32>,
+    /// How long an attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout: Option<Duration>,
+    /// How many attempts a task has, the first one included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) attempts: Option<u16>,
+    /// How long the next attempt waits after a failed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_delay: Option<Duration>,
+    /// Exit codes of commands after which there is no other attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(inner(range(min = 1))))]
+    pub(crate) no_retry: Vec<u8>,
+    /// How many fields at the beginning of a line are its key; by default 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) key_fields: Option<u32>,
+    /// The character (of ASCII) between the fields of a line; by default a tab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(length(equal = 1)))]
+    pub(crate) separator: Option<String>,
+    /// How many fields of the key decide which reduce gets a line; by default all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
+    pub(crate) partition_fields: Option<u32>,
+    /// Fields of the key to sort by, each a number followed by n (numbers) or r (reverse), as of sort -k:
+    /// `["1", "2nr"]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, schemars(inner(regex(pattern = "^[1-9][0-9]*(n|r|nr|rn)?$"))))]
+    pub(crate) order: Vec<String>,
+    /// Whether the part files one after the other are in order, too; of commands with one reduce alone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) total_order: bool,
+    /// What map output is compressed with on its way to the reduces: lz4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("enum" = ["lz4", null])))]
+    pub(crate) compress_shuffle: Option<String>,
+    /// What the part files are compressed with: gzip, zstd or lz4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, schemars(extend("enum" = ["gzip", "zstd", "lz4", null])))]
+    pub(crate) compress: Option<String>,
+}
+
+impl Run {
+    /// The texts that parameters are replaced in, each with where it stands in the section.
+    pub(crate) fn texts(&mut self) -> impl Iterator<Item = (String, &mut String)> {
+        let commands = [
+            ("mapper", &mut self.mapper),
+            ("reducer", &mut self.reducer),
+            ("combiner", &mut self.combiner),
+            ("command", &mut self.command),
+            ("jar", &mut self.jar),
+            ("main", &mut self.main),
+            ("cwd", &mut self.cwd),
+        ];
+        let commands = commands.into_iter().filter_map(|(at, text)| Some((at.to_owned(), text.as_mut()?)));
+        commands
+            .chain(items("arguments", &mut self.arguments))
+            .chain(items("inputs", &mut self.inputs))
+            .chain([("output".to_owned(), &mut self.output)])
+            .chain(words("args", &mut self.args))
+            .chain(words("env", &mut self.env))
+            .chain(items("files", &mut self.files))
+    }
+}
+
+fn items<'a>(
+    name: &'a str,
+    list: &'a mut [String],
+) -> impl Iterator<Item = (String, &'a mut String)> + use<'a> {
+    list.iter_mut().enumerate().map(move |(k, text)| (format!("{name}[{k}]"), text))
+}
+
+fn words<'a>(
+    name: &'a str,
+    table: &'a mut BTreeMap<String, Arg>,
+) -> impl Iterator<Item = (String, &'a mut String)> + use<'a> {
+    table.iter_mut().filter_map(move |(key, arg)| match arg {
+        Arg::Text(text) => Some((format!("{name}.{key}"), text)),
+        _ => None,
+    })
+}
+
+/// An argument of a program: a word, a number, or true or false.
+// Distinguished by hand, as `Numbers` are.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
+#[serde(untagged)]
+pub(crate) enum Arg {
+    Flag(bool),
+    Count(i64),
+    Real(f64),
+    Text(String),
+}
+
+struct ArgVisitor;
+
+impl Visitor<'_> for ArgVisitor {
+    type Value = Arg;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word, a number, or true or false")
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Arg, E> {
+        Ok(Arg::Flag(flag))
+    }
+
+    fn visit_u64<E: Error>(self, n: u64) -> Result<Arg, E> {
+        Ok(i64::try_from(n).map_or(Arg::Real(n as f64), Arg::Count))
+    }
+
+    fn visit_i64<E: Error>(self, n: i64) -> Result<Arg, E> {
+        Ok(Arg::Count(n))
+    }
+
+    fn visit_f64<E: Error>(self, x: f64) -> Result<Arg, E> {
+        Ok(Arg::Real(x))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Arg, E> {
+        Ok(Arg::Text(text.to_owned()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Arg {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ArgVisitor)
+    }
+}
+
+impl fmt::Display for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Count(n) => n.fmt(f),
+            Self::Real(x) => x.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Reads logs of jobs that are JSON objects, one after the other: as a whole, or as a stream.
+//!
+//! Read as a stream, a job leaves when `job-skew` jobs were read after it, the earliest first: such logs are
+//! written as jobs end, or as their histories are found, and a few stand after some that were submitted
+//! later. What only the whole log says is not there: machines, what belongs to one workflow, and what was
+//! recorded.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use slackline_model::Draft;
+use slackline_model::draft::MachineDraft;
+use slackline_model::params::{Param, Settings, Values};
+
+use super::workflow::Jobs;
+use super::{ImportedJob, Log, Millis, Topology, flow, start};
+use crate::importers::importer::{Input, Output};
+use crate::importers::line_import::{FlowAtLine, Line, LineContent, LineImport};
+use crate::importers::objects::{Object, Objects, Pieces};
+use crate::reading::diagnostic::Diagnostics;
+use crate::reading::error::TraceError;
+
+/// How many jobs may stand before one that was submitted earlier.
+pub(in crate::importers) const JOB_SKEW: Param = Param::new(
+    "job-skew",
+    "200",
+    Values::Count(0, 1_000_000),
+    "read as a stream: how many jobs may stand before one that was submitted earlier",
+);
+
+/// Most flows that leave at once at the end.
+const LEAVE: usize = 64;
+
+/// What the objects of a log are.
+pub(in crate::importers) trait LoggedObjects {
+    /// The error of a log without jobs.
+    const NOTHING: &'static str;
+
+    /// Takes an object; whether it is a job.
+    fn take(&mut self, object: &Object<'_>, log: &mut Log) -> Result<bool, TraceError>;
+
+    /// The machines that are known before any job is.
+    fn machines(&mut self, diagnostics: &mut Diagnostics) -> Result<Vec<MachineDraft>, TraceError>;
+
+    /// The log that its jobs go into.
+    fn log(settings: &Settings) -> Log {
+        Log::new(settings)
+    }
+}
+
+/// Reads a whole log.
+///
+/// # Errors
+/// The first object that is none of the format, with its line; a log without jobs.
+pub(in crate::importers) fn import_objects<O: LoggedObjects>(
+    input: &Input<'_>,
+    settings: &Settings,
+    mut objects: O,
+    topology: Option<&Topology>,
+) -> Result<Output, TraceError> {
+    let mut log = O::log(settings);
+    let mut is_empty = true;
+    for object in Objects::new(input.file, input.text, 1) {
+        is_empty &= !objects.take(&object?, &mut log)?;
+    }
+    if is_empty {
+        return Err(input.error(None, O::NOTHING));
+    }
+    Ok(log.finish(input.file, topology))
+}
+
+/// A log as it is read.
+pub(in crate::importers) struct LoggedLines<O> {
+    objects: Result<O, TraceError>,
+    log: Log,
+    pieces: Pieces,
+    skew: usize,
+    is_begun: bool,
+    taken: u64,
+    /// Jobs that have not left, the earliest first.
+    waiting: BinaryHeap<Reverse<BufferedJob>>,
+    /// Second 0, once the first job has left.
+    zero: Option<Millis>,
+    /// When the job that left last was submitted.
+    latest: Millis,
+}
+
+/// A job that has not left.
+struct BufferedJob {
+    /// When it was submitted, and which job it is.
+    rank: (Millis, u64),
+    job: ImportedJob,
+}
+
+impl PartialEq for BufferedJob {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for BufferedJob {}
+
+impl PartialOrd for BufferedJob {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for BufferedJob {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+impl<O: LoggedObjects> LoggedLines<O> {
+    /// A log of these objects; an error in a file beside it is reported with its first line.
+    pub(in crate::importers) fn new(settings: &Settings, objects: Result<O, TraceError>) -> Self {
+        Self {
+            objects,
+            log: O::log(settings),
+            pieces: Pieces::default(),
+            skew: usize::try_from(settings.count(JOB_SKEW.name)).unwrap_or(usize::MAX),
+            is_begun: false,
+            taken: 0,
+            waiting: BinaryHeap::new(),
+            zero: None,
+            latest: Millis::MIN,
+        }
+    }
+
+    /// Takes the jobs that a line ends.
+    fn read(&mut self, line: &Line<'_>) -> Result<(), TraceError> {
+        let Self { objects, log, pieces, is_begun, taken, waiting, latest, skew, .. } = self;
+        let objects = objects.as_mut().map_err(|error| error.clone())?;
+        pieces.line(line, &mut |object| {
+            *is_begun |= objects.take(object, log)?;
+            for mut job in log.jobs.drain(..) {
+                if job.submitted < *latest {
+                    let late = super::seconds(job.submitted, *latest);
+                    let what = format!(
+                        "found job {:?} submitted {late} s before one that stands more than {skew} jobs above it, expected \
+                         at most {skew} between them (job-skew)",
+                        job.id
+                    );
+                    return Err(object.error(what));
+                }
+                job.attempts.clear();
+                *taken += 1;
+                waiting.push(Reverse(BufferedJob { rank: (job.submitted, *taken), job }));
+            }
+            Ok(())
+        })
+    }
+
+    /// Everything but the flows, when the first of them is about to leave.
+    fn head(&mut self) -> Result<LineContent, TraceError> {
+        let first = self.waiting.peek().map_or(0, |Reverse(first)| first.rank.0);
+        let zero = if self.log.is_relative { 0 } else { first };
+        self.zero = Some(zero);
+        let objects = self.objects.as_mut().map_err(|error| error.clone())?;
+        let machines = objects.machines(&mut self.log.diagnostics)?;
+        Ok(LineContent::Head(Box::new(Draft { start: start(zero), machines, ..Draft::default() })))
+    }
+
+    /// Takes the earliest jobs out of the buffer until `left` are left, at most `LEAVE` at once.
+    fn release_jobs(&mut self, left: usize) -> Vec<FlowAtLine> {
+        let mut flows = Vec::new();
+        while self.waiting.len() > left && flows.len() < LEAVE {
+            let Some(Reverse(BufferedJob { rank, mut job })) = self.waiting.pop() else { break };
+            self.latest = rank.0;
+            let workflow = std::mem::take(&mut job.workflow);
+            if workflow.is_known() {
+                let what = "of a workflow, a flow of its own in a stream, which does not wait for what it comes after";
+                self.log.diagnostics.add_of("job", 1, job.line, what);
+            }
+            let line = job.line;
+            flows.push((flow(Jobs { id: job.id.clone(), of: vec![job] }, self.zero.unwrap_or(0)), line));
+        }
+        flows
+    }
+
+    fn step(&mut self, left: usize) -> Result<LineContent, TraceError> {
+        if self.waiting.len() <= left {
+            return Ok(LineContent::Nothing);
+        }
+        if self.zero.is_none() {
+            return self.head();
+        }
+        Ok(LineContent::flows(self.release_jobs(left)))
+    }
+}
+
+impl<O: LoggedObjects> LineImport for LoggedLines<O> {
+    fn line(&mut self, line: &Line<'_>, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
+        std::mem::swap(&mut self.log.diagnostics, diagnostics);
+        let content = self.read(line).and_then(|()| self.step(self.skew));
+        std::mem::swap(&mut self.log.diagnostics, diagnostics);
+        content
+    }
+
+    fn end(&mut self, file: &str, diagnostics: &mut Diagnostics) -> Result<LineContent, TraceError> {
+        self.pieces.end(file)?;
+        if !self.is_begun {
+            return Err(TraceError::input(file, None, O::NOTHING));
+        }
+        std::mem::swap(&mut self.log.diagnostics, diagnostics);
+        let content = self.step(0);
+        std::mem::swap(&mut self.log.diagnostics, diagnostics);
+        content
+    }
+}

@@ -1,0 +1,138 @@
+//! An importer: the entry that the file of a format declares and the table of formats lists.
+//!
+//! Nothing else knows of a format: how it is guessed, the flags of the program and their help, what a
+//! schedule records and how it is read back follow from the entry.
+
+use slackline_model::params::{Param, Settings, Values};
+use slackline_model::{Draft, Start};
+
+use crate::documents::parameters::Parameters;
+use crate::importers::line_import::{Line, LineContent, LineImport, OpenLines};
+use crate::reading::diagnostic::{Diagnostic, Diagnostics};
+use crate::reading::error::TraceError;
+use crate::reading::folder::Folder;
+use crate::reading::format::Format;
+use crate::reading::place::Place;
+use crate::reading::source::SourceMap;
+
+/// The parameter of importers that draw: the seed of the program (`--seed`), recorded where it shaped the
+/// workload.
+pub const SEED: Param =
+    Param::new("seed", "0", Values::Count(0, u64::MAX), "seed of everything that is drawn");
+
+/// A format that workloads come in, and how it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Importer {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Endings of file names that are its own, without the dot, in lower case.
+    pub endings: &'static [&'static str],
+    /// Whether a text could be in this format: asked where the file's name does not say.
+    pub looks_like: fn(&str) -> bool,
+    /// What it assumes where a file is silent. Each is a flag of the program, so its name must be no other
+    /// flag's; importers that share a name share the flag.
+    pub params: &'static [Param],
+    /// Whether the setting of that name shaped the workload: those that did are recorded with a schedule,
+    /// defaults included, so that a later version with other defaults imports the same.
+    pub shaped: fn(&Settings, &str) -> bool,
+    pub import: Import,
+    /// Reads a file line by line, where a line is all that is needed to make a flow: then a trace that is
+    /// sorted by time can be simulated as it is read.
+    pub lines: Option<OpenLines>,
+    /// Reads a folder whose files are one workload.
+    pub folder: Option<ImportFolder>,
+}
+
+/// How a format reads a folder whose files are one workload.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportFolder {
+    /// Whether a folder could be in this format.
+    pub looks_like: fn(&Folder) -> bool,
+    pub import: fn(&Folder, &Settings) -> Result<Output, TraceError>,
+}
+
+/// Reads a text with a valid value for each parameter of the importer.
+///
+/// Fails on a text that is not in the format; the error has the line. That the draft is a valid instance is
+/// not checked here.
+pub type Import = fn(&Input<'_>, &Settings) -> Result<Output, TraceError>;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// What messages call the file.
+    pub file: &'a str,
+    pub text: &'a str,
+    /// The moment that is second 0 because its flows begin to run then; without it the text says.
+    pub now: Option<&'a Start>,
+    /// Values of the parameters that it declares, for documents of ours; empty for all others.
+    pub parameters: &'a Parameters,
+}
+
+/// What an importer makes of a text.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The workload, unchecked; without machines if the format has none.
+    pub draft: Draft,
+    /// What was repaired, capped or looked odd, with counts.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where its parts stand, for what is found wrong later.
+    pub source: SourceMap,
+}
+
+impl Importer {
+    /// Whether it reads documents of ours, which say everything and have no import options.
+    pub fn is_native(&self) -> bool {
+        Format::from_name(self.name).is_some() || self.name == super::workload::lines::NAME
+    }
+
+    /// [`Importer::shaped`] of importers whose every setting always shapes the workload.
+    pub fn every_setting(_: &Settings, _: &str) -> bool {
+        true
+    }
+}
+
+impl Input<'_> {
+    /// Something is wrong at a place of the text, or with all of it.
+    pub fn error(&self, place: Option<Place>, what: impl Into<String>) -> TraceError {
+        TraceError::input(self.file, place, what)
+    }
+}
+
+impl Output {
+    /// A workload and what is to be said of it.
+    pub fn new(draft: Draft, diagnostics: Diagnostics, source: SourceMap) -> Self {
+        Self { draft, diagnostics: diagnostics.into_vec(), source }
+    }
+}
+
+/// Reads a whole text line by line; `origin` makes a source map of the line numbers of the flows.
+pub(crate) fn import_lines(
+    input: &Input<'_>,
+    mut lines: Box<dyn LineImport>,
+    origin: impl FnOnce(Vec<u32>) -> SourceMap,
+) -> Result<Output, TraceError> {
+    let mut draft = Draft::default();
+    let mut diagnostics = Diagnostics::default();
+    let mut numbers = Vec::new();
+    let mut take = |content: LineContent, line| {
+        let (head, flows) = content.parts(line);
+        if let Some(head) = head {
+            draft = Draft { flows: std::mem::take(&mut draft.flows), ..head };
+        }
+        let (flows, lines): (Vec<_>, Vec<_>) = flows.into_iter().unzip();
+        draft.flows.extend(flows);
+        numbers.extend(lines);
+    };
+    for (number, text) in (1u32..).zip(input.text.lines()) {
+        take(lines.line(&Line { file: input.file, number, text }, &mut diagnostics)?, number);
+    }
+    loop {
+        match lines.end(input.file, &mut diagnostics)? {
+            LineContent::Nothing => break,
+            rest => take(rest, 0),
+        }
+    }
+    Ok(Output::new(draft, diagnostics, origin(numbers)))
+}

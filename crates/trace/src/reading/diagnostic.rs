@@ -1,0 +1,106 @@
+//! Remarks of importers: what was repaired, capped or looked odd, with counts.
+
+use std::fmt;
+
+use crate::reading::place::Place;
+
+/// A remark on some rows of a trace, or flows of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What was found and what became of it.
+    pub what: String,
+    /// What is counted: `row`, `flow`, `file`, or what a log is made of, such as `attempt`.
+    pub of: &'static str,
+    pub count: u64,
+    /// The first of them, where they stand in lines.
+    pub first: Option<Place>,
+    /// The file of the first one within a folder.
+    pub file: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, of, count, first, file } = self;
+        let s = if *count == 1 { "" } else { "s" };
+        write!(f, "{count} {of}{s}: {what}")?;
+        match (first, file) {
+            (_, Some(file)) if *of == "file" => write!(f, " (first {file})"),
+            (None, _) => Ok(()),
+            (Some(first), None) => write!(f, " (first at line {})", first.line),
+            (Some(first), Some(file)) => write!(f, " (first at line {} of {file})", first.line),
+        }
+    }
+}
+
+/// Counts remarks by their text, in the order in which they first came.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    file: Option<String>,
+    /// Whether lines are those of no file that is known.
+    is_past_files: bool,
+}
+
+impl Diagnostics {
+    /// Counts a row of that line under that text.
+    pub fn add(&mut self, line: u32, what: &str) {
+        self.count(1, Some(line), what, "row");
+    }
+
+    /// Counts the flow of that line under that text.
+    pub fn add_flow(&mut self, line: u32, what: &str) {
+        self.count(1, Some(line), what, "flow");
+    }
+
+    /// Remarks from here on concern a folder as a whole: they have no lines.
+    pub fn leave_files(&mut self) {
+        (self.file, self.is_past_files) = (None, true);
+    }
+
+    /// Lines from here on are those of that file of a folder.
+    pub fn enter_file(&mut self, file: &str) {
+        self.file = Some(file.to_owned());
+    }
+
+    /// The same where there is a folder at all.
+    pub(crate) fn return_to_file(&mut self, file: &str) {
+        if self.file.is_some() {
+            self.enter_file(file);
+        }
+    }
+
+    /// Counts that file of a folder under that text.
+    pub fn add_file(&mut self, file: &str, what: &str) {
+        self.enter_file(file);
+        self.count(1, None, what, "file");
+    }
+
+    /// Counts `count` things under a text, the first of them on that line.
+    pub fn add_of(&mut self, of: &'static str, count: u64, line: u32, what: &str) {
+        self.count(count, Some(line), what, of);
+    }
+
+    /// Counts `count` things without a line under a text.
+    pub fn add_all(&mut self, of: &'static str, count: u64, what: &str) {
+        self.count(count, None, what, of);
+    }
+
+    fn count(&mut self, count: u64, line: Option<u32>, what: &str, of: &'static str) {
+        if let Some(known) = self.list.iter_mut().find(|d| d.what == what) {
+            known.count += count;
+        } else if count > 0 {
+            let line = line.filter(|_| !self.is_past_files);
+            let (first, file) = (line.map(|line| Place { line, column: 1 }), self.file.clone());
+            self.list.push(Diagnostic { what: what.to_owned(), of, count, first, file });
+        }
+    }
+
+    /// Adds the same remark for `count` flows, of which the first is at `place`.
+    pub(crate) fn add_flows(&mut self, count: u64, first: Place, what: String) {
+        self.list.push(Diagnostic { what, of: "flow", count, first: Some(first), file: None });
+    }
+
+    pub fn into_vec(self) -> Vec<Diagnostic> {
+        self.list
+    }
+}
