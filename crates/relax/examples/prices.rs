@@ -9,7 +9,7 @@ use std::time::Instant;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, TasksDraft};
 use slackline_model::{Combine, Instance, Metric, Objective, Seed};
-use slackline_relax::{Bound, bounds, per_flow, prices, task_bounds};
+use slackline_relax::{Bound, bounds, per_flow, prices, quick_task_bounds, task_bounds};
 
 fn main() {
     let flows: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(60);
@@ -21,9 +21,14 @@ fn main() {
         let seconds = begun.elapsed().as_secs_f64();
         let begun = Instant::now();
         let paths = slackline_relax::Paths::of(&instance);
-        let proof = prices::bound(&instance, &paths, &per_flow(&instance), &|| false);
+        let proof = prices::bound(&instance, &paths, &per_flow(&instance), prices::BUDGET, &|| false);
         let alone = begun.elapsed().as_secs_f64();
-        println!("{metric}: {old:.1} without, {new:.1} with prices, all bounds {seconds:.2} s");
+        let begun = Instant::now();
+        let quick = strongest(&quick_task_bounds(&instance));
+        let quickly = begun.elapsed().as_secs_f64();
+        println!(
+            "{metric}: {old:.1} without, {new:.1} with prices, all bounds {seconds:.2} s; {quick:.1} in {quickly:.2} s"
+        );
         if let Some(proof) = proof {
             let nanos = alone * 1e9 / (proof.cells * proof.steps) as f64;
             let prices::Proof { bound, steps, cells, .. } = proof;

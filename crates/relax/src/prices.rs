@@ -22,9 +22,9 @@ use chains::{Kind, Node};
 use grid::{Prices, Usage};
 use program::{Cut, Program, Scale, Scratch};
 
-/// Most cells times waves times kinds of slots, times steps.
-const BUDGET: usize = 40_000_000;
-/// What part of it finds out how long steps should be, and from where to go on.
+/// The largest budget: cells times waves times kinds of slots, times steps. About half a second.
+pub const BUDGET: usize = 40_000_000;
+/// The part of the budget that finds the length of steps, and good first prices.
 const TRIAL: f64 = 0.3;
 /// Intervals of prices, and cells in each, for that.
 const TRIAL_GRIDS: [(usize, usize); 2] = [(100, 1), (50, 1)];
@@ -54,14 +54,15 @@ pub struct Proof {
     pub horizon: f64,
 }
 
-/// The bound on a sum of costs, from at most 40 million cells times waves.
+/// The bound on a sum of costs, from at most `budget` cells times waves times steps ([`BUDGET`] at most is of use).
 ///
-/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if that is not enough for a few steps
-/// on the coarsest grid, or if `stop` says so before the first step; it is asked before each.
+/// `None` if work is not cut into tasks, if no flow can cost more than it does alone, if the budget is not enough for a
+/// few steps on the coarsest grid, or if `stop` says so before the first step; it is asked before each.
 pub fn bound(
     instance: &Instance,
     paths: &Paths,
     flows: &TiSlice<FlowId, FlowBound>,
+    budget: usize,
     stop: &dyn Fn() -> bool,
 ) -> Option<Proof> {
     let horizon = horizon(instance, paths, flows);
@@ -81,10 +82,10 @@ pub fn bound(
     let lumped = chains::lumped(&kinds);
     let whole = |trees| Whole { instance, flows, growing: &growing, trees, horizon };
     let untold = whole(Vec::new());
-    if TRIAL_GRIDS.iter().all(|&grid| !is_worth_trying(untold.least_size(grid))) {
+    if TRIAL_GRIDS.iter().all(|&grid| !is_worth_trying(budget, untold.least_size(grid))) {
         return None;
     }
-    let mut ascent = Ascent::new(&lumped, untold.stake());
+    let mut ascent = Ascent::new(&lumped, untold.stake(), budget);
     let mut cells = ascent.explore(&whole(trees(&lumped)?), stop)?;
     if kinds != lumped {
         ascent.spread(&kinds)?;
@@ -226,6 +227,7 @@ struct Best {
 /// Prices on their way up.
 struct Ascent {
     kinds: Vec<Kind>,
+    budget: usize,
     /// What may come to be paid for all flows.
     stake: f64,
     best: Option<Best>,
@@ -238,9 +240,9 @@ struct Ascent {
 }
 
 impl Ascent {
-    fn new(kinds: &[Kind], stake: f64) -> Self {
+    fn new(kinds: &[Kind], stake: f64, budget: usize) -> Self {
         let (usage, scratch) = (Vec::new(), Scratch::default());
-        Self { kinds: kinds.to_vec(), stake, best: None, steps: 0, is_stopped: false, usage, scratch }
+        Self { kinds: kinds.to_vec(), budget, stake, best: None, steps: 0, is_stopped: false, usage, scratch }
     }
 
     /// Tries several lengths of steps on a coarse grid; the size of its programs.
@@ -248,9 +250,9 @@ impl Ascent {
         let (programs, scale, size) = TRIAL_GRIDS.iter().find_map(|&grid| {
             let (programs, scale) = whole.cut(grid);
             let size = size(&programs);
-            is_worth_trying(size).then_some((programs, scale, size))
+            is_worth_trying(self.budget, size).then_some((programs, scale, size))
         })?;
-        let steps = trial_steps(size).min(*TRIAL_STEPS.end());
+        let steps = trial_steps(self.budget, size).min(*TRIAL_STEPS.end());
         for rate in RATES {
             let prices = vec![Prices::zero(scale.intervals); self.kinds.len()];
             self.climb(&programs, prices, (rate, steps), stop);
@@ -275,7 +277,7 @@ impl Ascent {
     /// Goes on from the best prices on a finer grid; the size of its programs.
     fn refine(&mut self, whole: &Whole<'_>, stop: &dyn Fn() -> bool) -> Option<usize> {
         let best = self.best.as_ref().filter(|_| !self.is_stopped)?;
-        let left = |size: usize| ((1.0 - TRIAL) * BUDGET as f64) as usize / size.max(1);
+        let left = |size: usize| ((1.0 - TRIAL) * self.budget as f64) as usize / size.max(1);
         let (programs, (intervals, cells), size) = GRIDS.iter().find_map(|&grid| {
             let (programs, _) = whole.cut(grid);
             let size = size(&programs);
@@ -374,11 +376,11 @@ fn size(programs: &[Program]) -> usize {
 }
 
 /// Whether programs of this size may have enough steps to find out anything.
-fn is_worth_trying(size: usize) -> bool {
-    trial_steps(size.max(1)) >= *TRIAL_STEPS.start()
+fn is_worth_trying(budget: usize, size: usize) -> bool {
+    trial_steps(budget, size.max(1)) >= *TRIAL_STEPS.start()
 }
 
 /// Steps that each length may have on programs of this size.
-fn trial_steps(size: usize) -> usize {
-    (TRIAL * BUDGET as f64) as usize / (RATES.len() * size)
+fn trial_steps(budget: usize, size: usize) -> usize {
+    (TRIAL * budget as f64) as usize / (RATES.len() * size)
 }

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use anyhow::{anyhow, bail};
 use slackline::PolicySpec;
 use slackline::capacity::{Axis, CapacityError, Condition, Knob, Method, Search, Tried, Values, search};
-use slackline::import::{SlotOptions, WorkloadOptions, bounds, grain_span};
+use slackline::import::{SlotOptions, WorkloadOptions, grain_span, quick_bound};
 use slackline::report::capacity as report;
 use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
 use slackline::report::{Figures, Row, comparison, headline};
 use slackline::simulate::{Left, Options, Watch, simulate_figures};
 use slackline_model::Instance;
-use slackline_model::schedule::Clock;
 use slackline_task::base::system::on_stop_signal;
 use slackline_trace::Importers;
 
@@ -190,7 +189,7 @@ fn drawn<'a>(
 ) -> anyhow::Result<Page<'a>> {
     let mut collector = Collector::new(instance);
     let mut collect = |row: Left<'_>| collector.take(row);
-    let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
+    let bound = quick_bound(instance, options.clock());
     let watch = Watch::default().with_left(Some(&mut collect));
     let simulated = simulate_figures(instance, policy, options, bound, watch)
         .map_err(|error| anyhow!("{}: {error}", policy.spec()))?;

@@ -10,7 +10,7 @@ use clap::Args;
 use slackline::certificates::{Certificates, certify};
 
 use slackline::PolicySpec;
-use slackline::import::{Loaded, RecordedOptions, bounds};
+use slackline::import::{Loaded, RecordedOptions, quick_bound};
 use slackline::report::number::counted;
 use slackline::report::page::{Collector, Page};
 use slackline::report::table::fitted;
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Simulate, tables: &Tables) -> anyhow::Result<Answer> {
     let (instance, seed) = (&loaded.instance, args.shape.root_seed());
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     warn_of_load(instance);
-    let bound = bounds(instance).best;
+    let bound = quick_bound(instance, options.clock());
     let progress = Progress::new(1, instance.n_tasks());
     let mut report_progress = |done| progress.at(0, done);
     let policy = args.timeout.of(args.policy.clone());

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use slackline::PolicySpec;
 use slackline::compare::{Compared, SideBySide, compare};
-use slackline::import::{Loaded, RecordedOptions, bounds};
+use slackline::import::{Loaded, RecordedOptions, quick_bound};
 use slackline::parallel::processors;
 use slackline::recorded::{self, Distance};
 use slackline::report::number::{Unit, number};
 use slackline::report::page::Drawn;
 use slackline::report::{self, Figures, Row, comparison, headline, write_schedule};
 use slackline::simulate::{Left, SimulateError};
-use slackline_model::schedule::{Clock, TaskRows};
+use slackline_model::schedule::TaskRows;
 use slackline_model::{Instance, Objective};
 use slackline_trace::Meta;
 
@@ -67,7 +67,7 @@ pub(super) fn round(
     let instance = &loaded.instance;
     let options = args.simulation.options().resolve(instance, seed, &past.history)?;
     // A bound holds for the durations of the workload, not for distorted ones.
-    let bound = bounds(instance).best.filter(|_| options.clock() == Clock::Exact);
+    let bound = quick_bound(instance, options.clock());
     let page_rows = is_drawn.then(|| PageRows::new(instance, policies.len()));
     let collect_row = |k: usize, row: Left<'_>| page_rows.iter().for_each(|page_rows| page_rows.take(k, row));
     let stopwatches = Stopwatches::new(policies.len());
