@@ -1,4 +1,5 @@
-//! The engine: attempts are processes, their output is committed by renaming, time is real.
+//! Runs a policy's decisions as worker processes in real time. A finished attempt is committed by renaming
+//! its output.
 //!
 //! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and reports the
 //! results. An attempt that ended well is recorded in the journal, its output moved to its place, and only then
@@ -36,8 +37,8 @@ use slackline_task::process::limits::Capacity;
 use slackline_task::process::spec::{Spec, Task};
 use slackline_task::process::worker_command::WorkerCommand;
 
-use crate::engine::arrivals::{Arriving, Coming};
-use crate::engine::dir_pool::Spares;
+use crate::engine::arrivals::{Arrivals, PendingArrivals};
+use crate::engine::dir_pool::DirPool;
 use crate::fleet::{Assignment, Fleet, Waker};
 use crate::spec::job_plan::JobPlan;
 use crate::spec::remaining::Numbers;
@@ -165,10 +166,10 @@ pub trait Observer {
     fn happened(&mut self, now: Time, what: Happening<'_>);
 
     /// An attempt has a slot from that time of the run on: until its end is recorded, or it lets go of it.
-    fn holds(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
+    fn slot_acquired(&mut self, _since: Time, _attempt: u64, _id: TaskId, _slot: u32) {}
 
     /// An attempt has its slot no more.
-    fn lets_go(&mut self, _attempt: u64) {}
+    fn slot_released(&mut self, _attempt: u64) {}
 }
 
 impl<O: Observer + ?Sized> Observer for &mut O {
@@ -176,12 +177,12 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).happened(now, what);
     }
 
-    fn holds(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
-        (**self).holds(since, attempt, id, slot);
+    fn slot_acquired(&mut self, since: Time, attempt: u64, id: TaskId, slot: u32) {
+        (**self).slot_acquired(since, attempt, id, slot);
     }
 
-    fn lets_go(&mut self, attempt: u64) {
-        (**self).lets_go(attempt);
+    fn slot_released(&mut self, attempt: u64) {
+        (**self).slot_released(attempt);
     }
 }
 
@@ -282,7 +283,7 @@ impl Running {
     }
 }
 
-pub(crate) struct Local<'a> {
+pub(crate) struct ProcessEngine<'a> {
     work: Work<'a>,
     settings: Settings,
     pub(crate) clock: RunClock,
@@ -301,14 +302,14 @@ pub(crate) struct Local<'a> {
     /// The number of the next attempt.
     next_number: u64,
     /// Directories that attempts of part files have left.
-    spares: Spares,
+    spares: DirPool,
     running: BTreeMap<RowId, Running>,
     rows: BTreeMap<u64, RowId>,
     /// Rows whose attempt waits to start, in the order in which they do.
     queue: VecDeque<RowId>,
     /// Attempts that were stopped and are not gone yet, with their slots.
     leaving: BTreeMap<u64, (TaskId, u32)>,
-    coming: Coming,
+    coming: PendingArrivals,
     wakes: BTreeSet<Time>,
     /// Reports that are due at the next poll, and those of machines.
     due: Vec<Report>,
@@ -321,10 +322,10 @@ pub(crate) struct Local<'a> {
     failures: BTreeMap<TaskId, u16>,
     /// When a task may start again that failed.
     not_before: BTreeMap<TaskId, Time>,
-    lost: lost_output::Lost,
+    lost: lost_output::LostOutputs,
     /// The checksums of the outputs of maps that were committed last, also of those that were lost since.
     map_sums: BTreeMap<TaskId, u64>,
-    said: logs::Said,
+    said: logs::StoredLogs,
     /// By job and phase: how many tasks are done, and the microseconds they took together.
     took: BTreeMap<(u32, PhaseKind), (u32, u64)>,
     /// By job: records that its tasks could not use.
@@ -358,7 +359,7 @@ impl Interrupt {
     }
 }
 
-impl<'a> Local<'a> {
+impl<'a> ProcessEngine<'a> {
     /// An engine for what is left of a run, on these machines. O(tasks · log tasks).
     pub(crate) fn new(
         work: Work<'a>,
@@ -367,7 +368,7 @@ impl<'a> Local<'a> {
         observer: Box<dyn Observer + 'a>,
         fleet: Box<dyn Fleet>,
     ) -> Self {
-        let coming = Coming::new(work.instance, &work.waits);
+        let coming = PendingArrivals::new(work.instance, &work.waits);
         let mut open: Vec<u32> = work.jobs.iter().map(JobPlan::parts).collect();
         for id in work.done.iter().filter(|id| work.jobs[id.job as usize].is_final(**id)) {
             open[id.job as usize] -= 1;
@@ -375,11 +376,11 @@ impl<'a> Local<'a> {
         let capacities = (0..).map(MachineId).zip(fleet.machines());
         let machines: BTreeMap<MachineId, Capacity> = capacities.collect();
         Self {
-            spares: Spares::default(),
+            spares: DirPool::default(),
             next_number: work.attempts.last().map_or(0, |last| last.number + 1),
-            lost: lost_output::Lost::new(journal::losses(work.attempts)),
+            lost: lost_output::LostOutputs::new(journal::losses(work.attempts)),
             map_sums: journal::map_sums(work.attempts),
-            said: logs::Said::find(&work),
+            said: logs::StoredLogs::find(&work),
             cluster: work.instance.cluster().clone(),
             ids: machines.keys().map(|&machine| (machine, machine)).collect(),
             machines,
@@ -481,7 +482,7 @@ impl<'a> Local<'a> {
     fn tell_started(&mut self, running: &Running) {
         let Running { number, id, slot, start, .. } = *running;
         self.observer.happened(self.now, Happening::Started(id));
-        self.observer.holds(start, number, id, slot);
+        self.observer.slot_acquired(start, number, id, slot);
     }
 
     /// Has the fleet start an attempt.
@@ -558,8 +559,8 @@ impl<'a> Local<'a> {
         reports.append(&mut self.of_machines);
         let Self { coming, work, open, now, clock, .. } = self;
         let is_done = |job: u32| open[job as usize] == 0;
-        let Arriving { flows, never } =
-            coming.arriving(clock.by_date(*now), (work.instance, work.jobs), is_done);
+        let Arrivals { flows, never } =
+            coming.take_arrivals(clock.by_date(*now), work.instance, work.jobs, is_done);
         for (flow, job) in never {
             let flow = self.work.instance.flow(flow).id.as_str();
             self.observer.happened(self.now, Happening::NeverComes { flow, job });
@@ -589,7 +590,7 @@ impl<'a> Local<'a> {
     }
 }
 
-impl Engine for Local<'_> {
+impl Engine for ProcessEngine<'_> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             batch: Batch::Task,
@@ -664,7 +665,7 @@ impl Engine for Local<'_> {
         self.wakes.insert(at.max(Time(self.now.0 + 1)));
     }
 
-    fn barred(&mut self) {
+    fn blocked_by_deadline(&mut self) {
         self.is_barred = true;
     }
 

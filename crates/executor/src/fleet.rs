@@ -1,4 +1,4 @@
-//! Machines that run attempts. They know nothing of flows, policies or journals.
+//! Machines that start and stop attempts. A fleet knows nothing of flows, policies or journals.
 //!
 //! - `Processes`: this machine; its workers may be held by control `groups`; `pid_file` says who they are;
 //! - `Agents`: machines that are reached over a `link`, on each of which an agent runs attempts for us; what is said to
@@ -28,7 +28,7 @@ use slackline_task::process::spec::Spec;
 use crate::store::pid_file::AssignedTask;
 
 /// Machines that run attempts. Each has a number by which the fleet knows it: those that are there from the beginning count
-/// from 0 ([`Fleet::machines`]), those that come say theirs ([`Told::Joined`]).
+/// from 0 ([`Fleet::machines`]), those that come say theirs ([`FleetEvent::Joined`]).
 pub(crate) trait Fleet {
     /// What each machine has that is there from the beginning.
     fn machines(&self) -> Vec<Capacity>;
@@ -39,20 +39,20 @@ pub(crate) trait Fleet {
     }
 
     /// Starts an attempt. Its output is in its directory when it has ended well. On a machine that has gone nothing
-    /// happens: [`Told::Down`] says so.
+    /// happens: [`FleetEvent::Down`] says so.
     ///
     /// # Errors
     /// It cannot be started; then nothing of it runs.
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()>;
 
-    /// Stops an attempt and whatever it started. [`Told::Ended`] still comes when nothing of it is left.
+    /// Stops an attempt and whatever it started. [`FleetEvent::Ended`] still comes when nothing of it is left.
     fn stop(&mut self, attempt: u64);
 
     /// Waits for news, not longer than `patience` and not longer than until [`Fleet::waker`] is used.
-    fn next(&mut self, patience: Duration) -> Option<Told>;
+    fn next(&mut self, patience: Duration) -> Option<FleetEvent>;
 
     /// What others have on these machines, who share them.
-    fn beside(&self) -> Vec<Beside> {
+    fn foreign_slots(&self) -> Vec<ForeignSlot> {
         Vec::new()
     }
 
@@ -61,9 +61,9 @@ pub(crate) trait Fleet {
 
     /// Nothing is at work, and yet something is left to do, because no machine is there, or because those that are go too
     /// soon (`is_barred`): what may be hoped for.
-    fn prospect(&mut self, is_barred: bool) -> Prospect {
+    fn availability(&mut self, is_barred: bool) -> Availability {
         let _ = is_barred;
-        Prospect::Same
+        Availability::Same
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// What may be hoped for of machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Prospect {
+pub(crate) enum Availability {
     /// They are those that are there.
     Same,
     /// Others may come, or come back.
@@ -105,7 +105,7 @@ impl From<Assignment> for AssignedTask {
 
 /// What somebody else has who shares the machines: a slot, and what the attempt on it takes of its machine, if one is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Beside {
+pub(crate) struct ForeignSlot {
     /// What the slot serves.
     pub(crate) phase: PhaseKind,
     /// The slot, of the slot kind that serves such phases.
@@ -116,7 +116,7 @@ pub(crate) struct Beside {
 
 /// News of a fleet.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum FleetEvent {
     /// An attempt has ended, and nothing that it started is left.
     Ended {
         attempt: u64,
@@ -141,7 +141,7 @@ pub(crate) enum Told {
         left: Duration,
     },
     /// Something that somebody should know.
-    Said(String),
+    Notice(String),
 }
 
 /// A machine that joins.

@@ -1,4 +1,4 @@
-//! A run from its beginning to its end, or from where it was to its end.
+//! A run of a flow file that is open in this process, new or resumed.
 
 pub mod clean;
 pub mod error;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_model::draft::MachineDraft;
 use slackline_model::{Draft, Instance, PhaseKind, Span, Time, WallTime};
-use slackline_task::base::clock::{Now, RunClock};
+use slackline_task::base::clock::{ClockReading, RunClock};
 use slackline_task::base::files::clear_away;
 use slackline_task::base::task_id::TaskId;
 use slackline_task::process::cgroups::{Groups, Linux};
@@ -23,22 +23,22 @@ use slackline_task::process::memory::{self, Memory};
 use slackline_task::process::spec::Job;
 
 use self::error::{EngineError, file};
-use crate::run::reuse::{Unfinished, Verdict};
+use crate::run::reuse::{UnfinishedRun, Verdict};
 use crate::spec::job_cost::JobHistory;
 use crate::spec::job_plan::JobPlan;
 use crate::spec::preflight::Obstacle;
 use crate::spec::remaining::remaining;
-use crate::store::finished_jobs::{MadeJobs, MadeLog};
+use crate::store::finished_jobs::{FinishedJobs, FinishedLog};
 use crate::store::journal::{Attempt, Content, Head, JoinedMachine, Journal, Segment, done_tasks};
 use crate::store::layout::Layout;
 use crate::store::machine_names::former_name;
 use crate::store::output_lock::OutputLocks;
-use crate::store::publish::{KnownParts, Place, Publisher};
+use crate::store::publish::{KnownParts, PublishContext, Publisher};
 use crate::store::run_schedule;
 
 /// What resuming a run found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct Recovery {
     /// Tasks that were done already.
     pub done: usize,
     /// Attempts without an end, whose processes are gone now.
@@ -90,25 +90,25 @@ pub enum RunEnd {
 
 /// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
 pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
-    jobs.any(is_limited).then(|| memory::would_hold((Path::new("/"), &Linux)))
+    jobs.any(is_limited).then(|| memory::would_hold(Path::new("/"), &Linux))
 }
 
 /// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
 pub(crate) fn hold_memory_of_all(kept: &Path) -> Option<Groups> {
-    memory::hold(true, kept, (Path::new("/"), Linux)).groups
+    memory::hold(true, kept, Path::new("/"), Linux).groups
 }
 
 /// A run on disk that is ready to be driven.
 pub struct Session {
     pub(crate) layout: Layout,
     pub(crate) journal: Journal,
-    pub(crate) made: MadeJobs,
-    pub(crate) made_log: MadeLog,
+    pub(crate) made: FinishedJobs,
+    pub(crate) made_log: FinishedLog,
     pub(crate) known_parts: KnownParts,
     pub(crate) head: Head,
     pub(crate) jobs: Vec<JobPlan>,
     pub(crate) attempts: Vec<Attempt>,
-    pub(crate) recovered: Recovered,
+    pub(crate) recovered: Recovery,
     pub(crate) obstacles: Vec<Obstacle>,
     pub(crate) verdicts: Vec<JobVerdict>,
     pub(crate) lost: Vec<LostOutput>,
@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// What resuming it found.
-    pub fn recovered(&self) -> Recovered {
+    pub fn recovered(&self) -> Recovery {
         self.recovered
     }
 
@@ -179,7 +179,7 @@ impl Session {
     /// elsewhere and where this is not called.
     pub fn hold_memory(&mut self) {
         let is_limited = self.jobs.iter().any(is_limited);
-        self.memory = memory::hold(is_limited, &self.layout.memory(), (Path::new("/"), Linux));
+        self.memory = memory::hold(is_limited, &self.layout.memory(), Path::new("/"), Linux);
     }
 
     /// The flows that cannot be run.
@@ -243,7 +243,7 @@ impl Session {
     /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
     fn recover(&mut self, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
-        let now = self.head.time_base().time(Now::read().wall);
+        let now = self.head.time_base().time(ClockReading::read().wall);
         self.recovered.paused = last.map_or(Span::ZERO, |last| now.since(Time(last)));
         let done = self.done();
         self.recovered.done = done.len();
@@ -252,7 +252,7 @@ impl Session {
         self.remove_elsewhere(&done, resumed)?;
         let has_begun = |job| done.range(TaskId::map(job, 0)..=TaskId::map(job, u32::MAX)).next().is_some();
         self.layout.remove_prepared(has_begun).map_err(file(&self.layout.journal()))?;
-        let logs = self.layout.logs_of(&self.head.kept, (&self.jobs, &self.attempts), |_| true);
+        let logs = self.layout.logs_of(&self.head.kept, &self.jobs, &self.attempts, |_| true);
         self.layout.remove_logs(&logs.into_iter().collect()).map_err(file(&self.layout.journal()))?;
         let locks = OutputLocks::of(&self.head.owner);
         for (index, job) in (0..).zip(&self.jobs) {
@@ -306,7 +306,7 @@ impl Session {
     }
 
     /// Gives up the outputs of an earlier run of the state directory that are none of this one.
-    fn let_go(&self, earlier: &Unfinished) {
+    fn let_go(&self, earlier: &UnfinishedRun) {
         let (locks, base) = (OutputLocks::of(&self.head.owner), Path::new(&earlier.head.setup.directory));
         let own: BTreeSet<PathBuf> = self.jobs.iter().map(|job| job.definition.output()).collect();
         let others = earlier.jobs.iter().filter(|job| !own.contains(&job.definition.output()));
@@ -365,7 +365,7 @@ impl Session {
 
     pub(crate) fn publisher(&self) -> Publisher<'_> {
         let directory = Path::new(&self.head.setup.directory);
-        let place = Place {
+        let place = PublishContext {
             layout: &self.layout,
             jobs: &self.jobs,
             directory,

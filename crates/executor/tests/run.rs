@@ -11,11 +11,11 @@ use slackline_executor::engine::drive::Drive;
 use slackline_executor::engine::{Happening, Interrupt, Observer, Settings};
 use slackline_executor::run::RunEnd;
 use slackline_executor::run::Session;
-use slackline_executor::run::opening::{Opening, Says, open};
+use slackline_executor::run::opening::{Opening, StatusCallback, open};
 use slackline_executor::run::reuse::Choices;
 use slackline_executor::spec::job_cost::JobHistory;
-use slackline_executor::spec::resolve::{InputRules, Resolved, resolve};
-use slackline_executor::store::journal::{Ended, Setup};
+use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
+use slackline_executor::store::journal::{AttemptOutcome, Setup};
 use slackline_executor::store::run_schedule;
 use slackline_model::cluster::Slots;
 use slackline_model::draft::{Draft, FlowDraft, JobDraft, MachineDraft, RunDraft, RunWork};
@@ -103,18 +103,18 @@ fn draft(flows: Vec<FlowDraft>) -> Draft {
 }
 
 /// What a workload resolves to here.
-fn resolved(draft: &Draft, directory: &Path) -> Resolved {
+fn resolved(draft: &Draft, directory: &Path) -> ResolvedWorkload {
     let rules = InputRules { split_bytes: 1 << 10, hash: false, directory };
     resolve(draft, rules, &JobHistory::new()).unwrap()
 }
 
 /// Opens the run of a resolved workload in `dir/run`.
-fn opened(dir: &Path, resolved: &Resolved) -> Session {
+fn opened(dir: &Path, resolved: &ResolvedWorkload) -> Session {
     let directory = std::env::current_dir().unwrap().display().to_string();
     let (state, setup) = (dir.join("run"), Setup { directory, ..Setup::default() });
-    let (choices, says) = (Choices::default(), Says::default());
+    let (choices, says) = (Choices::default(), StatusCallback::default());
     let opening =
-        Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, says };
+        Opening { state: &state, setup, started: unix_micros(), choices, beside_others: false, status: says };
     open(opening, resolved).unwrap()
 }
 
@@ -273,7 +273,7 @@ fn a_recorded_task_whose_output_was_not_moved_yet_is_rolled_forward() {
         let mut watcher = Watcher { stop_after: Some(3), ..Watcher::default() };
         assert_eq!(go(&mut session, &mut watcher), RunEnd::Interrupted);
         // As if the engine had died between the record and the move.
-        let done = session.attempts().iter().find(|a| matches!(a.ended, Ended::Done(_))).unwrap();
+        let done = session.attempts().iter().find(|a| matches!(a.ended, AttemptOutcome::Done(_))).unwrap();
         let root = dir.path().join("run");
         let jobs = fs::read_dir(root.join("maps")).unwrap().map(|entry| entry.unwrap().path());
         let place = jobs.map(|job| job.join(done.id.task.to_string())).find(|map| map.exists()).unwrap();
@@ -336,7 +336,7 @@ fn a_straggler_is_tried_again_on_an_idle_slot() {
     assert_eq!(end, RunEnd::Done, "{:?}", watcher.failures);
     assert_eq!(output(&dir.path().join("out")), "0\n1\n2\n3\n");
     let killed: Vec<TaskId> =
-        session.attempts().iter().filter(|a| a.ended == Ended::Killed).map(|a| a.id).collect();
+        session.attempts().iter().filter(|a| a.ended == AttemptOutcome::Killed).map(|a| a.id).collect();
     assert_eq!(killed, [TaskId { job: 0, phase: PhaseKind::Map, task: 3 }]);
     judged(&session);
 }
@@ -497,7 +497,7 @@ fn a_failure_that_is_final_is_not_tried_again() {
     assert_eq!(go(&mut session, &mut Watcher::default()), RunEnd::Failed);
     let failures = |job: u32| {
         let failed = |a: &&slackline_executor::store::journal::Attempt| {
-            a.id.job == job && matches!(a.ended, Ended::Failed(_))
+            a.id.job == job && matches!(a.ended, AttemptOutcome::Failed(_))
         };
         let mut of_task: BTreeMap<u32, usize> = BTreeMap::new();
         session.attempts().iter().filter(failed).for_each(|a| *of_task.entry(a.id.task).or_default() += 1);

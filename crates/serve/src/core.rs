@@ -22,12 +22,12 @@ use std::time::Duration;
 
 use slackline::PolicySpec;
 use slackline::report::headline;
-use slackline::resident::{Rules, Standing};
+use slackline::resident::{FlowOverrides, Rules};
 use slackline::run::{Backend, EngineSpec, HistoryStore, Outlook};
 use slackline_executor::store::log::LogError;
 use slackline_model::{Combine, Metric, Objective, Time};
 use slackline_task::base::activity::{self, Duty};
-use slackline_task::base::clock::{self, Now};
+use slackline_task::base::clock::{self, ClockReading};
 
 use crate::Moment;
 use crate::api::{Alert, Event};
@@ -142,7 +142,7 @@ impl Service {
     /// # Errors
     /// State that cannot be used; an engine that cannot be had.
     pub fn start(setup: &Setup) -> Result<Self, StartError> {
-        let now = Now::read();
+        let now = ClockReading::read();
         let (mut store, records) = Store::open(setup.place.root())?;
         let facts = facts(setup);
         let (desk, out) = if records.is_empty() {
@@ -238,7 +238,11 @@ fn facts(setup: &Setup) -> Facts {
 struct Threads;
 
 impl Threads {
-    fn start(setup: &Setup, (desk, store, out): (Desk, Store, Out), now: Now) -> Result<Service, StartError> {
+    fn start(
+        setup: &Setup,
+        (desk, store, out): (Desk, Store, Out),
+        now: ClockReading,
+    ) -> Result<Service, StartError> {
         let engine_error = |problem: String| StartError::Engine(problem);
         let is_over = Arc::new(AtomicBool::new(false));
         let (messages, received) = channel::<Message>();
@@ -423,7 +427,7 @@ impl Held {
             for message in received.try_iter().take(AT_ONCE) {
                 self.take(message, &mut out, &mut waiting);
             }
-            self.desk.tick(Now::read(), &mut out);
+            self.desk.tick(ClockReading::read(), &mut out);
             self.settle(out, waiting);
         }
         self.is_over.store(true, Ordering::SeqCst);
@@ -444,11 +448,11 @@ impl Held {
     }
 
     fn patience(&self) -> Duration {
-        Duration::from_micros(self.desk.due(Now::read())).min(SLEEP)
+        Duration::from_micros(self.desk.due(ClockReading::read())).min(SLEEP)
     }
 
     fn take(&mut self, message: Message, out: &mut Out, waiting: &mut Vec<Waiting>) {
-        let now = Now::read();
+        let now = ClockReading::read();
         match message {
             Message::Question(Question { who, ask, answer }) => {
                 let answered = self.desk.ask(now, &who, ask, out);
@@ -595,7 +599,7 @@ impl Held {
     }
 
     /// A run that is open is watched, before anybody asks what is to be expected of it, and driven.
-    fn admit(&self, number: u64, standings: BTreeMap<String, Standing>) {
+    fn admit(&self, number: u64, standings: BTreeMap<String, FlowOverrides>) {
         let user = self.desk.wanted(number).map(|wanted| wanted.user.clone());
         let quota = user.zip(self.desk.slots_by_user());
         let mut readies = lock(&self.readies);

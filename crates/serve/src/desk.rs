@@ -25,8 +25,8 @@ mod waits;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::tz::TimeZone;
-use slackline::resident::Standing;
-use slackline_task::base::clock::{Elapsed, Now};
+use slackline::resident::FlowOverrides;
+use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use crate::api::{self, Alert, AlertKind, Load, LoadPoint, Prediction, State};
 use crate::record::{Changes, Record, Said, Scores, Wanted};
@@ -109,13 +109,13 @@ pub enum Effect {
     /// Give an opened run to the engine, with flows that stand in another way than its document says.
     Admit {
         number: u64,
-        standings: BTreeMap<String, Standing>,
+        standings: BTreeMap<String, FlowOverrides>,
     },
     /// A flow of a run stands in another way.
     Stand {
         number: u64,
         flow: String,
-        standing: Standing,
+        standing: FlowOverrides,
     },
     /// A flow of a run is not to go on.
     Cancel {
@@ -277,11 +277,11 @@ struct LoadSoFar {
 
 impl Desk {
     /// A desk at which nothing was ever asked; its records are empty.
-    pub fn new(facts: Facts, now: Now) -> (Self, Record) {
+    pub fn new(facts: Facts, now: ClockReading) -> (Self, Record) {
         (Self::empty(facts, now.wall.0, now), Record::Began(now.wall.0))
     }
 
-    fn empty(facts: Facts, began: Moment, now: Now) -> Self {
+    fn empty(facts: Facts, began: Moment, now: ClockReading) -> Self {
         Self {
             facts,
             began,
@@ -352,7 +352,7 @@ impl Desk {
     }
 
     /// Tells whoever listens of the service itself.
-    pub fn tell_of_service(&mut self, now: Now, kind: &str, message: String, out: &mut Out) {
+    pub fn tell_of_service(&mut self, now: ClockReading, kind: &str, message: String, out: &mut Out) {
         let now = self.read_clock(now, out);
         self.tell(now, kind, message, out);
     }
@@ -363,7 +363,7 @@ impl Desk {
     }
 
     /// In how many microseconds the desk wants to be called by [`Desk::tick`].
-    pub fn due(&self, now: Now) -> u64 {
+    pub fn due(&self, now: ClockReading) -> u64 {
         let recurring = self.recurring.values().filter_map(|again| self.recurs_by(again));
         let deadlines = self.deadlines.first().map(|(at, ..)| *at);
         let looks = self.queue.awaits_files().then_some(self.next_look);
@@ -390,7 +390,7 @@ impl Desk {
     }
 
     /// It is `now`: what is due is done.
-    pub fn tick(&mut self, now: Now, out: &mut Out) {
+    pub fn tick(&mut self, now: ClockReading, out: &mut Out) {
         let (now, elapsed) = (self.read_clock(now, out), now.elapsed);
         self.recur(now, out);
         self.miss_deadlines(now, out);

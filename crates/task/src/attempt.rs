@@ -51,7 +51,7 @@ use crate::shuffle::part::PARTS_MAX;
 pub fn run(spec: &Spec) -> Result<Outcome, TaskError> {
     let ended = once(spec);
     match &ended {
-        Err(error) if spec.patient && nfs_cache::comes(spec, error) => {
+        Err(error) if spec.patient && nfs_cache::becomes_visible(spec, error) => {
             files::remove(&spec.directory).map_err(error::at("cannot remove", &spec.directory))?;
             once(spec)
         }

@@ -1,4 +1,4 @@
-//! One task of a job inside a container that another system has started: Hadoop.
+//! Runs one task inside a container that another system, Hadoop, has started.
 //!
 //! The task is the one that this machine would run ([`crate::attempt`]), so that its output is the same to the byte. What
 //! it is told comes from two files, a [`JobSpec`] for the whole job and a line of [`pieces`] for each map; what goes in
@@ -37,7 +37,7 @@ use slackline_model::printable::escaped;
 
 use crate::attempt;
 use crate::base::error::{TaskError, at};
-use crate::container::job_spec::Place;
+use crate::container::job_spec::AttemptDirectories;
 use crate::process::report::Report;
 use crate::process::shutdown;
 use crate::process::spec::{Spec, Task};
@@ -67,7 +67,7 @@ pub fn main_if_asked() -> Option<ExitCode> {
 
 fn run(arguments: &Arguments) -> Result<(), TaskError> {
     let job = JobSpec::read(&arguments.spec)?;
-    let place = Place::make(&arguments.directory, arguments.attempt)?;
+    let place = AttemptDirectories::make(&arguments.directory, arguments.attempt)?;
     // Of its own, because that of the library looks for the ends of lines.
     let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from).map_err(frames::unsent())?;
     let mut beside = out.try_clone().map_err(frames::unsent())?;
@@ -77,7 +77,7 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
     };
     let (spec, report) = match &arguments.phase {
         Phase::Map { pieces, copies } => {
-            shutdown::end_with(io::stdin()).map_err(|error| no_thread(&error))?;
+            shutdown::end_when_closed(io::stdin()).map_err(|error| no_thread(&error))?;
             let task = job.map(arguments.task, pieces::read(pieces, arguments.task)?, copies, &place)?;
             let spec = job.attempt(task, &place);
             place.enter(&job)?;
@@ -85,9 +85,9 @@ fn run(arguments: &Arguments) -> Result<(), TaskError> {
             (spec, report)
         }
         Phase::Reduce => {
-            shutdown::end_with(io::stdout()).map_err(|error| no_thread(&error))?;
+            shutdown::end_when_closed(io::stdout()).map_err(|error| no_thread(&error))?;
             let partition = job.check_reduce(arguments.task)?;
-            let Received { maps, stored } =
+            let ReduceInput { maps, stored } =
                 receive(&mut io::stdin().lock(), &place.attempt, job.maps, partition)?;
             let spec = job.attempt(Task::Reduce { partition, maps }, &place);
             place.enter(&job)?;
@@ -114,7 +114,7 @@ fn send_report(out: &mut impl Write, report: &Report) -> Result<(), TaskError> {
 }
 
 /// One partition of all maps.
-struct Received {
+struct ReduceInput {
     /// The directories of the maps, as a reduce is given them.
     maps: Vec<PathBuf>,
     /// What kept them from being stored, after which the rest was read all the same: whoever sends it hears of that from
@@ -127,9 +127,9 @@ fn receive(
     directory: &Path,
     count: u32,
     partition: u32,
-) -> Result<Received, TaskError> {
+) -> Result<ReduceInput, TaskError> {
     let (mut frames, mut arrival) = (Frames::new(input), None);
-    let mut received = Received { maps: Vec::new(), stored: Ok(()) };
+    let mut received = ReduceInput { maps: Vec::new(), stored: Ok(()) };
     let mut keep = |map: &Path, is_new: bool, bytes: &[u8]| {
         if is_new {
             arrival = Some(Arrival::begin(map, partition)?);

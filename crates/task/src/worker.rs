@@ -1,4 +1,4 @@
-//! The process in which attempts run, one after the other.
+//! The worker process, which runs attempts one after the other.
 //!
 //! Its protocol: each line of standard input is a [`spec::Spec`], as JSON, and is answered by a line of standard
 //! output, a [`Report`]. Built-in programs run in the process itself; commands are started from it. When an attempt is
@@ -29,10 +29,10 @@ pub fn main_if_asked() -> Option<ExitCode> {
 
 /// Runs the worker to its end.
 pub fn main() -> ExitCode {
-    if let Err(error) = shutdown::end_with(io::stdin()) {
+    if let Err(error) = shutdown::end_when_closed(io::stdin()) {
         // The report answers the first attempt.
         let _ = io::stdin().lock().read_line(&mut String::new());
-        let _ = say(&Report::failed(shutdown::no_thread(&error)));
+        let _ = write_report(&Report::failed(shutdown::no_thread(&error)));
         return ExitCode::FAILURE;
     }
     let (mut input, mut line, mut is_first) = (io::stdin().lock(), String::new(), true);
@@ -49,14 +49,14 @@ pub fn main() -> ExitCode {
             Ok(spec) => shutdown::supervise(|| Report::of(attempt::run(&spec))),
             Err(message) => Report::failed(message),
         };
-        if say(&report).is_err() || !is_attempt {
+        if write_report(&report).is_err() || !is_attempt {
             return ExitCode::FAILURE;
         }
         is_first = false;
     }
 }
 
-fn say(report: &Report) -> io::Result<()> {
+fn write_report(report: &Report) -> io::Result<()> {
     let mut line = serde_json::to_string(report).expect("invariant: a report can be written as JSON");
     line.push('\n');
     io::stdout().write_all(line.as_bytes()).and_then(|()| io::stdout().flush())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use slackline::names::listed;
-use slackline::run::{Look, look};
+use slackline::run::{RunInspection, look};
 
 /// A run, as it is named on a command line.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Named<'_> {
     ///
     /// # Errors
     /// There is none, or its journal cannot be read.
-    pub(crate) fn look(self, states: &Path) -> anyhow::Result<Look> {
+    pub(crate) fn look(self, states: &Path) -> anyhow::Result<RunInspection> {
         look_at(&self.directory(states)?, states)
     }
 }
@@ -90,7 +90,7 @@ impl Named<'_> {
 ///
 /// # Errors
 /// There is none, or its journal cannot be read.
-pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<Look> {
+pub(crate) fn look_at(state: &Path, states: &Path) -> anyhow::Result<RunInspection> {
     look(state)?.ok_or_else(|| {
         if is_state(state) {
             return anyhow!(

@@ -1,4 +1,4 @@
-//! How attempts end: well, with an error, or killed; and what is recorded, moved, kept and removed then.
+//! Handles the end of an attempt: commit or discard its output, record it, retry or fail the task.
 //!
 //! Attempts that ended since the engine came round last are taken in together: all of them are recorded with one append,
 //! then the output of those that ended well is moved, then they are reported. The files of attempts without output are
@@ -18,9 +18,9 @@ use slackline_task::process::limits::Limits;
 use slackline_task::process::report::{Report as Said, too_long};
 use slackline_task::process::spec::Outcome;
 
-use super::{Happening, Local, Running, Stage};
-use crate::fleet::Told;
-use crate::store::journal::{Attempt, Ended};
+use super::{Happening, ProcessEngine, Running, Stage};
+use crate::fleet::FleetEvent;
+use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
 use crate::store::log::LogError;
 
@@ -72,7 +72,7 @@ impl Problem {
     }
 }
 
-impl Local<'_> {
+impl ProcessEngine<'_> {
     /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
     /// it ended.
     pub(crate) fn close(&mut self) {
@@ -81,8 +81,8 @@ impl Local<'_> {
         while !self.leaving.is_empty() && self.clock.now().0 < left {
             let patience = Duration::from_micros(left.saturating_sub(self.clock.now().0));
             match self.fleet.next(patience) {
-                Some(Told::Ended { attempt, .. }) => self.is_gone(attempt),
-                Some(told) => self.take_in_machine(told),
+                Some(FleetEvent::Ended { attempt, .. }) => self.is_gone(attempt),
+                Some(event) => self.take_in_machine(event),
                 // Woken by who asked for the stop.
                 None => left = left.min(self.clock.now().0 + PATIENCE.as_micros() as u64),
             }
@@ -116,21 +116,21 @@ impl Local<'_> {
 
     /// Waits for attempts that end, and takes in all that have.
     pub(super) fn hear(&mut self, patience: Duration) {
-        let (mut told, mut patience) = (Vec::new(), patience);
+        let (mut event, mut patience) = (Vec::new(), patience);
         while let Some(news) = self.fleet.next(patience) {
-            told.push(news);
+            event.push(news);
             patience = Duration::ZERO;
         }
-        self.take(told);
+        self.take(event);
     }
 
     /// Takes in what the fleet has told.
-    pub(crate) fn take(&mut self, told: Vec<Told>) {
+    pub(crate) fn take(&mut self, event: Vec<FleetEvent>) {
         self.now = self.clock.now();
         let mut done = Vec::new();
-        for told in told {
-            match told {
-                Told::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
+        for event in event {
+            match event {
+                FleetEvent::Ended { attempt, report } => self.take_in(attempt, report, &mut done),
                 of_machine => self.take_in_machine(of_machine),
             }
         }
@@ -159,7 +159,7 @@ impl Local<'_> {
                 if let Some(map) =
                     self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
             {
-                self.lose((Some(row), &running), map, &message);
+                self.lose(Some(row), &running, map, &message);
             }
             (_, Some(problem)) => self.fail(row, &running, &problem),
             (Ok(Said::Done(outcome)), None) => done.push(Finished { row: Some(row), running, outcome }),
@@ -177,7 +177,7 @@ impl Local<'_> {
     /// Records all that has ended, and moves the output of attempts that ended well to its place. If either cannot be
     /// done the run stops, and everything stays as it is for the next session, which knows what the record says.
     fn commit(&mut self, done: Vec<Finished>) {
-        let ended = |f: &Finished| self.attempt(&f.running, Ended::Done(f.outcome.clone()));
+        let ended = |f: &Finished| self.attempt(&f.running, AttemptOutcome::Done(f.outcome.clone()));
         let ended: Vec<Attempt> = done.iter().map(ended).collect();
         self.records.extend(ended);
         if self.records.is_empty() || self.fatal.is_some() {
@@ -221,7 +221,7 @@ impl Local<'_> {
         let took = self.took.entry((id.job, id.phase)).or_default();
         *took = (took.0 + 1, took.1 + seconds.0);
         *self.skipped.entry(id.job).or_default() += outcome.skipped;
-        let recorded = self.attempt(&running, Ended::Done(outcome));
+        let recorded = self.attempt(&running, AttemptOutcome::Done(outcome));
         self.observer.happened(end, Happening::Recorded(&recorded));
         self.observer.happened(end, Happening::Done(id, seconds.seconds()));
         if self.work.jobs[id.job as usize].is_final(id) {
@@ -290,7 +290,7 @@ impl Local<'_> {
         if is_final {
             self.coming.fail(&self.work.jobs[running.id.job as usize].flow);
         }
-        self.give_up(running, &problem.message, (false, is_final));
+        self.give_up(running, &problem.message, false, is_final);
         self.due.push(Report::Failed { row, at: self.now, is_final });
     }
 
@@ -313,7 +313,7 @@ impl Local<'_> {
 
     /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of the task is
     /// at work, `is_final` if none will be.
-    pub(super) fn give_up(&mut self, running: &Running, message: &str, (goes_on, is_final): (bool, bool)) {
+    pub(super) fn give_up(&mut self, running: &Running, message: &str, goes_on: bool, is_final: bool) {
         let message = &with_remedy(message.to_owned());
         let log = self.record_failed(running, message);
         let (id, log) = (running.id, log.as_deref());
@@ -324,7 +324,7 @@ impl Local<'_> {
     pub(super) fn record_failed(&mut self, running: &Running, message: &str) -> Option<PathBuf> {
         let said = self.said_by(running);
         self.clear(running.id, running.number);
-        self.record(self.attempt(running, Ended::Failed(message.to_owned())));
+        self.record(self.attempt(running, AttemptOutcome::Failed(message.to_owned())));
         self.write_log(running, &said)
     }
 
@@ -348,9 +348,9 @@ impl Local<'_> {
         }
         // One that waited for maps had its slot, but they may have had it.
         if running.stage != Stage::Starved {
-            self.record(self.attempt(running, Ended::Killed));
+            self.record(self.attempt(running, AttemptOutcome::Killed));
         }
-        self.observer.lets_go(running.number);
+        self.observer.slot_released(running.number);
         self.observer.happened(self.now, Happening::Killed(running.id));
     }
 
@@ -390,7 +390,7 @@ impl Local<'_> {
     }
 
     /// An attempt that ends now, as it is recorded.
-    fn attempt(&self, running: &Running, ended: Ended) -> Attempt {
+    fn attempt(&self, running: &Running, ended: AttemptOutcome) -> Attempt {
         let Running { number, id, slot, start, began, .. } = *running;
         let (began, segment) = (began.max(start), self.work.segment);
         Attempt {

@@ -1,5 +1,5 @@
-//! What an engine of another kind needs of runs: what is left of them, the flows that come, and the end of jobs whose tasks
-//! ran where no journal sees them one by one.
+//! Runs whose jobs execute as a whole on another system (YARN). Tracks the remaining jobs, releases flows,
+//! and records a finished job with one append to the journal.
 //!
 //! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended well, they
 //! are recorded with one append, the parts are put in their places, and the job is published as any other. Killed
@@ -11,7 +11,7 @@
 
 pub mod external_run;
 
-pub use crate::store::applications::JobThere;
+pub use crate::store::applications::ExternalJob;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,21 +21,21 @@ use slackline_model::draft::MachineDraft;
 use slackline_model::instance::Arrival;
 use slackline_model::{Instance, PhaseKind, Time, WallTime};
 use slackline_policy::Config;
-use slackline_task::base::clock::{Later, RunClock};
+use slackline_task::base::clock::{RunClock, TimeOffset};
 use slackline_task::base::task_id::TaskId;
 use slackline_task::container::job_spec::JobSpec;
 use slackline_task::process::spec::Outcome;
 
-use crate::engine::backend::{SeatRules, Standing};
-use crate::engine::external_runs::external_run::{Held, There};
-use crate::engine::shared::flow::Dates;
+use crate::engine::backend::{FlowOverrides, RunConfig};
+use crate::engine::external_runs::external_run::{ExternalRun, Held};
+use crate::engine::shared::flow::RunDates;
 use crate::engine::shared::hosted_run::Owned;
 use crate::engine::{Happening, Observer, Work};
 use crate::run::error::EngineError;
 use crate::run::{RunEnd, Session};
 use crate::spec::job_plan::JobPlan;
 use crate::store::log::LogError;
-use crate::store::places::WholeCluster;
+use crate::store::machine_slots::WholeCluster;
 
 /// What is left of one run or of several, for an engine that runs jobs as wholes.
 pub struct Elsewhere<'o> {
@@ -49,14 +49,14 @@ struct Member<'o> {
     held: Held<'o>,
     clock: RunClock,
     /// How much later its time begins than that of the engine.
-    later: Later,
+    later: TimeOffset,
     /// When it began: microseconds since 1970.
     started: u64,
     observer: Box<dyn Observer + 'o>,
 }
 
 /// What comes of a run that is to join.
-pub enum Joined {
+pub enum JoinOutcome {
     /// It has: the number of its first job.
     From(u32),
     /// Nothing of it is left to be done, and how it has ended.
@@ -64,7 +64,7 @@ pub enum Joined {
 }
 
 /// A flow that comes to the driver.
-pub struct Comer {
+pub struct ArrivingFlow {
     /// What is left of it.
     pub arrival: Arrival,
     /// Its phases, in the order of the arrival: the job, and how many tasks.
@@ -73,7 +73,7 @@ pub struct Comer {
 
 /// A task that ended well.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MadeTask {
+pub struct FinishedTask {
     pub id: TaskId,
     /// The slot it ran on, of the slot kind that serves it.
     pub slot: u32,
@@ -111,8 +111,8 @@ impl<'o> Elsewhere<'o> {
         observer: &'o mut dyn Observer,
     ) -> Self {
         let next_job = work.jobs.len() as u32;
-        let held = Held::Lent(Box::new(There::new(work, BTreeMap::new())));
-        let later = clock.later(&clock);
+        let held = Held::Lent(Box::new(ExternalRun::new(work, BTreeMap::new())));
+        let later = clock.offset_to(&clock);
         let member = Member { held, clock, later, started, observer: Box::new(observer) };
         Self { clock, runs: BTreeMap::from([(0, member)]), next_job }
     }
@@ -130,26 +130,26 @@ impl<'o> Elsewhere<'o> {
         &mut self,
         mut session: Session,
         machines: &[MachineDraft],
-        rules: &SeatRules,
+        rules: &RunConfig,
         observer: Box<dyn Observer + 'o>,
-    ) -> Result<Joined, EngineError> {
+    ) -> Result<JoinOutcome, EngineError> {
         let Some(mut left) = session.left() else {
             let end = if session.obstacles().is_empty() { RunEnd::Done } else { RunEnd::Failed };
-            return Ok(Joined::NothingLeft(Box::new(session), end));
+            return Ok(JoinOutcome::NothingLeft(Box::new(session), end));
         };
         session.join(machines)?;
         left.machines = machines.to_vec();
         let instance = Instance::new(&left)?;
         let (clock, started) = (session.clock(), session.started());
-        let later = clock.later(&self.clock);
+        let later = clock.offset_to(&self.clock);
         let (first, jobs) = (self.next_job, session.jobs().len() as u32);
         let mut config = Config::plain().with_attempts_max(rules.attempts_max);
         let held = Held::own(Owned { session, instance }, |owned| {
-            There::new(owned.session.work(&owned.instance, &mut config), rules.standings.clone())
+            ExternalRun::new(owned.session.work(&owned.instance, &mut config), rules.overrides.clone())
         });
         self.runs.insert(first, Member { held, clock, later, started, observer });
         self.next_job += jobs;
-        Ok(Joined::From(first))
+        Ok(JoinOutcome::From(first))
     }
 
     /// A run leaves, and how it has ended: what is recorded of it is on disk.
@@ -164,7 +164,7 @@ impl<'o> Elsewhere<'o> {
         let Held::Own(bench) = self.runs.remove(&first)?.held else { return None };
         let all_done = bench.borrow_dependent().all_done();
         let Owned { mut session, .. } = bench.into_owner();
-        let over = Over { all_done, interrupted: is_interrupted, policy_failed: None };
+        let over = ExternalEnd { all_done, interrupted: is_interrupted, policy_failed: None };
         Some((session.over(over), session))
     }
 
@@ -269,8 +269,8 @@ impl<'o> Elsewhere<'o> {
 
     /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number, and the tasks of it
     /// that are done and not recorded. Of jobs that are not named, which have ended, it stays what they were called. O(all of that).
-    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, JobThere, Vec<MadeTask>)>) {
-        let mut by_run: BTreeMap<u32, Vec<(u32, JobThere, Vec<MadeTask>)>> =
+    pub fn note(&self, jobs: impl IntoIterator<Item = (u32, ExternalJob, Vec<FinishedTask>)>) {
+        let mut by_run: BTreeMap<u32, Vec<(u32, ExternalJob, Vec<FinishedTask>)>> =
             self.runs.keys().map(|&first| (first, Vec::new())).collect();
         for (job, there, made) in jobs {
             let (first, member) = self.member(job);
@@ -328,24 +328,25 @@ impl<'o> Elsewhere<'o> {
     ///
     /// # Errors
     /// A workload that is none.
-    pub fn comes(
+    pub fn arrival(
         &mut self,
-        (first, flow): (u32, &str),
+        first: u32,
+        flow: &str,
         machines: &[MachineDraft],
-    ) -> Result<Option<Comer>, EngineError> {
+    ) -> Result<Option<ArrivingFlow>, EngineError> {
         let clock = self.clock;
         let (_, member) = self.member_mut(first);
-        let dates = Dates::of(&member.clock, (&clock, clock.now()), member.later);
-        let comer = member.held.with(|there| there.comes(flow, dates, machines))?;
-        Ok(comer.map(|mut comer| {
-            comer.phases.iter_mut().for_each(|(job, ..)| *job += first);
-            comer
+        let dates = RunDates::of(&member.clock, &clock, clock.now(), member.later);
+        let arriving = member.held.with(|there| there.comes(flow, dates, machines))?;
+        Ok(arriving.map(|mut arriving| {
+            arriving.phases.iter_mut().for_each(|(job, ..)| *job += first);
+            arriving
         }))
     }
 
     /// A flow stands in another way. True if the driver has to know: it has come, and is not over.
-    pub fn stand(&mut self, (first, flow): (u32, &str), standing: Standing) -> bool {
-        self.member_mut(first).1.held.with(|there| there.stand(flow, standing))
+    pub fn update_flow(&mut self, first: u32, flow: &str, overrides: FlowOverrides) -> bool {
+        self.member_mut(first).1.held.with(|there| there.stand(flow, overrides))
     }
 
     /// Whether nothing more of a flow is to start.
@@ -354,7 +355,7 @@ impl<'o> Elsewhere<'o> {
     }
 
     /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over already.
-    pub fn cancel(&mut self, first: u32, flow: &str) -> bool {
+    pub fn cancel_flow(&mut self, first: u32, flow: &str) -> bool {
         self.member_mut(first).1.held.with(|there| there.cancel(flow))
     }
 
@@ -399,7 +400,7 @@ impl<'o> Elsewhere<'o> {
         let [now, start, end] = [now, start, end].map(|at| member.own_time(at));
         let own = FailedTask { id: own_id(first, id), slot, start, end, message };
         let Member { held, observer, .. } = member;
-        held.with(|there| there.record_failed(&own, is_final, (now, &mut **observer)))
+        held.with(|there| there.record_failed(&own, is_final, now, &mut **observer))
     }
 
     /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its place, for engines
@@ -410,7 +411,7 @@ impl<'o> Elsewhere<'o> {
     pub fn finish(
         &mut self,
         job: u32,
-        made: Vec<MadeTask>,
+        made: Vec<FinishedTask>,
         put: impl FnOnce(&JobPlan, &mut dyn FnMut() -> io::Result<()>) -> io::Result<()>,
     ) -> Result<(), CannotFinish> {
         let now = self.clock.now();
@@ -418,7 +419,7 @@ impl<'o> Elsewhere<'o> {
         let made = made.into_iter().map(|task| member.own_made(first, task)).collect();
         let now = member.own_time(now);
         let Member { held, observer, .. } = member;
-        held.with(|there| there.finish(job - first, made, put, (now, &mut **observer)))
+        held.with(|there| there.finish(job - first, made, put, now, &mut **observer))
     }
 }
 
@@ -428,14 +429,14 @@ impl Member<'_> {
         self.later.own(at)
     }
 
-    fn own_made(&self, first: u32, task: MadeTask) -> MadeTask {
+    fn own_made(&self, first: u32, task: FinishedTask) -> FinishedTask {
         let [start, began, end] = [task.start, task.began, task.end].map(|at| self.own_time(at));
-        MadeTask { id: own_id(first, task.id), start, began, end, ..task }
+        FinishedTask { id: own_id(first, task.id), start, began, end, ..task }
     }
 
-    fn own_there(&self, first: u32, there: JobThere) -> JobThere {
+    fn own_there(&self, first: u32, there: ExternalJob) -> ExternalJob {
         let own = |at: u64| self.own_time(Time(at)).0;
-        JobThere {
+        ExternalJob {
             submitted: there.submitted.map(own),
             master: there.master.map(|at| at.map(own)),
             at_work: there.at_work.iter().map(|&(id, at)| (own_id(first, id), own(at))).collect(),
@@ -492,7 +493,7 @@ pub struct FailedTask<'a> {
 
 /// How an engine that runs jobs as wholes ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Over {
+pub struct ExternalEnd {
     /// Whether every flow that was left is done.
     pub all_done: bool,
     /// Whether somebody asked it to stop.

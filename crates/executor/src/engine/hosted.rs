@@ -1,5 +1,5 @@
-//! An engine that is one of several on the same machines, under one driver ([`crate::engine::shared`]): what it is told and
-//! asked, as it neither waits for its fleet nor names flows to the driver.
+//! The process engine as one of several under one driver ([`crate::engine::shared`]). It does not wait for
+//! its fleet, and names flows by their own names.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use slackline_policy::Engine;
 use slackline_policy::engine::{Order, Report, RowId};
 use slackline_task::base::task_id::TaskId;
 
-use crate::engine::{Local, Running};
-use crate::fleet::Told;
+use crate::engine::{ProcessEngine, Running};
+use crate::fleet::FleetEvent;
 
 /// What has become of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FlowOutcome {
     /// It is not over.
     Open,
     /// All its jobs are done.
@@ -25,7 +25,7 @@ pub(crate) enum Fate {
 
 /// An attempt that is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Busy {
+pub(crate) struct RunningAttempt {
     /// Its number in the run.
     pub(crate) number: u64,
     pub(crate) id: TaskId,
@@ -35,11 +35,11 @@ pub(crate) struct Busy {
     pub(crate) since: Time,
 }
 
-impl Local<'_> {
+impl ProcessEngine<'_> {
     /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name the flows that
     /// come.
-    pub(crate) fn turn(&mut self, told: Vec<Told>, reports: &mut Vec<Report>) -> Vec<String> {
-        self.take(told);
+    pub(crate) fn turn(&mut self, event: Vec<FleetEvent>, reports: &mut Vec<Report>) -> Vec<String> {
+        self.take(event);
         // Of machines the driver hears once, and not from every run.
         self.of_machines.clear();
         let flows = self.news(reports);
@@ -104,7 +104,7 @@ impl Local<'_> {
     }
 
     /// The attempts of a flow that are at work, one for each task.
-    pub(crate) fn busy(&self, flow: &str) -> Vec<Busy> {
+    pub(crate) fn busy(&self, flow: &str) -> Vec<RunningAttempt> {
         let is_of = |running: &&Running| {
             running.is_at_work()
                 && running.killed.is_none()
@@ -112,7 +112,7 @@ impl Local<'_> {
         };
         let of = |running: &Running| {
             let Running { number, id, slot, start, .. } = *running;
-            Busy { number, id, slot, since: start }
+            RunningAttempt { number, id, slot, since: start }
         };
         self.running.values().filter(is_of).map(of).collect()
     }
@@ -133,7 +133,7 @@ impl Local<'_> {
         };
         self.keep(row, running);
         if let Some(report) = self.ended_early.remove(&number) {
-            self.take(vec![Told::Ended { attempt: number, report }]);
+            self.take(vec![FleetEvent::Ended { attempt: number, report }]);
         }
     }
 
@@ -143,12 +143,12 @@ impl Local<'_> {
     }
 
     /// What has become of a flow.
-    pub(crate) fn fate(&self, flow: &str) -> Fate {
+    pub(crate) fn fate(&self, flow: &str) -> FlowOutcome {
         let mut jobs = self.work.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
         if jobs.all(|(_, &open)| open == 0) {
-            return Fate::Done;
+            return FlowOutcome::Done;
         }
-        if self.coming.has_failed(flow) { Fate::Failed } else { Fate::Open }
+        if self.coming.has_failed(flow) { FlowOutcome::Failed } else { FlowOutcome::Open }
     }
 
     /// The tasks that are done.

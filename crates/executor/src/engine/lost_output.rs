@@ -1,4 +1,4 @@
-//! Tasks that were done and are not any more: they run again.
+//! Reruns finished tasks whose output is lost.
 //!
 //! A task is lost in three ways. The output of a map is gone or damaged when a reduce reads it. The part of a task is
 //! damaged when it is about to be published. And a reduce has read map output that was lost, and the map gives other
@@ -22,11 +22,11 @@ use slackline_task::process::report::Report as Said;
 use slackline_task::shuffle::index;
 
 use crate::engine::ending::{Finished, Problem};
-use crate::engine::{Happening, Local, Running, Stage};
+use crate::engine::{Happening, ProcessEngine, Running, Stage};
 use crate::spec::job_plan::JobPlan;
 
 /// What was lost and is not there again.
-pub(super) struct Lost {
+pub(super) struct LostOutputs {
     /// How often the output of each task was lost; only tasks that lost one.
     times: BTreeMap<TaskId, u16>,
     /// Tasks that have to run again, and the attempt that does so.
@@ -35,7 +35,7 @@ pub(super) struct Lost {
     attempts: BTreeMap<u64, Running>,
 }
 
-impl Lost {
+impl LostOutputs {
     /// Nothing is lost, and output was so often before.
     pub(super) fn new(times: BTreeMap<TaskId, u16>) -> Self {
         Self { times, tasks: BTreeMap::new(), attempts: BTreeMap::new() }
@@ -82,7 +82,7 @@ fn tasks_of(job: u32, phase: PhaseKind) -> RangeInclusive<TaskId> {
     TaskId { job, phase, task: 0 }..=TaskId { job, phase, task: u32::MAX }
 }
 
-impl Local<'_> {
+impl ProcessEngine<'_> {
     /// The map whose committed output is that directory, if a reduce of its job says so.
     pub(super) fn map_in(&self, reduce: TaskId, directory: &Path) -> Option<TaskId> {
         let task = directory.file_name()?.to_str()?.parse().ok()?;
@@ -105,7 +105,7 @@ impl Local<'_> {
     /// A reduce could not end because the output of a map is not there: the map runs again, and so do all other maps of
     /// the job whose output is gone or cut short, so that the reduces are stopped once and not for each of them. O(maps ·
     /// reduces of the job + bytes of the journal).
-    pub(super) fn lose(&mut self, (row, reduce): (Option<RowId>, &Running), map: TaskId, message: &str) {
+    pub(super) fn lose(&mut self, row: Option<RowId>, reduce: &Running, map: TaskId, message: &str) {
         let job = map.job;
         let JobPlan { reducers, shuffle, .. } = &self.work.jobs[job as usize];
         let is_gone = |id: &&TaskId| {
@@ -282,7 +282,7 @@ impl Local<'_> {
         let slot_kind = self.slot_kind_of(id);
         let waits = |r: &Running| r.waits_for_lost(id.job);
         let on = |r: &Running, slot: u32| r.slot == slot && self.slot_kind_of(r.id) == slot_kind;
-        let others = self.fleet.beside();
+        let others = self.fleet.foreign_slots();
         let is_taken = |slot: u32| {
             let by_row =
                 |r: &Running| on(r, slot) && !waits(r) || r.second.as_deref().is_some_and(|r| on(r, slot));
@@ -316,7 +316,7 @@ impl Local<'_> {
                 if let Some(map) =
                     self.map_in(running.id, &directory).filter(|_| running.killed.is_none()) =>
             {
-                self.lose((None, &running), map, &message);
+                self.lose(None, &running, map, &message);
             }
             (_, Some(problem)) => self.cannot_run_again(&running, &problem),
             (Ok(Said::Done(outcome)), None) => done.push(Finished { row: None, running, outcome }),
@@ -328,7 +328,7 @@ impl Local<'_> {
     /// of the rows of the job.
     pub(super) fn cannot_run_again(&mut self, running: &Running, problem: &Problem) {
         let is_final = self.count_failure(running.id, problem.is_final);
-        self.give_up(running, &problem.message, (false, is_final));
+        self.give_up(running, &problem.message, false, is_final);
         if !is_final {
             return;
         }

@@ -1,6 +1,6 @@
-//! The agent of a machine: attempts that a run elsewhere asks for, in worker processes of this machine
-//! (`Processes`). It is started over a link (`ssh`, `srun`) and speaks `crate::fleet::protocol` over its standard
-//! input and output.
+//! The agent of a machine. It runs attempts for a run on another machine, in worker processes (`Processes`).
+//! The run starts it over a link (`ssh`, `srun`) and speaks `crate::fleet::protocol` over its standard input
+//! and output.
 //!
 //! When its input ends, or nobody has said anything for `LEASE`, it ends with everything that it started. It does so
 //! too when it was stopped itself for longer than the run waits (`SILENT`): what it was at work on is somebody else's by
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use slackline_model::{MachineId, PhaseKind};
-use slackline_task::attempt::nfs_cache::SEEN;
+use slackline_task::attempt::nfs_cache::VISIBLE_WITHIN;
 use slackline_task::base::clock::{self, Stopwatch};
 use slackline_task::base::system::lock_refused;
 use slackline_task::base::task_id::TaskId;
@@ -32,8 +32,8 @@ use crate::fleet::protocol::{
     BEAT, FromAgent, Hello, LEASE, PROGRAM, Proof, Ready, Refused, SILENT, ToAgent, VERSION, line, mismatch,
     version_of,
 };
-use crate::fleet::{Assignment, Fleet, Told, Waker};
-use crate::store::pid_file::{PidFile, end_process, fence};
+use crate::fleet::{Assignment, Fleet, FleetEvent, Waker};
+use crate::store::pid_file::{PidFile, end_process, kill_leftovers};
 
 /// The name of the verb by which a program is started as an agent.
 pub const ARGUMENT: &str = "agent";
@@ -190,8 +190,8 @@ impl Agent {
         let code = loop {
             let mut ends: Vec<FromAgent> = Vec::new();
             let mut patience = BEAT.saturating_sub(speaker.silent());
-            while let Some(told) = self.processes.next(patience) {
-                ends.extend(end_of(told));
+            while let Some(event) = self.processes.next(patience) {
+                ends.extend(end_of(event));
                 patience = Duration::ZERO;
             }
             // What it has is somebody else's by now.
@@ -200,8 +200,8 @@ impl Agent {
             }
             match self.take(inputs) {
                 Ok(failed) => ends.extend(failed),
-                Err(Over::Unwanted) => break 0,
-                Err(Over::Puzzled(why)) => {
+                Err(AgentEnd::Unwanted) => break 0,
+                Err(AgentEnd::Puzzled(why)) => {
                     ends.push(FromAgent::Refused(Refused { v: VERSION, why }));
                     let _ = speaker.say(&ends);
                     break 2;
@@ -219,11 +219,11 @@ impl Agent {
     }
 
     /// Does what it was told. Gives the ends of attempts that could not begin.
-    fn take(&mut self, inputs: &Receiver<Input>) -> Result<Vec<FromAgent>, Over> {
+    fn take(&mut self, inputs: &Receiver<Input>) -> Result<Vec<FromAgent>, AgentEnd> {
         let all: Vec<Input> = inputs.try_iter().collect();
         // What nobody waits for any more is not begun.
         if all.iter().any(|one| matches!(one, Input::Over)) {
-            return Err(Over::Unwanted);
+            return Err(AgentEnd::Unwanted);
         }
         let mut failed = Vec::new();
         for input in all {
@@ -237,7 +237,7 @@ impl Agent {
                 }
                 Ok(ToAgent::Stop(n)) => self.processes.stop(n),
                 Ok(ToAgent::Beat {}) => {}
-                Ok(ToAgent::Hello(_)) | Err(_) => return Err(Over::Puzzled(unexpected(&text))),
+                Ok(ToAgent::Hello(_)) | Err(_) => return Err(AgentEnd::Puzzled(unexpected(&text))),
             }
         }
         Ok(failed)
@@ -245,7 +245,7 @@ impl Agent {
 }
 
 /// Why an agent ends.
-enum Over {
+enum AgentEnd {
     /// Nobody wants anything of it any more.
     Unwanted,
     /// It was told what it does not understand.
@@ -259,8 +259,8 @@ fn unexpected(text: &[u8]) -> String {
 }
 
 /// What is told of the end of an attempt.
-fn end_of(told: Told) -> Option<FromAgent> {
-    let Told::Ended { attempt: n, report } = told else { return None };
+fn end_of(event: FleetEvent) -> Option<FromAgent> {
+    let FleetEvent::Ended { attempt: n, report } = event else { return None };
     Some(match report {
         Ok(report) => FromAgent::Ended { n, report: Some(report), broken: None },
         Err(broken) => FromAgent::Ended { n, report: None, broken: Some(broken) },
@@ -309,7 +309,7 @@ fn prove(proof: &Proof, inputs: &Receiver<Input>, speaker: &mut Speaker) -> Resu
         Proof::Holds { path, .. } | Proof::Bytes { path, .. } => path,
     };
     while let Err(found) = look(proof) {
-        if since.elapsed() > SEEN {
+        if since.elapsed() > VISIBLE_WITHIN {
             return Err(Some(format!(
                 "{}: {found}: its directory has to be one that every machine sees",
                 path.display()
@@ -361,7 +361,7 @@ impl Home {
         let lock = File::create(directory.join("lock"))?;
         lock.lock().map_err(lock_refused)?;
         end_process(&directory.join("agent"))?;
-        fence(&directory.join("pids"))?;
+        kill_leftovers(&directory.join("pids"))?;
         let own = PidFile::create(directory.join("agent"), u64::from(std::process::id()))?;
         Ok(Self { directory, own })
     }

@@ -1,4 +1,4 @@
-//! Bytes that come in pieces, as lines.
+//! Splits a stream of bytes into lines.
 
 /// What was heard of a stream and is not a whole line yet.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! How a machine is reached: a process here whose standard input and output are those of the agent there.
+//! The connection to a machine: a local process whose standard input and output are those of the agent.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -98,7 +98,7 @@ struct LineProcess {
 }
 
 /// What of a line is waited for.
-pub(super) struct Wanted<'a> {
+pub(super) struct LineInterest<'a> {
     /// To be read from.
     pub(super) reads: Vec<BorrowedFd<'a>>,
     /// To be written to.
@@ -152,10 +152,10 @@ impl Line {
     /// Says what it takes of what is unsaid. That it takes no more is heard as the end of what it says.
     pub(super) fn tell(&mut self) {
         let Some(stdin) = &mut self.stdin else { return };
-        let mut told = 0;
-        while told < self.unsaid.len() {
-            match stdin.write(&self.unsaid[told..]) {
-                Ok(written) => told += written,
+        let mut event = 0;
+        while event < self.unsaid.len() {
+            match stdin.write(&self.unsaid[event..]) {
+                Ok(written) => event += written,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => {
@@ -164,7 +164,7 @@ impl Line {
                 }
             }
         }
-        self.unsaid.drain(..told);
+        self.unsaid.drain(..event);
     }
 
     /// Tells it no more: that is the order to end.
@@ -174,12 +174,12 @@ impl Line {
     }
 
     /// What it is waited for.
-    pub(super) fn wanted(&self) -> Wanted<'_> {
+    pub(super) fn wanted(&self) -> LineInterest<'_> {
         let stderr = self.process.as_ref().and_then(|process| process.stderr.as_ref());
         let stdout = (!self.is_over).then_some(&self.stdout);
         let reads = [stdout, stderr].into_iter().flatten().map(File::as_fd).collect();
         let write = self.stdin.as_ref().filter(|_| !self.unsaid.is_empty()).map(File::as_fd);
-        Wanted { reads, write }
+        LineInterest { reads, write }
     }
 
     /// Takes in what it has said: whole lines, and whether it says no more.

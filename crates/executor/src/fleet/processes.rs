@@ -1,4 +1,4 @@
-//! This machine: attempts run in worker processes that stay, one attempt at a time in each.
+//! A fleet of one: this machine. Attempts run in long-lived worker processes, one attempt at a time in each.
 //!
 //! One loop listens to all workers; there is no thread for any of them. A worker is started when an attempt starts and
 //! none is idle, and is ended with whatever it started when its attempt is stopped. Where a process does not go at once
@@ -25,7 +25,7 @@ use slackline_task::process::shutdown;
 use slackline_task::process::spec::{Job, Spec};
 use slackline_task::process::worker_command::WorkerCommand;
 
-use super::{Assignment, Capacity, Fleet, Told, Waker};
+use super::{Assignment, Capacity, Fleet, FleetEvent, Waker};
 use crate::store::pid_file::PidFile;
 
 /// A report with the last words of a command is far shorter.
@@ -50,7 +50,7 @@ pub(crate) struct Processes {
     groups: Option<Groups>,
     /// The name of the next worker.
     next_name: u64,
-    told: VecDeque<Told>,
+    event: VecDeque<FleetEvent>,
     /// Workers that threads wait for: how many, and what they tell.
     reaping: usize,
     reaped: Receiver<WorkerEnd>,
@@ -107,7 +107,7 @@ impl Processes {
             at_work: BTreeMap::new(),
             groups,
             next_name: 0,
-            told: VecDeque::new(),
+            event: VecDeque::new(),
             clock: Stopwatch::start(),
             woken,
             waker,
@@ -237,7 +237,7 @@ impl Processes {
             let report = serde_json::from_slice::<Report>(&line);
             let report = report.map_err(|e| format!("its process said what is no report: {e}"));
             let report = closed(self.groups.as_mut(), attempt, report);
-            self.told.push_back(Told::Ended { attempt, report });
+            self.event.push_back(FleetEvent::Ended { attempt, report });
         }
         if worker.heard.len() > REPORT_MAX {
             worker.kill();
@@ -281,7 +281,7 @@ impl Processes {
         let Some((attempt, how)) = ended else { return };
         self.at_work.remove(&attempt);
         let report = closed(self.groups.as_mut(), attempt, Err(how));
-        self.told.push_back(Told::Ended { attempt, report });
+        self.event.push_back(FleetEvent::Ended { attempt, report });
     }
 
     /// What an attempt is told here: the control group of its commands is made, if they have one.
@@ -414,8 +414,8 @@ impl Fleet for Processes {
     }
 
     fn start(&mut self, attempt: Assignment, spec: &Spec) -> io::Result<()> {
-        let told = self.spec(attempt.number, spec)?;
-        let mut line = serde_json::to_vec(&told).expect("invariant: an attempt can be written as JSON");
+        let event = self.spec(attempt.number, spec)?;
+        let mut line = serde_json::to_vec(&event).expect("invariant: an attempt can be written as JSON");
         line.push(b'\n');
         let begun = self.hand_over(attempt, &line);
         if begun.is_err() {
@@ -433,15 +433,15 @@ impl Fleet for Processes {
         worker.deadline.get_or_insert(self.clock.elapsed() + PATIENCE);
     }
 
-    fn next(&mut self, patience: Duration) -> Option<Told> {
+    fn next(&mut self, patience: Duration) -> Option<FleetEvent> {
         let until = self.clock.elapsed() + patience;
         loop {
-            if let Some(told) = self.told.pop_front() {
-                return Some(told);
+            if let Some(event) = self.event.pop_front() {
+                return Some(event);
             }
             let left = until.saturating_sub(self.clock.elapsed());
             let is_woken = self.listen(left);
-            if self.told.is_empty() && (is_woken || left.is_zero()) {
+            if self.event.is_empty() && (is_woken || left.is_zero()) {
                 return None;
             }
         }

@@ -1,5 +1,5 @@
-//! What a run and the agents of its machines say to each other: a line of JSON each, in both directions over the standard
-//! input and output of the agent. For those who write another side: `docs/fleet.md`.
+//! The protocol between a run and its agents: lines of JSON over the standard input and output of the agent.
+//! `docs/fleet.md` describes it for other implementations.
 //!
 //! The run begins with [`ToAgent::Hello`], which says the version first, and the agent answers [`FromAgent::Ready`] or
 //! [`FromAgent::Refused`]. Both sides say something at least every [`BEAT`]. Who hears nothing of an agent for [`SILENT`]

@@ -1,5 +1,5 @@
-//! How fast machines are, as far as the tasks show it that they have finished: a machine is twice as fast as another one if
-//! tasks of the same phases take half as long there.
+//! Estimates the speeds of machines from finished tasks. A machine is twice as fast as another one if tasks
+//! of the same phases take half as long there.
 //!
 //! Machines that differ by next to nothing count as equal: what they differ by is noise, and policies that know only equal
 //! machines can go on with them.

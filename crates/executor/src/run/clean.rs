@@ -1,4 +1,4 @@
-//! Removing what runs that have ended keep, but never their outputs.
+//! Removes the files of runs that have ended, but never their outputs.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use slackline_task::process::memory::remove_noted;
 
 use super::error::file;
 use crate::run::error::EngineError;
-use crate::run::inspect::Look;
+use crate::run::inspect::RunInspection;
 use crate::store::journal::Journal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn size(directory: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-impl Look {
+impl RunInspection {
     /// Bytes that [`Self::clean`] would remove. O(files).
     pub fn size(&self, what: Clean) -> u64 {
         match what {
@@ -82,7 +82,7 @@ mod tests {
     use crate::store::layout::Layout;
 
     /// The run of a directory that has ended.
-    fn ended(state: &Path) -> Look {
+    fn ended(state: &Path) -> RunInspection {
         let layout = Layout::new(state);
         let journal = Journal::open(&layout.journal()).unwrap();
         journal.begin(&head()).unwrap();
@@ -91,7 +91,7 @@ mod tests {
         fs::write(layout.all_maps().join("a"), "1").unwrap();
         fs::write(layout.schedule(), "{}").unwrap();
         drop(journal);
-        let look = inspect::look(state).unwrap().unwrap();
+        let look = inspect::inspect(state).unwrap().unwrap();
         assert!(look.has_ended);
         look
     }

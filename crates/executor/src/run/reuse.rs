@@ -1,4 +1,4 @@
-//! What of a flow file is done already, and what has to be done, with the reason: as make and its kind decide it.
+//! Decides which jobs of a flow file must run and which are up to date, with the reason, as `make` does.
 //!
 //! A job is done if an earlier run of the state directory made it, nothing of its definition has changed, what it reads
 //! is as it was, no job that it reads from is done again, and its output is as it was written. A run that was cut short
@@ -13,8 +13,8 @@ use slackline_task::base::source::Source;
 use slackline_task::base::task_id::TaskId;
 
 use crate::spec::job_plan::{Inputs, JobPlan};
-use crate::spec::resolve::Resolved;
-use crate::store::finished_jobs::{Made, MadeJobs, Output};
+use crate::spec::resolve::ResolvedWorkload;
+use crate::store::finished_jobs::{FinishedJob, FinishedJobs, Output};
 use crate::store::journal::{Attempt, Head};
 use crate::store::output_lock;
 
@@ -118,7 +118,7 @@ impl fmt::Display for Reason {
 
 /// A run that was not finished, as its journal has it.
 #[derive(Clone, Debug)]
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedRun {
     pub(crate) head: Head,
     pub(crate) jobs: Vec<JobPlan>,
     /// Its attempts that ended.
@@ -139,9 +139,9 @@ pub(crate) struct Match {
 }
 
 /// What there is to decide from.
-pub(crate) struct Past<'a> {
-    pub(crate) made: &'a MadeJobs,
-    pub(crate) unfinished: Option<&'a Unfinished>,
+pub(crate) struct PreviousState<'a> {
+    pub(crate) made: &'a FinishedJobs,
+    pub(crate) unfinished: Option<&'a UnfinishedRun>,
     /// The directory that relative paths start from now.
     pub(crate) directory: &'a Path,
 }
@@ -165,12 +165,12 @@ impl Decision {
 /// # Errors
 /// A choice that names no job.
 pub(crate) fn decide(
-    resolved: &Resolved,
+    resolved: &ResolvedWorkload,
     choices: &Choices,
-    past: &Past<'_>,
+    past: &PreviousState<'_>,
 ) -> Result<Vec<Decision>, ChoiceError> {
-    let Resolved { jobs, reads, hash, .. } = resolved;
-    let selection = Selection::new(resolved, choices)?;
+    let ResolvedWorkload { jobs, reads, hash, .. } = resolved;
+    let selection = RequestedJobs::new(resolved, choices)?;
     let decided = vec![None; jobs.len()];
     let mut decider = Decider { jobs, reads, hash: *hash, selection, past, decided };
     (0..jobs.len()).for_each(|job| decider.settle(job));
@@ -178,15 +178,15 @@ pub(crate) fn decide(
 }
 
 /// The jobs that were asked for.
-struct Selection {
+struct RequestedJobs {
     all: bool,
     forced: BTreeSet<usize>,
     /// If only some may be done: which.
     allowed: Option<BTreeSet<usize>>,
 }
 
-impl Selection {
-    fn new(resolved: &Resolved, choices: &Choices) -> Result<Self, ChoiceError> {
+impl RequestedJobs {
+    fn new(resolved: &ResolvedWorkload, choices: &Choices) -> Result<Self, ChoiceError> {
         let jobs = &resolved.jobs;
         let find = |names: &[String]| -> Result<BTreeSet<usize>, ChoiceError> {
             let found = names.iter().map(|name| named(jobs, name)).collect::<Result<Vec<_>, _>>()?;
@@ -237,8 +237,8 @@ struct Decider<'a> {
     reads: &'a [Vec<usize>],
     /// Whether files are compared by content.
     hash: bool,
-    selection: Selection,
-    past: &'a Past<'a>,
+    selection: RequestedJobs,
+    past: &'a PreviousState<'a>,
     decided: Vec<Option<Decision>>,
 }
 
@@ -306,7 +306,7 @@ impl Decider<'_> {
         made.is_later_than(unfinished.head.started, attempts.map(|attempt| attempt.number))
     }
 
-    fn made(&self, job: usize) -> Option<&Made> {
+    fn made(&self, job: usize) -> Option<&FinishedJob> {
         self.past.made.get(&self.jobs[job].definition.output())
     }
 
@@ -317,7 +317,7 @@ impl Decider<'_> {
     }
 
     /// Why the job has to be done again, if it has to be.
-    fn reason(&self, job: usize, made: &Made) -> Option<Reason> {
+    fn reason(&self, job: usize, made: &FinishedJob) -> Option<Reason> {
         let plan = &self.jobs[job];
         if made.again {
             return Some(Reason::Asked);
@@ -355,7 +355,7 @@ impl Decider<'_> {
 
     /// The job of the unfinished run that this one is, if something of it is done or begun elsewhere; and whether all of it
     /// is done.
-    fn resumed(&self, job: usize, unfinished: &Unfinished) -> Option<(Match, bool)> {
+    fn resumed(&self, job: usize, unfinished: &UnfinishedRun) -> Option<(Match, bool)> {
         let plan = &self.jobs[job];
         let is_it = |other: &JobPlan| {
             other.flow == plan.flow && other.job == plan.job && other.definition == plan.definition
@@ -384,7 +384,7 @@ impl Decider<'_> {
         plan: &JobPlan,
         other: &JobPlan,
         index: u32,
-        unfinished: &Unfinished,
+        unfinished: &UnfinishedRun,
     ) -> SameInputs {
         let directory = Path::new(&unfinished.head.setup.directory);
         let (now, then) =

@@ -1,4 +1,5 @@
-//! What makes a job what it is. If nothing of it changed, and nothing of what it reads, its output is what it would be.
+//! The definition of a job. If the definition and the inputs of a job are unchanged, its output is up to
+//! date.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

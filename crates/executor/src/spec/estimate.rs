@@ -1,4 +1,4 @@
-//! How long tasks may take, before any has run.
+//! Estimates the durations of tasks before any task has run.
 //!
 //! A job that ran before is expected to take as long a byte as it did, and to write as many bytes for each it
 //! reads; so a night with twice the logs is expected to take twice as long, and so is what reads its output.
@@ -42,9 +42,9 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
             let record =
                 took.map(|took| (took.record(kind), took.bytes_in)).filter(|(record, _)| record.tasks > 0);
             match (record, phase.and_then(mean)) {
-                (Some((record, bytes)), _) => Pace::of(record, bytes),
-                (None, Some(seconds)) => Pace { fixed: seconds, a_byte: 0.0, mean: seconds },
-                (None, None) => Pace { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
+                (Some((record, bytes)), _) => TaskRate::of(record, bytes),
+                (None, Some(seconds)) => TaskRate { fixed: seconds, a_byte: 0.0, mean: seconds },
+                (None, None) => TaskRate { fixed: STARTUP, a_byte: 1.0 / rate, mean: STARTUP },
             }
         };
         let map = pace(job.map.as_ref(), PhaseKind::Map);
@@ -62,14 +62,14 @@ pub(crate) fn fill(flow: &mut FlowDraft, plans: &[JobPlan], past: &JobHistory) {
 /// How long a task takes: something at any rate, and something for each byte of its job's input that falls to
 /// it. Seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Pace {
+struct TaskRate {
     fixed: f64,
     a_byte: f64,
     /// What it takes where nobody knows how many bytes there are.
     mean: f64,
 }
 
-impl Pace {
+impl TaskRate {
     /// That of tasks that shared so many bytes; without bytes all take the same.
     fn of(record: Record, bytes: u64) -> Self {
         let mean = record.seconds / record.tasks as f64;

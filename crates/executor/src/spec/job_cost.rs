@@ -1,4 +1,4 @@
-//! What a job took and moved, and how it is found again in another run.
+//! What a job cost in an earlier run (time, bytes), and the name that finds it in a later run.
 //!
 //! The engine knows more of a job than [`History`] keeps: bytes, from which the next run's durations follow when
 //! inputs grow. [`records`] is what of it every policy can be given.

@@ -1,4 +1,4 @@
-//! A job that is ready to be run: what its tasks do, read and write.
+//! A job that is ready to run: what its tasks execute, read and write.
 
 pub use slackline_task::base::source::Source;
 

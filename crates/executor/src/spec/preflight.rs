@@ -1,5 +1,5 @@
-//! What keeps a flow from being run and can be seen before anything runs: input that is not there, an output
-//! that cannot be written. Such a flow has failed from the start; the others run.
+//! Checks before the run: missing inputs, outputs that cannot be written. A flow that fails them has failed
+//! from the start; the others run.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What is left of a run: the workload without the tasks that are done.
+//! The remaining workload of a run: the workload without the finished tasks.
 //!
 //! A run that is resumed is scheduled as what remains of it: policies see a workload whose phases have fewer tasks,
 //! and need to know nothing of journals.

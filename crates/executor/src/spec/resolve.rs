@@ -1,5 +1,5 @@
-//! From a flow file to tasks: what each job reads, how many maps and reduces that makes, and how long they
-//! may take.
+//! Resolves a flow file into job plans: the inputs of each job, the numbers of maps and reduces, and
+//! estimated durations.
 //!
 //! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
 //! reads another's output has one map for each of its part files. An input that is not there becomes a map that
@@ -32,7 +32,7 @@ const MANY: usize = 100_000;
 
 /// A workload whose tasks are known.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedWorkload {
     /// The workload with all phases; each phase lists its tasks one by one.
     pub draft: Draft,
     /// Its jobs, in the order of the draft's flows and jobs.
@@ -51,7 +51,7 @@ pub struct Resolved {
     pub warnings: Vec<String>,
 }
 
-impl Resolved {
+impl ResolvedWorkload {
     /// Notes the directory whose files stand for others. Such a file is created again in every session, so that its
     /// identity says nothing about the other file.
     pub fn set_mirror(&mut self, mirror: PathBuf) {
@@ -97,7 +97,11 @@ pub struct ResolveError {
 /// # Errors
 /// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
 /// write, flows that read from each other in a circle.
-pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Result<Resolved, ResolveError> {
+pub fn resolve(
+    draft: &Draft,
+    rules: InputRules<'_>,
+    past: &JobHistory,
+) -> Result<ResolvedWorkload, ResolveError> {
     let (origins, flows): (Vec<usize>, Vec<FlowDraft>) = expanded(&draft.flows)?.into_iter().unzip();
     let mut draft = Draft { flows, ..draft.clone() };
     let mut outputs = Outputs::default();
@@ -115,7 +119,7 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
                 )));
             };
             let name = JobRef { flow: &flow.id, job: &job.id };
-            let earlier = Earlier { flows: &draft.flows, plans: &plans, flow: f, rules };
+            let earlier = PlanContext { flows: &draft.flows, plans: &plans, flow: f, rules };
             let plan = earlier.plan(name, run).map_err(error)?;
             outputs.reserve(&plan).map_err(error)?;
             let files =
@@ -143,7 +147,7 @@ pub fn resolve(draft: &Draft, rules: InputRules<'_>, past: &JobHistory) -> Resul
     let jobs: Vec<JobPlan> = plans.into_iter().flatten().collect();
     let warnings = repeated::warnings(&jobs);
     let hash = rules.hash;
-    Ok(Resolved { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
+    Ok(ResolvedWorkload { draft, jobs, places, reads, mirror: None, hash, spread: None, warnings })
 }
 
 /// The flow and the job that an input such as `@job` or `@flow/job` of a flow names, by their places.
@@ -267,7 +271,7 @@ impl Outputs {
 ///
 /// # Errors
 /// The first of them.
-pub(crate) fn refuse_state(resolved: &Resolved, own: [&Path; 2]) -> Result<(), ResolveError> {
+pub(crate) fn refuse_state(resolved: &ResolvedWorkload, own: [&Path; 2]) -> Result<(), ResolveError> {
     let own = own.map(plain);
     for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
         let output = plain(&plan.output);
@@ -321,7 +325,7 @@ fn order(flow: &FlowDraft) -> Vec<usize> {
 
 /// What the plan of a job builds on.
 #[derive(Clone, Copy)]
-struct Earlier<'a> {
+struct PlanContext<'a> {
     flows: &'a [FlowDraft],
     /// By flow: the plans of the jobs that may be read from.
     plans: &'a [Vec<JobPlan>],
@@ -330,7 +334,7 @@ struct Earlier<'a> {
     rules: InputRules<'a>,
 }
 
-impl Earlier<'_> {
+impl PlanContext<'_> {
     fn plan(self, name: JobRef<'_>, run: &RunDraft) -> Result<JobPlan, String> {
         let work = job_of(&run.work);
         check_text(run)?;

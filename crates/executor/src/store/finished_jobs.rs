@@ -1,5 +1,5 @@
-//! What the runs of a state directory have made: of every finished job what it was, what it read and what it wrote. From
-//! this follows what is done already when the flow file, the inputs or the outputs change.
+//! The finished jobs of a state directory (`jobs.log`): the definition, inputs and outputs of each. They say
+//! which jobs are up to date when the flow file, the inputs or the outputs change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,14 +38,14 @@ const SPARE: usize = 256;
 
 /// A job that was finished, as it was then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct FinishedJob {
     pub(crate) flow: String,
     pub(crate) job: String,
     pub(crate) definition: Definition,
     /// What it read, by absolute path.
     pub(crate) read: BTreeMap<PathBuf, Source>,
     /// Its part files, by name, in the output directory of its definition.
-    pub(crate) wrote: BTreeMap<String, MadePart>,
+    pub(crate) wrote: BTreeMap<String, FinishedPart>,
     /// When the run that made it started, and the number of the first attempt of that run after it.
     pub(crate) run: (u64, u64),
     /// Whether it is to be done again all the same, because somebody has asked for that.
@@ -55,7 +55,7 @@ pub(crate) struct Made {
 
 /// A part file of a finished job, as it was when it was published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct MadePart {
+pub(crate) struct FinishedPart {
     /// What jobs that read it compare.
     pub(crate) source: Source,
     /// Its digest. None of a placeholder, and of a part that a jar has made.
@@ -63,7 +63,7 @@ pub(crate) struct MadePart {
     pub(crate) digest: Option<Digest>,
 }
 
-impl MadePart {
+impl FinishedPart {
     /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or on demand.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ pub(crate) enum Output {
     Foreign(String),
 }
 
-impl Made {
+impl FinishedJob {
     /// The directory of its output.
     pub(crate) fn directory(&self) -> PathBuf {
         self.definition.output()
@@ -133,7 +133,8 @@ impl Made {
 
     /// Whether it wrote a file of this name, which is still as it was written.
     pub(crate) fn owns(&self, name: &str) -> bool {
-        let is_still = |part: &MadePart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
+        let is_still =
+            |part: &FinishedPart| part.is_still(&self.directory().join(name), false).unwrap_or(false);
         name == SUCCESS || self.wrote.get(name).is_some_and(is_still)
     }
 }
@@ -141,15 +142,15 @@ impl Made {
 /// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share. The last that
 /// is said of one counts, whatever the job is called.
 #[derive(Debug, Default)]
-pub(crate) struct MadeJobs {
-    jobs: BTreeMap<PathBuf, Made>,
+pub(crate) struct FinishedJobs {
+    jobs: BTreeMap<PathBuf, FinishedJob>,
 }
 
-impl MadeJobs {
+impl FinishedJobs {
     fn of(log: &Log) -> Result<Self, LogError> {
         let mut made = Self::default();
         for text in log.texts()? {
-            let job: Made = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
+            let job: FinishedJob = serde_json::from_slice(&text).map_err(|e| log.unreadable(&e))?;
             made.insert(job);
         }
         Ok(made)
@@ -168,12 +169,12 @@ impl MadeJobs {
     }
 
     /// A job is finished, or is to be done again.
-    pub(crate) fn insert(&mut self, made: Made) {
+    pub(crate) fn insert(&mut self, made: FinishedJob) {
         self.jobs.insert(made.directory(), made);
     }
 
     /// What was made in an output directory.
-    pub(crate) fn get(&self, directory: &Path) -> Option<&Made> {
+    pub(crate) fn get(&self, directory: &Path) -> Option<&FinishedJob> {
         self.jobs.get(directory)
     }
 
@@ -190,18 +191,18 @@ impl MadeJobs {
 
 /// The record on disk, open to be told more.
 #[derive(Debug)]
-pub(crate) struct MadeLog {
+pub(crate) struct FinishedLog {
     log: Log,
 }
 
-impl MadeLog {
+impl FinishedLog {
     /// Opens the record, or begins one; and what is in it. O(bytes).
     ///
     /// # Errors
     /// A file that is no record or is damaged, whatever the file system says.
-    pub(crate) fn open(path: &Path) -> Result<(Self, MadeJobs), LogError> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, FinishedJobs), LogError> {
         let log = Log::open(LOG, path)?;
-        let (made, records) = (MadeJobs::of(&log)?, log.texts()?.len());
+        let (made, records) = (FinishedJobs::of(&log)?, log.texts()?.len());
         if records <= SPARE + 2 * made.jobs.len() {
             return Ok((Self { log }, made));
         }
@@ -218,7 +219,7 @@ impl MadeLog {
     ///
     /// # Errors
     /// Whatever the file system says, a full disk for example.
-    pub(crate) fn add(&self, made: &Made) -> Result<(), LogError> {
+    pub(crate) fn add(&self, made: &FinishedJob) -> Result<(), LogError> {
         let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
         self.log.append([text.as_slice()])
     }

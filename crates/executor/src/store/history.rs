@@ -1,4 +1,4 @@
-//! What earlier runs took: the file of `run --history`.
+//! The costs of earlier runs: the file of `run --history`.
 //!
 //! It is the history document that simulations keep as well, with a section of its own for real runs. A run says what its
 //! finished jobs took under the time it started at. One that is killed and resumed says so again under the same time,
@@ -60,7 +60,7 @@ pub type CountsOfJobs = BTreeMap<JobName, [PhaseCounts; 2]>;
 /// What was removed of a store, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Forgotten {
+pub struct PrunedRuns {
     pub runs: usize,
     pub of: usize,
     /// By so many bytes the file is smaller.
@@ -148,7 +148,7 @@ impl HistoryStore {
     ///
     /// # Errors
     /// A file that is no store or is damaged; whatever the file system says, then it stays as it was.
-    pub fn forget(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<Forgotten, LogError> {
+    pub fn forget(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<PrunedRuns, LogError> {
         let _lock = self.lock()?;
         let (mut content, forgotten) = self.shortened(before, larger_than)?;
         if forgotten.runs > 0 {
@@ -162,7 +162,7 @@ impl HistoryStore {
     ///
     /// # Errors
     /// A file that is no store or is damaged.
-    pub fn forgettable(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<Forgotten, LogError> {
+    pub fn forgettable(&self, before: Option<u64>, larger_than: Option<u64>) -> Result<PrunedRuns, LogError> {
         Ok(self.shortened(before, larger_than)?.1)
     }
 
@@ -171,7 +171,7 @@ impl HistoryStore {
         &self,
         before: Option<u64>,
         larger_than: Option<u64>,
-    ) -> Result<(Content, Forgotten), LogError> {
+    ) -> Result<(Content, PrunedRuns), LogError> {
         let content = self.content()?;
         let bytes = fs::metadata(&self.path).map_err(|e| self.refused(e))?.len();
         let old = |&&started: &&u64| before.is_none_or(|before| started < before);
@@ -190,7 +190,7 @@ impl HistoryStore {
         };
         let saved = if runs == 0 { 0 } else { bytes.saturating_sub(size(runs)?) };
         let latest = content.runs.keys().next_back().copied();
-        let forgotten = Forgotten { runs, of: content.runs.len(), bytes: saved, latest };
+        let forgotten = PrunedRuns { runs, of: content.runs.len(), bytes: saved, latest };
         Ok((content, forgotten))
     }
 

@@ -1,4 +1,4 @@
-//! What a run has done, on disk: killed at any moment, it can be resumed.
+//! The journal of a run: every finished attempt, so that a run that is killed at any moment can be resumed.
 //!
 //! The record of a finished attempt is written, and on disk, *before* its output is moved to its place. A
 //! run that is resumed first moves what was recorded but not moved yet ("roll forward"), so that the
@@ -6,7 +6,7 @@
 //! Attempts that end together are recorded together, with one append.
 //!
 //! Output that was committed and is gone or damaged is recorded too, before its task runs again: the attempt that made
-//! it is written once more, as [`Ended::Lost`], and of two records with one number the later one holds.
+//! it is written once more, as [`Ended::LostOutputs`], and of two records with one number the later one holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(crate) const ADVICE: &str = "move it away and run again: the jobs that jobs.
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum AttemptOutcome {
     /// Well; its output is committed.
     Done(Outcome),
     Failed(String),
@@ -46,7 +46,7 @@ pub enum Ended {
     Lost(Option<u64>),
 }
 
-impl Ended {
+impl AttemptOutcome {
     /// Whether its output was lost.
     pub fn is_lost(&self) -> bool {
         matches!(self, Self::Lost(_))
@@ -69,14 +69,14 @@ pub struct Attempt {
     /// Since when it was at work: a reduce that has its slot early waits for its maps.
     pub began: u64,
     pub end: u64,
-    pub ended: Ended,
+    pub ended: AttemptOutcome,
 }
 
 impl Attempt {
     /// The digest of its output, if that counts.
     pub(crate) fn digest(&self) -> Option<&Digest> {
         match &self.ended {
-            Ended::Done(outcome) => outcome.output.as_ref(),
+            AttemptOutcome::Done(outcome) => outcome.output.as_ref(),
             _ => None,
         }
     }
@@ -94,7 +94,7 @@ fn is_zero(number: &u32) -> bool {
 
 /// The tasks that are done: whose output is committed and was not lost since.
 pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
-    attempts.iter().filter(|a| matches!(a.ended, Ended::Done(_))).map(|attempt| attempt.id).collect()
+    attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))).map(|attempt| attempt.id).collect()
 }
 
 /// The checksums of the outputs that were committed last, by map, also of those that were lost since. Reduces that are
@@ -102,7 +102,7 @@ pub fn done_tasks(attempts: &[Attempt]) -> BTreeSet<TaskId> {
 pub(crate) fn map_sums(attempts: &[Attempt]) -> BTreeMap<TaskId, u64> {
     let maps = attempts.iter().filter(|attempt| attempt.id.phase == PhaseKind::Map);
     let sum = |attempt: &Attempt| match &attempt.ended {
-        Ended::Lost(sum) => *sum,
+        AttemptOutcome::Lost(sum) => *sum,
         _ => attempt.digest().map(|digest| digest.sum),
     };
     maps.filter_map(|attempt| Some((attempt.id, sum(attempt)?))).collect()
@@ -332,7 +332,7 @@ impl JoinedMachine {
 
 /// A record of such a machine.
 #[derive(Serialize, Deserialize)]
-struct Joined {
+struct JoinRecord {
     joined: JoinedMachine,
     /// When: microseconds since the start of the run.
     #[serde(default)]
@@ -341,7 +341,7 @@ struct Joined {
 
 /// A record of a jump of the wall clock.
 #[derive(Serialize, Deserialize)]
-struct Jumped {
+struct ClockJumpRecord {
     /// By how many microseconds.
     clock_jumped: i64,
     /// When: microseconds since the start of the run, which does not jump.
@@ -352,8 +352,8 @@ struct Jumped {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Change {
-    Joined(Joined),
-    Jumped(Jumped),
+    Joined(JoinRecord),
+    Jumped(ClockJumpRecord),
 }
 
 /// The journal of a run: its head, then attempts as they end, and machines as they join.
@@ -422,8 +422,8 @@ impl Journal {
             match serde_json::from_slice(text) {
                 Ok(attempt) => attempts.push(attempt),
                 Err(error) => match serde_json::from_slice(text).map_err(|_| self.log.unreadable(&error))? {
-                    Change::Joined(Joined { joined, at }) => head.join(joined.draft(), at),
-                    Change::Jumped(Jumped { clock_jumped, at }) => {
+                    Change::Joined(JoinRecord { joined, at }) => head.join(joined.draft(), at),
+                    Change::Jumped(ClockJumpRecord { clock_jumped, at }) => {
                         let next = head.next_segment(at);
                         head.segments.push(Segment { jumped: clock_jumped, ..next });
                     }
@@ -476,7 +476,7 @@ impl Journal {
     /// # Errors
     /// Whatever the file system says, a full disk for example.
     pub(crate) fn joined(&self, machine: &JoinedMachine, at: u64) -> Result<(), LogError> {
-        self.append(std::iter::once(&Joined { joined: machine.clone(), at }))
+        self.append(std::iter::once(&JoinRecord { joined: machine.clone(), at }))
     }
 
     /// Records a jump of the wall clock in microseconds, at that time of the run.
@@ -484,7 +484,7 @@ impl Journal {
     /// # Errors
     /// Whatever the file system says, a full disk for example.
     pub(crate) fn jumped(&self, by: i64, at: Time) -> Result<(), LogError> {
-        self.append(std::iter::once(&Jumped { clock_jumped: by, at: at.0 }))
+        self.append(std::iter::once(&ClockJumpRecord { clock_jumped: by, at: at.0 }))
     }
 
     /// Records that the output of tasks that are done is lost: they are not done any more. To be called before what is
@@ -503,9 +503,11 @@ impl Journal {
     /// As [`Self::lost`].
     pub(crate) fn record_loss(&self, tasks: &BTreeSet<TaskId>, attempts: &[Attempt]) -> Result<(), LogError> {
         let mut lost = if tasks.is_empty() { Vec::new() } else { self.read()?.attempts };
-        lost.retain(|attempt| matches!(attempt.ended, Ended::Done(_)) && tasks.contains(&attempt.id));
+        lost.retain(|attempt| {
+            matches!(attempt.ended, AttemptOutcome::Done(_)) && tasks.contains(&attempt.id)
+        });
         for attempt in &mut lost {
-            attempt.ended = Ended::Lost(attempt.digest().map(|digest| digest.sum));
+            attempt.ended = AttemptOutcome::Lost(attempt.digest().map(|digest| digest.sum));
         }
         if lost.is_empty() && attempts.is_empty() {
             return Ok(());
@@ -533,7 +535,7 @@ mod tests {
             start: 5,
             began: 6,
             end: 9,
-            ended: Ended::Done(Outcome::default()),
+            ended: AttemptOutcome::Done(Outcome::default()),
         }
     }
 
@@ -611,7 +613,9 @@ mod tests {
         let head = head_at(0);
         journal.begin(&head).unwrap();
         let (reduce, map) = (attempt(0).id, attempt(1).id);
-        journal.record(&[attempt(0), Attempt { ended: Ended::Killed, ..attempt(3) }, attempt(1)]).unwrap();
+        journal
+            .record(&[attempt(0), Attempt { ended: AttemptOutcome::Killed, ..attempt(3) }, attempt(1)])
+            .unwrap();
         for round in 1..4 {
             journal.lost(&BTreeSet::from([map])).unwrap();
             // Nothing is lost twice.

@@ -1,4 +1,4 @@
-//! Where a run keeps its files.
+//! The paths of a run's files.
 //!
 //! In the state directory: the journal, the record of finished jobs, map output, attempts, logs of attempts, the
 //! resolved workload and the schedule. Of a run on several machines, what attempts read and write of these (map output,
@@ -19,7 +19,7 @@ use slackline_task::base::task_id::TaskId;
 use slackline_trace::{atomic_file, sha256};
 
 use crate::spec::job_plan::JobPlan;
-use crate::store::finished_jobs::{self, MadeJobs};
+use crate::store::finished_jobs::{self, FinishedJobs};
 use crate::store::journal::{Attempt, KeptJob};
 use crate::store::output_files::{SUCCESS, others, staged, temporaries, temporary};
 
@@ -146,7 +146,8 @@ impl Layout {
     pub(crate) fn logs_of(
         &self,
         kept: &[KeptJob],
-        (jobs, attempts): (&[JobPlan], &[Attempt]),
+        jobs: &[JobPlan],
+        attempts: &[Attempt],
         wanted: impl Fn(&Attempt) -> bool,
     ) -> Vec<PathBuf> {
         let kept = kept.iter().flat_map(|it| it.attempts.iter().map(|one| (&it.flow, &it.job, one)));
@@ -422,7 +423,7 @@ impl Layout {
     ///
     /// # Errors
     /// Whatever the file system says; [`io::ErrorKind::NotFound`] if a part is in neither place.
-    pub(crate) fn publish(job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+    pub(crate) fn publish(job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         let staged = staged(&job.output);
         // What is not there any more was moved here already.
         let moved: BTreeSet<String> =
@@ -535,10 +536,10 @@ mod tests {
     use slackline_model::PhaseKind;
 
     use super::*;
-    use crate::store::journal::Ended;
+    use crate::store::journal::AttemptOutcome;
 
     /// A job whose only attempt has the first number of its run.
-    fn kept(job: &str, ended: Ended) -> KeptJob {
+    fn kept(job: &str, ended: AttemptOutcome) -> KeptJob {
         let id = TaskId { job: 0, phase: PhaseKind::Map, task: 0 };
         let attempt = Attempt { number: 0, id, slot: 0, segment: 0, start: 0, began: 0, end: 1, ended };
         KeptJob {
@@ -557,16 +558,20 @@ mod tests {
         let layout = Layout::new(dir.path());
         layout.remove_logs(&BTreeSet::new()).unwrap();
         fs::create_dir_all(layout.logs()).unwrap();
-        let jobs = [kept("a", Ended::Killed), kept("b", Ended::Lost(None)), kept("gone", Ended::Killed)];
-        let all = layout.logs_of(&jobs, (&[], &[]), |_| true);
+        let jobs = [
+            kept("a", AttemptOutcome::Killed),
+            kept("b", AttemptOutcome::Lost(None)),
+            kept("gone", AttemptOutcome::Killed),
+        ];
+        let all = layout.logs_of(&jobs, &[], &[], |_| true);
         for path in &all {
             fs::write(path, "said").unwrap();
         }
-        let left = layout.logs_of(&jobs[..2], (&[], &[]), |_| true);
+        let left = layout.logs_of(&jobs[..2], &[], &[], |_| true);
         layout.remove_logs(&left.iter().cloned().collect()).unwrap();
         assert_eq!(all.iter().map(|path| path.exists()).collect::<Vec<_>>(), [true, true, false]);
         assert_ne!(log_name("é"), log_name("ü"));
-        let lost = layout.logs_of(&jobs, (&[], &[]), |attempt| attempt.ended.is_lost());
+        let lost = layout.logs_of(&jobs, &[], &[], |attempt| attempt.ended.is_lost());
         assert_eq!(lost, left[1..]);
     }
 }

@@ -1,4 +1,4 @@
-//! An append-only log in one file, under the journal and the history.
+//! An append-only log in one file. The journal and the finished jobs use it.
 //!
 //! The file is a line that says what it is, and records: length, check sum of the text, check sum of these two (each
 //! 4 bytes, little endian), text. A record is on disk when `Log::append` returns. A process or machine that dies
@@ -293,9 +293,9 @@ impl Log {
         let mut at = line.len();
         while at < bytes.len() {
             match record(&bytes[at..]) {
-                Found::Whole(len) => at += len,
-                Found::Torn => break,
-                Found::Damaged => {
+                RecordCheck::Whole(len) => at += len,
+                RecordCheck::Torn => break,
+                RecordCheck::Damaged => {
                     let (name, at) = (self.name.clone(), at as u64);
                     return Err(LogError::Damaged { name, at, advice: self.kind.advice });
                 }
@@ -337,7 +337,7 @@ impl Drop for Log {
 }
 
 /// What is at a place in a log.
-enum Found {
+enum RecordCheck {
     /// A record of so many bytes.
     Whole(usize),
     /// The beginning of the last append.
@@ -347,22 +347,22 @@ enum Found {
 }
 
 /// Looks at the record that bytes begin with; they go to the end of the file.
-fn record(bytes: &[u8]) -> Found {
+fn record(bytes: &[u8]) -> RecordCheck {
     if bytes.len() < HEAD {
-        return Found::Torn;
+        return RecordCheck::Torn;
     }
     if crc32fast::hash(&bytes[..8]) != u32_at(&bytes[8..]) {
         let is_unwritten = bytes.len() > HEAD && bytes[HEAD..].iter().all(|&byte| byte == 0);
-        return if is_unwritten { Found::Torn } else { Found::Damaged };
+        return if is_unwritten { RecordCheck::Torn } else { RecordCheck::Damaged };
     }
     let end = HEAD + u32_at(bytes) as usize;
-    let Some(text) = bytes.get(HEAD..end) else { return Found::Torn };
+    let Some(text) = bytes.get(HEAD..end) else { return RecordCheck::Torn };
     if crc32fast::hash(text) == u32_at(&bytes[4..]) {
-        Found::Whole(end)
+        RecordCheck::Whole(end)
     } else if end == bytes.len() && text.contains(&0) {
-        Found::Torn
+        RecordCheck::Torn
     } else {
-        Found::Damaged
+        RecordCheck::Damaged
     }
 }
 

@@ -1,6 +1,6 @@
-//! Whose an output directory is: the state directory's whose name stands in its `_temporary`, until the output is
-//! complete or the run releases it. Two runs never write to one directory, and none removes what another has made.
-//! Parts lie in `_temporary` too until the output is whole: what an earlier run made there stays to be read until then.
+//! Locks of output directories. The file `_temporary/owner` names the state directory that owns an output
+//! until the output is complete or released. Two runs never write to one directory, and no run removes what
+//! another run made. Parts stay in `_temporary` until the output is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use slackline_task::base::files::{remove, remove_busy};
 use slackline_task::base::regular_file;
 
 use crate::spec::job_plan::JobPlan;
-use crate::store::finished_jobs::MadeJobs;
+use crate::store::finished_jobs::FinishedJobs;
 use crate::store::output_files::{STAGED, SUCCESS, TEMPORARY, names, staged, temporary};
 
 /// Where the name of the run stands.
@@ -35,7 +35,7 @@ impl OutputLocks {
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if it is another's, or holds anything else; whatever the file system says.
-    pub(crate) fn acquire(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<()> {
+    pub(crate) fn acquire(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<()> {
         fs::create_dir_all(&job.output)?;
         if self.owns(&job.output) {
             return fs::create_dir_all(staged(&job.output));
@@ -80,7 +80,7 @@ impl OutputLocks {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn foreign(&self, job: &JobPlan, made: &MadeJobs) -> io::Result<Option<String>> {
+    pub(crate) fn foreign(&self, job: &JobPlan, made: &FinishedJobs) -> io::Result<Option<String>> {
         let directory = job.definition.output();
         let is_staging = self.owns(&job.output) && is_staging(&job.output);
         let is_ours = |name: &String| match name.as_str() {

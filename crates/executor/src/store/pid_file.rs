@@ -1,4 +1,4 @@
-//! The files below `pids/`: one for each worker, with the process and what it is at work on.
+//! The files below `pids/`: one for each worker process, with the attempt that it runs.
 //!
 //! The first line is `PID BEGAN BOOT`: the process, when it began in ticks since the machine did, and the start of the
 //! machine. The second is what it works on, as JSON ([`AssignedTask`]); empty for a worker that waits. It is written over in
@@ -70,7 +70,7 @@ impl PidFile {
     /// # Errors
     /// Whatever the file system says.
     pub(crate) fn create(path: PathBuf, pid: u64) -> io::Result<Self> {
-        let began = Process::of(pid).map_or(0, |process| process.began);
+        let began = Process::of(pid).map_or(0, |process| process.started);
         let first = format!("{pid} {began} {}\n", process_tree::boot());
         let file = File::create(&path)?;
         let this = Self { path, file, second: first.len() as u64 };
@@ -131,7 +131,7 @@ impl Content {
 
     /// Whether the worker is alive.
     fn is_alive(&self) -> bool {
-        let is_it = |process: Process| process.began == self.began && !process.is_dead;
+        let is_it = |process: Process| process.started == self.began && !process.is_dead;
         self.boot == process_tree::boot() && Process::of(self.pid).is_some_and(is_it)
     }
 }
@@ -197,7 +197,7 @@ pub fn at_work(state: &Path) -> io::Result<Vec<AtWork>> {
 ///
 /// # Errors
 /// Something cannot be read, or does not go within ten seconds.
-pub(crate) fn fence(pids: &Path) -> io::Result<usize> {
+pub(crate) fn kill_leftovers(pids: &Path) -> io::Result<usize> {
     let found = contents(pids)?;
     let boot = process_tree::boot();
     let is_now = |content: &Content| content.boot == boot;
@@ -240,11 +240,11 @@ mod tests {
         drop(file);
         assert!(fs::read_dir(&pids).unwrap().next().is_none());
         // Of another process that has the number meanwhile, and of what was half written.
-        let began = Process::of(me).unwrap().began;
+        let began = Process::of(me).unwrap().started;
         fs::write(pids.join("1"), text.replacen(&format!(" {began} "), " 1 ", 1)).unwrap();
         fs::write(pids.join("2"), "12").unwrap();
         assert_eq!(at_work(dir.path()).unwrap(), []);
-        assert_eq!(fence(&pids).unwrap(), 1);
+        assert_eq!(kill_leftovers(&pids).unwrap(), 1);
         assert!(!pids.exists());
         assert_eq!(at_work(dir.path()).unwrap(), []);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slackline_model::printable::is_printable;
-use slackline_task::base::clock::Now;
+use slackline_task::base::clock::ClockReading;
 
 use super::{Desk, Entry, Out, Told};
 use crate::api::{self, Accepted, Change, Overlap, State};
@@ -185,7 +185,7 @@ impl Desk {
     ///
     /// # Errors
     /// Why not; then nothing has changed.
-    pub fn ask(&mut self, now: Now, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
+    pub fn ask(&mut self, now: ClockReading, who: &Who, ask: Ask, out: &mut Out) -> Result<Answer, Refusal> {
         let now = self.read_clock(now, out);
         allowed(who, &ask)?;
         let answer = match ask {

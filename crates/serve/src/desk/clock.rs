@@ -5,7 +5,7 @@
 //! where that is ahead: by what has passed again, and by a day over a restart.
 
 use slackline::report::number::duration;
-use slackline_task::base::clock::{Elapsed, Now};
+use slackline_task::base::clock::{ClockReading, Elapsed};
 
 use super::recurring::LATE;
 use super::{Desk, Effect, Out, Told, Trouble};
@@ -23,7 +23,7 @@ const TROUBLE_FOR: u64 = 30 * SECOND;
 #[derive(Debug)]
 pub(super) struct ServiceClock {
     /// Both clocks, as they were read last.
-    now: Now,
+    now: ClockReading,
     /// What the age clock showed at `since`.
     age: Moment,
     since: Elapsed,
@@ -35,7 +35,7 @@ pub(super) struct ServiceClock {
 
 impl ServiceClock {
     /// That of a service which began then.
-    pub(super) fn new(now: Now, began: Moment) -> Self {
+    pub(super) fn new(now: ClockReading, began: Moment) -> Self {
         Self { now, age: began, since: now.elapsed, trouble_until: None, is_far: false }
     }
 
@@ -73,7 +73,7 @@ impl ServiceClock {
 
 impl Desk {
     /// Reads the clock before anything else is done, and gives the date.
-    pub(super) fn read_clock(&mut self, now: Now, out: &mut Out) -> Moment {
+    pub(super) fn read_clock(&mut self, now: ClockReading, out: &mut Out) -> Moment {
         let before = std::mem::replace(&mut self.clock.now, now);
         if let Some(by) = now.jump_since(before) {
             self.clock_jumped(by, out);

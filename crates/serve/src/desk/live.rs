@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use slackline::report::number::duration;
-use slackline::resident::Standing;
-use slackline_task::base::clock::Now;
+use slackline::resident::FlowOverrides;
+use slackline_task::base::clock::ClockReading;
 
 use super::recurring::LATE;
 use super::{Desk, Effect, Entry, OUTLOOK_EVERY, Out, RETRY_FIRST, RETRY_LONGEST, Told};
@@ -402,20 +402,20 @@ impl Entry {
 
     /// How a flow stands for the engine, if its submission comes again then: the flow does so as much later as it
     /// is released after it began.
-    pub(super) fn standing(&self, here: &Here, started: Moment, next: Option<Moment>) -> Standing {
+    pub(super) fn standing(&self, here: &Here, started: Moment, next: Option<Moment>) -> FlowOverrides {
         let flow = &here.flow;
         let Changed { deadline, weight, priority } = self.changed(flow);
         let held = self.is_held(flow) || self.is_cancelled(flow);
         let next = next.map(|at| at + here.release.saturating_sub(started));
         let [deadline, next] =
             [deadline, next].map(|at| at.map(|at| at.saturating_sub(started) as f64 / SECOND as f64));
-        Standing { held, deadline, weight, priority, next }
+        FlowOverrides { held, deadline, weight, priority, next }
     }
 }
 
 impl Desk {
     /// Takes in what comes back.
-    pub fn hear(&mut self, now: Now, heard: Heard, out: &mut Out) {
+    pub fn hear(&mut self, now: ClockReading, heard: Heard, out: &mut Out) {
         let now = self.read_clock(now, out);
         match heard {
             Heard::Opened(opened) => self.opened(now, opened, out),

@@ -1,6 +1,6 @@
 //! The state as records have it, and as few records as have the same state.
 
-use slackline_task::base::clock::Now;
+use slackline_task::base::clock::ClockReading;
 
 use super::recurring::LATE;
 use super::{Desk, Entry, Facts, Out};
@@ -13,7 +13,7 @@ impl Desk {
     /// opened again, and resumed.
     pub fn replayed(
         facts: Facts,
-        now: Now,
+        now: ClockReading,
         records: impl IntoIterator<Item = Record>,
     ) -> Option<(Self, Out)> {
         let mut records = records.into_iter();

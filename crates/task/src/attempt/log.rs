@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use slackline_model::printable::escaped;
 
-use crate::attempt::reporter::{Filter, Reported};
+use crate::attempt::reporter::{CommandReports, Filter};
 use crate::base::regular_file;
 use crate::process::spec::Spec;
 
@@ -66,7 +66,7 @@ pub(crate) fn last_lines(directory: &Path) -> String {
 /// The log of an attempt, to which all its commands (mapper, combiner) write, and what they report by it.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    shared: Arc<Mutex<(Files, Reported)>>,
+    shared: Arc<Mutex<(Files, CommandReports)>>,
     /// Whether all of it is passed on.
     echo: bool,
 }
@@ -78,7 +78,7 @@ impl Log {
 
     fn new(directory: &Path, echo: bool) -> Self {
         let files = Files { directory: directory.to_owned(), file: None, name: 0, size: 0, resources: HEAD };
-        Log { shared: Arc::new(Mutex::new((files, Reported::default()))), echo }
+        Log { shared: Arc::new(Mutex::new((files, CommandReports::default()))), echo }
     }
 
     /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is full
@@ -111,11 +111,11 @@ impl Log {
     }
 
     /// What its commands have reported so far.
-    pub(crate) fn reported(&self) -> Reported {
+    pub(crate) fn reported(&self) -> CommandReports {
         self.locked().1.clone()
     }
 
-    fn locked(&self) -> MutexGuard<'_, (Files, Reported)> {
+    fn locked(&self) -> MutexGuard<'_, (Files, CommandReports)> {
         self.shared.lock().expect("invariant: no thread panics while holding the lock")
     }
 }

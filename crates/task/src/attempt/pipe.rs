@@ -43,7 +43,7 @@ impl Running {
 }
 
 /// What a command says: its standard output or error.
-pub(crate) struct Said<'a, S> {
+pub(crate) struct CommandOutput<'a, S> {
     source: S,
     command: &'a Running,
     /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words are
@@ -51,13 +51,13 @@ pub(crate) struct Said<'a, S> {
     left: Option<u64>,
 }
 
-impl<'a, S> Said<'a, S> {
+impl<'a, S> CommandOutput<'a, S> {
     pub(crate) fn new(source: S, command: &'a Running) -> Self {
-        Said { source, command, left: None }
+        CommandOutput { source, command, left: None }
     }
 }
 
-impl<S: Read + AsFd> Read for Said<'_, S> {
+impl<S: Read + AsFd> Read for CommandOutput<'_, S> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             if self.left.is_none() && self.command.has_ended() {

@@ -1,4 +1,4 @@
-//! A look at all input before the first map: the boundaries of sorted partitions.
+//! Samples all input before the first map, for the boundaries of sorted partitions.
 //!
 //! Keys are sampled from places that are spread evenly over all input bytes, so that sorted or grouped
 //! input is seen as a whole; the same input gives the same boundaries. An engine does this between other

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::attempt::command::{Memory, Streaming};
+use crate::attempt::command::{MemoryLimit, Streaming};
 use crate::attempt::log::Log;
 use crate::base::error::TaskError;
 use crate::base::error::at;
@@ -18,7 +18,7 @@ use crate::shuffle::keys::Keys;
 use crate::shuffle::merge::{Merge, groups};
 use crate::shuffle::pairs::Cursor;
 use crate::shuffle::part::Part;
-use crate::shuffle::ranges::{self, Within};
+use crate::shuffle::ranges::{self, RangeCursor};
 use crate::shuffle::segment::Segment;
 
 pub(crate) fn run(spec: &Spec) -> Result<Outcome, TaskError> {
@@ -51,7 +51,7 @@ fn reduce(spec: &Spec, partition: u32, maps: &[PathBuf]) -> Result<Outcome, Task
             match range {
                 None => reduce.run(&mut merge, &mut outcome)?,
                 Some(range) => {
-                    let mut within = Within::begin(&mut merge, range)?;
+                    let mut within = RangeCursor::begin(&mut merge, range)?;
                     reduce.run(&mut within, &mut outcome)?;
                     (outcome.records_in, outcome.bytes_in) = (within.records, within.bytes);
                 }
@@ -121,7 +121,7 @@ impl Reduce<'_> {
                 ("mapreduce_task_ismap", "false".to_owned()),
             ],
             setting: spec.setting.clone(),
-            memory: Memory::of(spec),
+            memory: MemoryLimit::of(spec),
             keys,
             record_limit: record_limit(spec.memory_bytes),
         };

@@ -1,4 +1,4 @@
-//! What stops an attempt.
+//! The errors that stop an attempt.
 
 use std::borrow::Cow;
 use std::io;

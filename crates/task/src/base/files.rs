@@ -1,4 +1,4 @@
-//! Files that are removed whatever is in them, also while other things are done.
+//! Removes files and directories of any content, also in the background.
 
 use std::ffi::CString;
 use std::fs;

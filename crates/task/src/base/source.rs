@@ -196,13 +196,13 @@ fn hash(mut file: File) -> io::Result<String> {
 }
 
 /// A file that is being read, and that must stay as it was.
-pub(crate) struct Watched {
+pub(crate) struct WatchedFile {
     source: Source,
     /// The file as it was opened. As long as it stays so its content does, and it is not hashed twice.
     opened: Source,
 }
 
-impl Watched {
+impl WatchedFile {
     /// Begins to watch an open file. Returns none if it is not what it was.
     pub(crate) fn begin(source: &Source, path: &Path, file: &File) -> io::Result<Option<Self>> {
         let opened = Source::of(&file.metadata()?);
@@ -220,7 +220,7 @@ impl Watched {
 /// Files beside the inputs that an attempt depends on, which must stay as they were while it is at work: its commands may
 /// read them at any moment.
 pub(crate) struct WatchedFiles<'a> {
-    files: Vec<(&'a Path, Watched)>,
+    files: Vec<(&'a Path, WatchedFile)>,
 }
 
 impl<'a> WatchedFiles<'a> {
@@ -235,7 +235,7 @@ impl<'a> WatchedFiles<'a> {
                 io::ErrorKind::NotFound => changed(),
                 _ => at("cannot read", path)(error),
             })?;
-            let watched = Watched::begin(source, path, &file).map_err(at("cannot read", path))?;
+            let watched = WatchedFile::begin(source, path, &file).map_err(at("cannot read", path))?;
             Ok((path.as_path(), watched.ok_or_else(changed)?))
         };
         files.iter().map(watched).collect::<Result<_, _>>().map(|files| Self { files })
@@ -243,7 +243,7 @@ impl<'a> WatchedFiles<'a> {
 
     /// Refuses files that were written meanwhile, even if their content is as before.
     pub(crate) fn check(&self) -> Result<(), TaskError> {
-        let is_written = |(path, watched): &&(&Path, Watched)| {
+        let is_written = |(path, watched): &&(&Path, WatchedFile)| {
             let is_untouched = fs::metadata(path).is_ok_and(|meta| {
                 let modified = |source: &Source| source.identity.map(|identity| identity.modified);
                 modified(&Source::of(&meta)) == modified(&watched.opened)
@@ -349,8 +349,9 @@ mod tests {
         fs::write(&path, "abc").unwrap();
         let fresh = Source::hashed(&path).unwrap();
         assert!(fresh.is_fresh, "it may be changed again within a tick");
-        let begin =
-            |source: &Source| Watched::begin(source, &path, &File::open(&path).unwrap()).unwrap().is_some();
+        let begin = |source: &Source| {
+            WatchedFile::begin(source, &path, &File::open(&path).unwrap()).unwrap().is_some()
+        };
         // The wrong sum tells whether the content was compared.
         let unseen = Source { sha256: Some("none".to_owned()), is_fresh: false, ..fresh.clone() };
         assert!(begin(&unseen) && begin(&fresh) && !begin(&Source { is_fresh: true, ..unseen.clone() }));
@@ -368,7 +369,7 @@ mod tests {
         let identity = now.identity.map(|identity| Identity { device: !identity.device, ..identity });
         let there = Source { identity, ..now.clone() };
         assert_eq!(there.difference(&now), Some(DEVICE));
-        assert!(Watched::begin(&there, &path, &File::open(&path).unwrap()).unwrap().is_some());
+        assert!(WatchedFile::begin(&there, &path, &File::open(&path).unwrap()).unwrap().is_some());
     }
 
     #[test]

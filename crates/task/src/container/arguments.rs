@@ -1,4 +1,4 @@
-//! The arguments of a guest.
+//! The command line of a task in a container.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! What the tasks of a job need to know in a container, but for what each map reads.
+//! The description of a job for its tasks in containers, without the input of each map.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,7 +112,7 @@ impl JobSpec {
         index: u32,
         pieces: Vec<Piece>,
         copies: &BTreeMap<usize, PathBuf>,
-        place: &Place,
+        place: &AttemptDirectories,
     ) -> Result<Task, TaskError> {
         check("map", index, self.maps)?;
         if let Some((copy, _)) = copies.last_key_value().filter(|(copy, _)| **copy >= pieces.len()) {
@@ -170,7 +170,7 @@ impl JobSpec {
     }
 
     /// What an attempt is told.
-    pub(crate) fn attempt(&self, task: Task, place: &Place) -> Spec {
+    pub(crate) fn attempt(&self, task: Task, place: &AttemptDirectories) -> Spec {
         let mut setting = self.setting.clone();
         let cwd = setting.cwd.filter(|cwd| self.directory.join(cwd).is_dir());
         setting.cwd = self.setting.cwd.as_ref().map(|_| cwd.unwrap_or_else(|| place.container.clone()));
@@ -206,14 +206,14 @@ fn check(what: &str, number: u32, count: u32) -> Result<u32, TaskError> {
 }
 
 /// The directories of an attempt, absolute.
-pub(crate) struct Place {
+pub(crate) struct AttemptDirectories {
     /// That of the container.
     container: PathBuf,
     /// Where the attempt writes.
     pub(crate) attempt: PathBuf,
 }
 
-impl Place {
+impl AttemptDirectories {
     pub(crate) fn make(container: &Path, attempt: u32) -> Result<Self, TaskError> {
         let attempt = container.join(format!("attempt-{attempt}"));
         fs::create_dir_all(&attempt).map_err(at("cannot make directory", &attempt))?;

@@ -1,4 +1,4 @@
-//! Words and numbers: what parts them, and what they are.
+//! Splits text into words, and reads numbers.
 
 /// Whether a byte is white space: the six of C's `isspace` in its own locale, which are space, tab, newline, vertical tab,
 /// form feed and carriage return. Spaces of Unicode are parts of words.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::error::TaskError;
 use crate::base::error::at;
 use crate::base::regular_file;
-use crate::base::source::Watched;
+use crate::base::source::WatchedFile;
 use crate::input::encoding::{Content, Encoding, Kind};
 use crate::process::spec::Split;
 
@@ -180,7 +180,7 @@ pub(crate) struct Records {
     /// Lines that begin up to here belong to the split; records of a fixed length, before it.
     end: Option<u64>,
     /// The file must stay what it was when the run began.
-    watched: Option<Watched>,
+    watched: Option<WatchedFile>,
 }
 
 impl Records {
@@ -307,15 +307,15 @@ pub(crate) fn needs_all(path: &Path, what: &str) -> TaskError {
 }
 
 /// Refuses a file that has changed since the run began. One that another job makes has no earlier state.
-pub(crate) fn watch(split: &Split, file: &File) -> Result<Option<Watched>, TaskError> {
+pub(crate) fn watch(split: &Split, file: &File) -> Result<Option<WatchedFile>, TaskError> {
     let Some(source) = &split.source else { return Ok(None) };
     let path = &split.path;
-    let watched = Watched::begin(source, path, file).map_err(at("cannot read", path))?;
+    let watched = WatchedFile::begin(source, path, file).map_err(at("cannot read", path))?;
     watched.map(Some).ok_or_else(|| TaskError::changed(path))
 }
 
 /// What cannot be read is the fault of whoever changed the file, if somebody did.
-fn wrong(path: &Path, offset: u64, watched: Option<&Watched>, source: io::Error) -> TaskError {
+fn wrong(path: &Path, offset: u64, watched: Option<&WatchedFile>, source: io::Error) -> TaskError {
     match watched {
         Some(watched) if !watched.is_same(path) => TaskError::changed(path),
         _ => TaskError::Input { path: path.to_owned(), offset, source },

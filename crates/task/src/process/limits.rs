@@ -1,4 +1,4 @@
-//! What a job says of its attempts: what they may take, how long, how often.
+//! Limits that a job sets for its attempts: memory, processors, time, retries.
 
 use std::num::NonZeroUsize;
 
@@ -56,18 +56,18 @@ pub struct Demand {
 
 impl Demand {
     /// Whether its job says what it takes.
-    pub fn is_said(self) -> bool {
+    pub fn is_declared(self) -> bool {
         self.processors.is_some() || self.memory > 0
     }
 
     /// Whether it may start beside what is at work on a machine. Attempts that say nothing do not wait for each other.
     pub fn fits(self, machine: Capacity, at_work: impl Iterator<Item = Self>) -> bool {
-        let (mut processors, mut memory, mut others, mut are_said) = (0u64, 0u64, 0, self.is_said());
+        let (mut processors, mut memory, mut others, mut are_said) = (0u64, 0u64, 0, self.is_declared());
         for other in at_work {
             processors += u64::from(other.processors.unwrap_or(1));
             memory = memory.saturating_add(other.memory);
             others += 1;
-            are_said |= other.is_said();
+            are_said |= other.is_declared();
         }
         let processors = processors + u64::from(self.processors.unwrap_or(1));
         let memory = memory.saturating_add(self.memory);

@@ -1,4 +1,4 @@
-//! Processes of this machine: how workers are started, and finding and killing what they started.
+//! Finds and kills the processes that a worker has started.
 //!
 //! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a variable of
 //! its environment ([`end_marked`]), which it hands on to whatever it starts.
@@ -29,7 +29,7 @@ pub struct Process {
     pub(crate) parent: u64,
     pub(crate) group: u64,
     /// When it began, in ticks since the machine did.
-    pub began: u64,
+    pub started: u64,
     /// Whether it only waits to be taken note of: it does nothing any more.
     pub is_dead: bool,
 }
@@ -41,7 +41,7 @@ impl Process {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let is_dead = matches!(*fields.first()?, "Z" | "X");
         let number = |at: usize| fields.get(at)?.parse().ok();
-        Some(Self { parent: number(1)?, group: number(2)?, began: number(19)?, is_dead })
+        Some(Self { parent: number(1)?, group: number(2)?, started: number(19)?, is_dead })
     }
 }
 
@@ -99,12 +99,12 @@ pub fn mark(pid_file: &Path) -> String {
 
 /// A process that is looked at: what is sent to it reaches no other that has its number meanwhile, where the system can tell
 /// them apart.
-struct Held {
+struct ProcessHandle {
     pid: u64,
     held: Option<OwnedFd>,
 }
 
-impl Held {
+impl ProcessHandle {
     /// None if it is gone.
     fn of(pid: u64) -> Option<Self> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
@@ -133,9 +133,9 @@ fn user(pid: u64) -> Option<u32> {
 
 /// Living processes of this user with one of these marks in their environment: other users may set any environment.
 /// O(processes).
-fn marked(marks: &BTreeSet<String>) -> Vec<Held> {
+fn marked(marks: &BTreeSet<String>) -> Vec<ProcessHandle> {
     let own = rustix::process::getuid().as_raw();
-    let is_marked = |held: &Held| {
+    let is_marked = |held: &ProcessHandle| {
         let Ok(environment) = fs::read(format!("/proc/{}/environ", held.pid)) else { return false };
         let mut variables = environment.split(|&byte| byte == 0);
         let start = format!("{MARK}=");
@@ -143,8 +143,8 @@ fn marked(marks: &BTreeSet<String>) -> Vec<Held> {
         value.is_some_and(|value| marks.contains(&*String::from_utf8_lossy(value)))
             && user(held.pid) == Some(own)
     };
-    let is_alive = |held: &Held| Process::of(held.pid).is_some_and(|process| !process.is_dead);
-    pids().into_iter().filter_map(Held::of).filter(is_marked).filter(is_alive).collect()
+    let is_alive = |held: &ProcessHandle| Process::of(held.pid).is_some_and(|process| !process.is_dead);
+    pids().into_iter().filter_map(ProcessHandle::of).filter(is_marked).filter(is_alive).collect()
 }
 
 /// Kills all processes of this user that have one of these marks in their environment, and waits until they are gone.
@@ -155,7 +155,7 @@ pub fn end_marked(marks: &BTreeSet<String>) -> io::Result<()> {
     let mut left = Vec::new();
     let is_gone = wait_for(|| {
         left = marked(marks);
-        left.iter().for_each(Held::kill);
+        left.iter().for_each(ProcessHandle::kill);
         left.is_empty()
     });
     if is_gone {

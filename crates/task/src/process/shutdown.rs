@@ -34,15 +34,15 @@ pub(crate) fn starting() -> MutexGuard<'static, ()> {
 
 /// Runs an attempt, and ends what its commands leave behind.
 pub(crate) fn supervise(attempt: impl FnOnce() -> Report) -> Report {
-    go_on(NOTHING, AN_ATTEMPT);
+    switch(NOTHING, AN_ATTEMPT);
     let report = attempt();
-    go_on(AN_ATTEMPT, NOTHING);
+    switch(AN_ATTEMPT, NOTHING);
     system::sweep();
     report
 }
 
 /// Does something else from now on, unless the other thread ends the process: then nothing is begun or reported any more.
-fn go_on(before: u8, after: u8) {
+fn switch(before: u8, after: u8) {
     if DOING.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst).is_err() {
         loop {
             thread::park();
@@ -81,7 +81,7 @@ pub(crate) fn supervise_within(
 ///
 /// # Errors
 /// The system has no more threads.
-pub(crate) fn end_with(pipe: impl AsFd + Send + 'static) -> io::Result<()> {
+pub(crate) fn end_when_closed(pipe: impl AsFd + Send + 'static) -> io::Result<()> {
     system::prepare();
     // Its end is the process's; there is nothing to wait for.
     thread::Builder::new().spawn(move || watch(pipe)).map(drop)

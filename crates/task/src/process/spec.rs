@@ -1,4 +1,4 @@
-//! What an attempt is told and what it reports: the two documents between an engine and its workers.
+//! The documents between an engine and its workers: the attempt to run, and its outcome.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

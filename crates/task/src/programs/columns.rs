@@ -36,7 +36,7 @@ pub(crate) struct Column {
     /// The argument that says which.
     argument: &'static str,
     layout: Layout,
-    wanted: Wanted,
+    wanted: ColumnKey,
     has_header: bool,
     /// Whether the next record is a header.
     at_header: bool,
@@ -58,7 +58,7 @@ enum Layout {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted {
+enum ColumnKey {
     Number,
     Name(String),
 }
@@ -71,12 +71,12 @@ impl Column {
         otherwise: usize,
     ) -> Result<Self, TaskError> {
         let layout = layout(arguments)?;
-        let (mut wanted, mut number) = (Wanted::Number, otherwise);
+        let (mut wanted, mut number) = (ColumnKey::Number, otherwise);
         if let Some(text) = arguments.text(argument)? {
             match text.parse() {
                 Ok(found) if layout != Layout::Json || found == 0 => number = found,
                 _ if layout == Layout::Json || !text.starts_with(['-', '+']) && !text.is_empty() => {
-                    wanted = Wanted::Name(text.into_owned());
+                    wanted = ColumnKey::Name(text.into_owned());
                 }
                 _ => {
                     let problem = format!("found {text:?}, expected a whole number or the name of a field");
@@ -86,7 +86,7 @@ impl Column {
         } else if layout == Layout::Json && otherwise > 0 {
             return Err(arguments.problem(argument, "found none, expected the name of a field"));
         }
-        let is_named = wanted != Wanted::Number && layout != Layout::Json;
+        let is_named = wanted != ColumnKey::Number && layout != Layout::Json;
         let has_header = arguments.flag("header")? || is_named;
         if has_header && layout == Layout::Json {
             return Err(arguments
@@ -107,14 +107,14 @@ impl Column {
 
     /// Whether records are wanted as wholes, and there is nothing else about them.
     pub(crate) fn is_record(&self) -> bool {
-        self.wanted == Wanted::Number && self.number == 0
+        self.wanted == ColumnKey::Number && self.number == 0
     }
 
     /// To be called before the records of a split. A split that does not begin its file looks there for the names.
     pub(crate) fn open(&mut self, split: &Split) -> Result<(), TaskError> {
         self.at_header = self.has_header && split.offset == 0;
         self.place = Some((split.clone(), 0));
-        if split.offset == 0 || matches!(self.wanted, Wanted::Number) || self.layout == Layout::Json {
+        if split.offset == 0 || matches!(self.wanted, ColumnKey::Number) || self.layout == Layout::Json {
             return Ok(());
         }
         if split.is_excerpt() {
@@ -178,7 +178,7 @@ impl Column {
 
     fn other<'a>(&'a mut self, record: &'a [u8]) -> Option<&'a [u8]> {
         match (self.layout, &self.wanted) {
-            (Layout::Json, Wanted::Name(name)) => text_of(json(record, name)?, &mut self.scratch),
+            (Layout::Json, ColumnKey::Name(name)) => text_of(json(record, name)?, &mut self.scratch),
             (_, _) if self.number == 0 => Some(record),
             (Layout::Separated(separator), _) => separated(record, separator, self.number),
             (Layout::Spaces, _) => words(record).nth(self.number - 1),
@@ -186,7 +186,7 @@ impl Column {
                 let mut fields = Csv { rest: Some(without_return(record)), separator };
                 unquoted(fields.nth(self.number - 1)?, &mut self.scratch)
             }
-            (Layout::Json, Wanted::Number) => None,
+            (Layout::Json, ColumnKey::Number) => None,
         }
     }
 
@@ -206,7 +206,7 @@ impl Column {
 
     /// Finds the number of the field that is wanted by name.
     fn look_up(&mut self, header: &[u8]) -> Result<(), TaskError> {
-        let Wanted::Name(wanted) = &self.wanted else { return Ok(()) };
+        let ColumnKey::Name(wanted) = &self.wanted else { return Ok(()) };
         let header = without_return(header);
         let mut scratch = Vec::new();
         let names: Vec<String> = match self.layout {

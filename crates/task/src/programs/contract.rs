@@ -1,4 +1,4 @@
-//! What a built-in program is: what it says of itself, how it is made, what it does.
+//! The traits of a built-in program, and its entry in the table of programs.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -27,12 +27,12 @@ pub struct Info {
 #[derive(Debug)]
 pub(crate) enum Make {
     /// Of a program that reads input.
-    Program(fn(&Arguments<'_>, Resources<'_>) -> Made<dyn Program>),
+    Program(fn(&Arguments<'_>, Resources<'_>) -> MakeResult<dyn Program>),
     /// Of one that makes it.
-    Generator(fn(&Arguments<'_>) -> Made<dyn Generator>),
+    Generator(fn(&Arguments<'_>) -> MakeResult<dyn Generator>),
 }
 
-pub(crate) type Made<T> = Result<Box<T>, TaskError>;
+pub(crate) type MakeResult<T> = Result<Box<T>, TaskError>;
 
 /// What an instance may use.
 #[derive(Clone, Copy)]

@@ -219,7 +219,7 @@ impl Collector {
             let cursor = open(partition)?;
             match &mut self.combiner {
                 Combiner::Function(combine) => {
-                    let mut cursor = Counting { cursor, count: 0 };
+                    let mut cursor = CountingCursor { cursor, count: 0 };
                     let given = &mut self.counted.combine_out;
                     groups(&mut cursor, |key, values| {
                         combine(values, &mut |value| {
@@ -245,12 +245,12 @@ fn copy(mut cursor: impl Cursor, out: &mut RunWriter) -> Result<(), TaskError> {
 }
 
 /// A sequence whose pairs are counted as they pass.
-struct Counting<C> {
+struct CountingCursor<C> {
     cursor: C,
     count: u64,
 }
 
-impl<C: Cursor> Cursor for Counting<C> {
+impl<C: Cursor> Cursor for CountingCursor<C> {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.cursor.current()

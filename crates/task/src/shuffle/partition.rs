@@ -1,4 +1,4 @@
-//! Which partition a key belongs to: by its hash, or by ranges that were sampled before.
+//! Assigns keys to partitions, by hash or by ranges that were sampled in advance.
 
 use std::fs;
 use std::path::Path;

@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use slackline_executor::engine::backend::{
-    ADDRESS, Backend, EngineEntry, Prepared, Residence, Resident, Stop,
+    ADDRESS, Backend, EngineEntry, Prepared, SharedEngine, SharedEngineConfig, Stop,
 };
-use slackline_executor::engine::drive::{Drive, Left};
+use slackline_executor::engine::drive::{Drive, RemainingWork};
 use slackline_executor::engine::external_runs::Elsewhere;
 use slackline_executor::engine::shared::machine_table::known_machines;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::opening;
 use slackline_executor::run::opening::{Needs, Opening};
 use slackline_executor::run::reuse::{Reason, Verdict};
-use slackline_executor::run::{self, JobVerdict, LostOutput, Recovered, RunEnd};
+use slackline_executor::run::{self, JobVerdict, LostOutput, Recovery, RunEnd};
 use slackline_executor::spec::fault::Fault;
 use slackline_executor::spec::job_cost::JobHistory;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_executor::spec::preflight::Obstacle;
-use slackline_executor::spec::resolve::{InputRules, Resolved, resolve};
+use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use slackline_executor::store::journal::{Attempt, Segment};
 use slackline_executor::store::layout::Layout;
 use slackline_model::cluster::Slots;
@@ -336,8 +336,8 @@ impl Backend for Yarn {
         Ok(Box::new(PreparedThere { resolved, site: self.site.clone(), remote }))
     }
 
-    fn resident(&self, residence: Residence<'_>) -> Result<Box<dyn Resident>, EngineError> {
-        let Residence { files, started, seen, .. } = residence;
+    fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
+        let SharedEngineConfig { files, started, seen, .. } = residence;
         let file = |problem| EngineError::File { path: files.display().to_string(), problem };
         fs::create_dir_all(files).map_err(file)?;
         let machines = known_machines(&files.join("machines"), self.machines.clone())?;
@@ -425,7 +425,7 @@ fn unfit(workload: &Draft) -> Vec<Fault> {
 
 /// A workload that is ready to be run there.
 struct PreparedThere {
-    resolved: Resolved,
+    resolved: ResolvedWorkload,
     site: Site,
     remote: Arc<Remote>,
 }
@@ -547,7 +547,7 @@ impl slackline_executor::engine::backend::Session for SessionThere {
         self.session.attempts()
     }
 
-    fn recovered(&self) -> Recovered {
+    fn recovered(&self) -> Recovery {
         self.session.recovered()
     }
 
@@ -588,7 +588,7 @@ impl slackline_executor::engine::backend::Session for SessionThere {
         });
         let submits: Rc<dyn Submit> = submit.clone();
         let machines = session.draft().machines.clone();
-        let run = |left: Elsewhere<'_>, rest: Left<'_>| {
+        let run = |left: Elsewhere<'_>, rest: RemainingWork<'_>| {
             let mut cluster = site.cluster(table, remote.submitter.clone());
             let patient = ResourceManager::new(&site.address, http::Settings::default());
             cluster.expect(left.owner(0), &patient).map_err(EngineError::other)?;
@@ -621,7 +621,7 @@ impl Site {
     }
 
     /// What jobs ask of their files, here or elsewhere, that cannot be done.
-    fn unfit_there(&self, resolved: &Resolved, mirror: &Mirror) -> Vec<Fault> {
+    fn unfit_there(&self, resolved: &ResolvedWorkload, mirror: &Mirror) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (plan, place) in resolved.jobs.iter().zip(&resolved.places) {
             let mut fault = |problem: String| {

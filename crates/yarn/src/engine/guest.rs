@@ -22,10 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use slackline_executor::engine::external_runs::{Elsewhere, Over};
+use slackline_executor::engine::external_runs::{Elsewhere, ExternalEnd};
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::drive::Left;
+use slackline_executor::engine::drive::RemainingWork;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::draft::MachineDraft;
@@ -285,8 +285,8 @@ impl<'o> Guest<'o> {
     }
 
     /// Drives what is left to its end.
-    pub(super) fn run(mut self, left: Left<'_>) -> Result<Over, EngineError> {
-        let Left { instance, policy, config } = left;
+    pub(super) fn run(mut self, left: RemainingWork<'_>) -> Result<ExternalEnd, EngineError> {
+        let RemainingWork { instance, policy, config } = left;
         let mut nowhere = Nowhere;
         let mut driver = Driver::new(instance.without_flows(), policy, &mut self, &mut nowhere, config);
         while driver.step() {
@@ -299,7 +299,7 @@ impl<'o> Guest<'o> {
         self.end_applications(all_done);
         match self.fatal.pop_first() {
             Some((_, reason)) => Err(EngineError::Stopped(reason)),
-            None => Ok(Over { all_done, interrupted, policy_failed }),
+            None => Ok(ExternalEnd { all_done, interrupted, policy_failed }),
         }
     }
 

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use slackline_executor::engine::Observer;
 use slackline_executor::engine::backend::{
-    self, Ended, Quotas, Resident, Seat, SeatRules, SharedMachine, Standing,
+    self, EndedRun, FlowOverrides, Quotas, RunConfig, RunId, SharedEngine, SharedMachine,
 };
-use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_model::draft::MachineDraft;
 use slackline_model::{FlowId, Instance, Time};
@@ -33,12 +33,12 @@ pub(super) struct ResidentThere {
     machines: Vec<MachineDraft>,
     empty: Instance,
     /// What is said of sessions beside their runs, until they come back.
-    covers: BTreeMap<Seat, Cover>,
+    covers: BTreeMap<RunId, Cover>,
     /// Whose runs are that may hold only so many slots together, and how many.
     quotas: Quotas,
     /// Reports that are due at the next poll.
     due: Vec<Report>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedRun>,
     /// The last number that was given to a session that has no run.
     without_run: u32,
 }
@@ -65,10 +65,10 @@ impl ResidentThere {
 
     fn give_back(&mut self, all: Vec<Parted>) {
         for (run, how, session) in all {
-            let seat = Seat(run);
+            let seat = RunId(run);
             self.quotas.remove(seat);
             let Some(cover) = self.covers.remove(&seat) else { continue };
-            self.ended.push(Ended { seat, how, session: Box::new(SessionThere::of(session, cover)) });
+            self.ended.push(EndedRun { run: seat, how, session: Box::new(SessionThere::of(session, cover)) });
         }
     }
 }
@@ -99,7 +99,7 @@ impl Engine for ResidentThere {
     }
 
     fn room(&mut self, flow: FlowId) -> u32 {
-        self.quotas.room(self.guest.run_of(flow).map(Seat), self.guest.held().map(Seat))
+        self.quotas.room(self.guest.run_of(flow).map(RunId), self.guest.held().map(RunId))
     }
 
     /// More may come as long as somebody drives it.
@@ -108,7 +108,7 @@ impl Engine for ResidentThere {
     }
 }
 
-impl Resident for ResidentThere {
+impl SharedEngine for ResidentThere {
     fn empty(&self) -> &Instance {
         &self.empty
     }
@@ -121,16 +121,16 @@ impl Resident for ResidentThere {
         self.machines.iter().map(shared).collect()
     }
 
-    fn said(&mut self) -> Vec<String> {
+    fn notices(&mut self) -> Vec<String> {
         self.guest.said()
     }
 
-    fn seat(
+    fn add_run(
         &mut self,
         session: Box<dyn backend::Session>,
-        rules: SeatRules,
+        rules: RunConfig,
         observer: Box<dyn Observer + Send>,
-    ) -> Result<Seat, EngineError> {
+    ) -> Result<RunId, EngineError> {
         let there = session.into_any().downcast::<SessionThere>();
         let there = there
             .map_err(|_| EngineError::other("found a session of another engine, expected one of this"))?;
@@ -143,34 +143,34 @@ impl Resident for ResidentThere {
             worker: OnceLock::new(),
         });
         match self.guest.join(session, (&rules, observer), (submit, &self.manager))? {
-            Joined::From(run) => {
-                self.covers.insert(Seat(run), cover);
-                self.quotas.add(Seat(run), rules.quota);
-                Ok(Seat(run))
+            JoinOutcome::From(run) => {
+                self.covers.insert(RunId(run), cover);
+                self.quotas.add(RunId(run), rules.quota);
+                Ok(RunId(run))
             }
-            Joined::NothingLeft(session, end) => {
-                let seat = Seat(self.without_run);
+            JoinOutcome::NothingLeft(session, end) => {
+                let seat = RunId(self.without_run);
                 self.without_run -= 1;
                 let session = Box::new(SessionThere::of(*session, cover));
-                self.ended.push(Ended { seat, how: Ok(end), session });
+                self.ended.push(EndedRun { run: seat, how: Ok(end), session });
                 Ok(seat)
             }
         }
     }
 
-    fn stand(&mut self, seat: Seat, flow: &str, standing: Standing) {
+    fn update_flow(&mut self, seat: RunId, flow: &str, standing: FlowOverrides) {
         if self.covers.contains_key(&seat) {
             self.guest.stand((seat.0, flow), standing, &mut self.due);
         }
     }
 
-    fn cancel(&mut self, seat: Seat, flow: &str) {
+    fn cancel_flow(&mut self, seat: RunId, flow: &str) {
         if self.covers.contains_key(&seat) {
             self.guest.cancel((seat.0, flow), &mut self.due);
         }
     }
 
-    fn ended(&mut self) -> Vec<Ended> {
+    fn finished_runs(&mut self) -> Vec<EndedRun> {
         std::mem::take(&mut self.ended)
     }
 
@@ -187,9 +187,9 @@ impl Resident for ResidentThere {
         self.guest.tell(plans);
     }
 
-    fn stop(&mut self) -> Vec<Ended> {
+    fn stop(&mut self) -> Vec<EndedRun> {
         let left = self.guest.stop();
         self.give_back(left);
-        self.ended()
+        self.finished_runs()
     }
 }

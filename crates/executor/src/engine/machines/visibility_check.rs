@@ -1,5 +1,5 @@
-//! Whether a machine sees what the run sees: a file that the run has just written in the directory for map output, and
-//! the inputs, as large as they are.
+//! Checks that a machine sees the files of the run: a file that the run has just written beside the map
+//! output, and the inputs with their sizes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use slackline_task::base::clock::unix_micros;
 
-use crate::fleet::agents::{Pace, Terms};
+use crate::fleet::agents::{AgentTiming, Terms};
 use crate::fleet::protocol::{Hello, PROGRAM, Proof, VERSION};
 use crate::run::error::EngineError;
 use crate::spec::job_plan::JobPlan;
@@ -23,12 +23,12 @@ const INPUTS: usize = 64;
 const VARIABLES: [&str; 4] = ["LANG", "LANGUAGE", "TZ", "LC_"];
 
 /// What the machines of a run have to see; the file goes with it.
-pub(crate) struct Sight {
+pub(crate) struct VisibilityCheck {
     file: PathBuf,
     terms: Terms,
 }
 
-impl Sight {
+impl VisibilityCheck {
     /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which whoever uses the
     /// machines is known, now and the next time; `jobs` say which inputs are to be seen too, and `pids` is where processes are
     /// noted down that reach machines.
@@ -68,7 +68,7 @@ impl Sight {
             proofs,
             env: std::env::vars().filter(|(name, _)| is_wanted(name)).collect(),
         };
-        let terms = Terms { hello, pids, pace: Pace::default() };
+        let terms = Terms { hello, pids, pace: AgentTiming::default() };
         Ok(Self { file, terms })
     }
 
@@ -78,7 +78,7 @@ impl Sight {
     }
 }
 
-impl Drop for Sight {
+impl Drop for VisibilityCheck {
     fn drop(&mut self) {
         // One that stays is removed by the next session.
         let _ = fs::remove_file(&self.file);

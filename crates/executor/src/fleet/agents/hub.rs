@@ -1,4 +1,4 @@
-//! The thread that listens to all agents and speaks to them.
+//! The thread that reads from and writes to all agents.
 
 use std::io::{PipeReader, Read};
 use std::sync::mpsc::{Receiver, Sender};
@@ -11,7 +11,7 @@ use slackline_task::base::clock::Stopwatch;
 use super::host::Host;
 use super::{Machine, News, Terms};
 use crate::fleet::protocol::{ToAgent, line};
-use crate::fleet::{Assignment, Told};
+use crate::fleet::{Assignment, FleetEvent};
 
 /// The longest that is slept: clocks are looked at so often; the ends of processes, which say nothing, more often.
 const TURN: Duration = Duration::from_millis(500);
@@ -166,7 +166,7 @@ impl Hub {
                 }
                 Order::Add(machine) if !self.is_ending => self.add(machine, now),
                 Order::Add(_) => {}
-                Order::Say(what) => drop(self.news.send(News::Told(Told::Said(what)))),
+                Order::Say(what) => drop(self.news.send(News::Told(FleetEvent::Notice(what)))),
                 Order::Retire { names, why } => {
                     let Self { hosts, news, .. } = self;
                     let retired =

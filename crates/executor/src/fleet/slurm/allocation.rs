@@ -1,4 +1,4 @@
-//! An allocation: the nodes that Slurm lends, for how long, and how it is asked for one and given it back.
+//! An allocation of Slurm: its nodes and its time limit, how to request it and how to release it.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -95,7 +95,7 @@ pub(crate) struct Keeper {
 }
 
 /// What a keeper says while it waits.
-enum Said {
+enum KeeperOutput {
     /// A line of its standard output.
     Out(String),
     /// A line for people.
@@ -122,8 +122,8 @@ impl Keeper {
         let (sender, said) = channel();
         let streams = (child.stdout.take(), child.stderr.take());
         let mut keeper = Self { stdin: child.stdin.take(), child };
-        listen(streams.0, sender.clone(), Said::Out)
-            .and_then(|()| listen(streams.1, sender, Said::Words))
+        listen(streams.0, sender.clone(), KeeperOutput::Out)
+            .and_then(|()| listen(streams.1, sender, KeeperOutput::Words))
             .map_err(|error| format!("salloc cannot be listened to: {error}"))?;
         let allocation = keeper.wait(&said, says)?;
         Ok((keeper, allocation))
@@ -134,24 +134,28 @@ impl Keeper {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn wait(&mut self, said: &Receiver<Said>, says: &mut dyn FnMut(&str)) -> Result<Allocation, String> {
+    fn wait(
+        &mut self,
+        said: &Receiver<KeeperOutput>,
+        says: &mut dyn FnMut(&str),
+    ) -> Result<Allocation, String> {
         let mut last = String::new();
         loop {
             match said.recv() {
-                Ok(Said::Out(line)) => {
+                Ok(KeeperOutput::Out(line)) => {
                     let words: Vec<&str> = line.split(' ').collect();
                     match words.as_slice() {
                         ["granted", job, nodes, cpus] => return Allocation::of(job, nodes, cpus),
                         ["over", ..] => {
                             // Its last words may come after that.
                             self.stdin = None;
-                            last = said.iter().filter_map(Said::words).last().unwrap_or(last);
+                            last = said.iter().filter_map(KeeperOutput::words).last().unwrap_or(last);
                             return Err(format!("salloc gave no allocation: {last}"));
                         }
                         _ => {}
                     }
                 }
-                Ok(Said::Words(line)) => {
+                Ok(KeeperOutput::Words(line)) => {
                     says(&line);
                     last = line;
                 }
@@ -161,7 +165,7 @@ impl Keeper {
     }
 }
 
-impl Said {
+impl KeeperOutput {
     fn words(self) -> Option<String> {
         match self {
             Self::Words(line) => Some(line),
@@ -181,8 +185,8 @@ impl Drop for Keeper {
 /// Passes lines on, on a thread of its own, until there are no more or nobody hears them.
 fn listen(
     from: Option<impl Read + Send + 'static>,
-    to: Sender<Said>,
-    said: impl Fn(String) -> Said + Send + 'static,
+    to: Sender<KeeperOutput>,
+    said: impl Fn(String) -> KeeperOutput + Send + 'static,
 ) -> io::Result<()> {
     let Some(from) = from else { return Ok(()) };
     let work = move || {

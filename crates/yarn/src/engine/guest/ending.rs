@@ -1,7 +1,7 @@
 //! Ending: tasks that fail, jobs that are done or fail for good, and applications that have to go.
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::{CannotFinish, FailedTask, MadeTask};
+use slackline_executor::engine::external_runs::{CannotFinish, FailedTask, FinishedTask};
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::task_id::TaskId;
 
@@ -56,7 +56,7 @@ impl Guest<'_> {
         let since = |millis| self.left.since_start(millis).min(self.now);
         let made = in_order(&own.made);
         let tasks = made.iter().map(|(task, attempt)| (*task, attempt));
-        let tasks: Vec<MadeTask> =
+        let tasks: Vec<FinishedTask> =
             tasks.filter_map(|task| made_task((own, job), task, since, &mut self.places)).collect();
         let last = made.last().map(|((kind, task), attempt)| {
             let seconds = attempt.ended.saturating_sub(attempt.started) as f64 / 1e3;

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use slackline_executor::engine::Happening;
-use slackline_executor::engine::external_runs::{CannotFinish, MadeTask};
+use slackline_executor::engine::external_runs::{CannotFinish, FinishedTask};
 use slackline_executor::spec::job_plan::JobPlan;
 use slackline_model::{PhaseKind, Time};
 use slackline_task::base::digest::Digest;
@@ -246,7 +246,7 @@ impl Guest<'_> {
             Ok(made) => made,
             Err(error) => return self.not_readable(job, &error),
         };
-        let took = |task: &MadeTask| (task.id, task.end.since(task.start).seconds());
+        let took = |task: &FinishedTask| (task.id, task.end.since(task.start).seconds());
         let all: Vec<(TaskId, f64)> = made.iter().map(took).collect();
         let own = &self.jobs[job];
         match self.left.finish(job, made, |plan, publish| submit.publish((plan, own), publish)) {
@@ -287,7 +287,7 @@ impl Guest<'_> {
 
     /// The planned tasks of a job as its program did them: those of which no container was seen took no time. That a container
     /// has ended is seen later than that another has begun, so maps end here when reduces begin.
-    fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<MadeTask>> {
+    fn made_by_program(&mut self, job: u32, parts: &[PathBuf]) -> io::Result<Vec<FinishedTask>> {
         let plan = self.left.plan(job);
         let Some(program) = &self.jobs[job].program else { return Ok(Vec::new()) };
         let (mut made, mut begin, now) = (Vec::new(), Time::ZERO, self.now);
@@ -310,9 +310,9 @@ impl Guest<'_> {
                 let part = parts.get(task as usize).filter(|_| is_last(plan, phase)).cloned();
                 let mut outcome = outcome(plan, id, part.as_deref(), self.left.base(job))?;
                 outcome.output = part.as_deref().filter(|_| is_here).map(Digest::of_file).transpose()?;
-                made.push(MadeTask { id, slot, start, began: start, end: end.max(start), outcome, part });
+                made.push(FinishedTask { id, slot, start, began: start, end: end.max(start), outcome, part });
             }
-            begin = made.iter().map(|made: &MadeTask| made.end).max().unwrap_or(begin);
+            begin = made.iter().map(|made: &FinishedTask| made.end).max().unwrap_or(begin);
             until = now;
         }
         made.sort_by_key(|made| (made.end, made.id));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use slackline_executor::engine::external_runs::MadeTask;
-use slackline_executor::store::applications::JobThere;
+use slackline_executor::engine::external_runs::FinishedTask;
+use slackline_executor::store::applications::ExternalJob;
 use slackline_model::Time;
 
 use super::{Guest, phase_of};
@@ -81,7 +81,7 @@ impl Guest<'_> {
         for (app, &job) in &self.by_app {
             apps.entry(job).or_default().push(app.to_string());
         }
-        let mut there: Vec<(u32, JobThere, Vec<MadeTask>)> = Vec::new();
+        let mut there: Vec<(u32, ExternalJob, Vec<FinishedTask>)> = Vec::new();
         for (job, own) in self.jobs.iter() {
             if !matches!(own.stage, Stage::Submitted | Stage::Runs(_) | Stage::Failed) {
                 continue;
@@ -91,7 +91,7 @@ impl Guest<'_> {
             let made = tasks.filter_map(|task| made_task((own, job), task, since, &mut places)).collect();
             let applications = apps.remove(&job).unwrap_or_default();
             let containers = self.task_containers(own);
-            there.push((job, JobThere { applications, containers, ..own.there(job) }, made));
+            there.push((job, ExternalJob { applications, containers, ..own.there(job) }, made));
         }
         self.left.note(there);
         let micros = |span: Duration| span.as_micros() as u64;

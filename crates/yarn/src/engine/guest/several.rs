@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use slackline_executor::engine::Observer;
-use slackline_executor::engine::backend::{SeatRules, Standing};
-use slackline_executor::engine::external_runs::Joined;
+use slackline_executor::engine::backend::{FlowOverrides, RunConfig};
+use slackline_executor::engine::external_runs::JoinOutcome;
 use slackline_executor::run::error::EngineError;
 use slackline_executor::run::{RunEnd, Session};
 use slackline_model::FlowId;
@@ -32,15 +32,15 @@ impl<'o> Guest<'o> {
     pub(in crate::engine) fn join(
         &mut self,
         session: Session,
-        (rules, observer): (&SeatRules, Box<dyn Observer + 'o>),
+        (rules, observer): (&RunConfig, Box<dyn Observer + 'o>),
         (submit, manager): (Rc<dyn Submit + 'o>, &ResourceManager),
-    ) -> Result<Joined, EngineError> {
+    ) -> Result<JoinOutcome, EngineError> {
         let owner = session.owner().to_owned();
         self.cluster.expect(&owner, manager).map_err(EngineError::other)?;
         let joined = self.left.join(session, &self.machines, rules, observer);
         match &joined {
-            Ok(Joined::From(run)) => self.take(*run, submit),
-            Ok(Joined::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
+            Ok(JoinOutcome::From(run)) => self.take(*run, submit),
+            Ok(JoinOutcome::NothingLeft(..)) | Err(_) => self.cluster.forget(&owner),
         }
         joined
     }
@@ -49,10 +49,10 @@ impl<'o> Guest<'o> {
     pub(in crate::engine) fn stand(
         &mut self,
         (run, flow): (u32, &str),
-        standing: Standing,
+        standing: FlowOverrides,
         reports: &mut Vec<Report>,
     ) {
-        if self.left.stand((run, flow), standing) {
+        if self.left.update_flow(run, flow, standing) {
             self.withdraw((run, flow), reports);
             self.bring((run, flow), reports);
         }
@@ -60,7 +60,7 @@ impl<'o> Guest<'o> {
 
     /// A flow is not to go on: what runs of it is stopped, and it has failed.
     pub(in crate::engine) fn cancel(&mut self, (run, flow): (u32, &str), reports: &mut Vec<Report>) {
-        if !self.left.cancel(run, flow) {
+        if !self.left.cancel_flow(run, flow) {
             return;
         }
         self.withdraw((run, flow), reports);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use slackline_executor::spec::job_cost::JobHistory;
-use slackline_executor::spec::resolve::{InputRules, Resolved, resolve};
+use slackline_executor::spec::resolve::{InputRules, ResolvedWorkload, resolve};
 use slackline_model::draft::{FlowDraft, JobDraft, RunDraft, RunWork};
 use tempfile::TempDir;
 
@@ -148,7 +148,7 @@ impl Trial {
     }
 
     /// A flow of one job, resolved on a mirror that is made of it.
-    fn resolved(&self, mirror: &Mirror, inputs: &[&str]) -> Resolved {
+    fn resolved(&self, mirror: &Mirror, inputs: &[&str]) -> ResolvedWorkload {
         let mut draft = draft(inputs, "out");
         mirror.make(&mut draft).unwrap();
         let rules = InputRules { split_bytes: 1 << 20, hash: false, directory: self.directory.path() };

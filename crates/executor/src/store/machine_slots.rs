@@ -1,6 +1,6 @@
-//! Which machine a slot is of. The journal has slots by their numbers, of the slot kind that serves the task; people and what is
-//! learned of machines want names. Each segment of a run has its machines and slot numbers; [`WholeCluster`] puts
-//! them together.
+//! Maps slots to machines. The journal records slots by number, within the slot kind that serves the task;
+//! users and statistics need machine names. Each segment of a run has its own machines and slot numbers;
+//! [`WholeCluster`] joins them.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::store::machine_names::former_name;
 
 /// The slots of a workload's machines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Places {
+pub struct MachineSlots {
     groups: Vec<MachineDraft>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place<'a> {
+pub struct MachineSlot<'a> {
     /// The group of its machine.
     pub group: &'a str,
     /// Which machine of the group, from 0; none of one that is alone in it.
@@ -29,7 +29,7 @@ pub struct Place<'a> {
     pub speed: f64,
 }
 
-impl Places {
+impl MachineSlots {
     /// Those of these machines.
     pub fn of(machines: &[MachineDraft]) -> Self {
         Self { groups: machines.to_vec() }
@@ -53,14 +53,14 @@ impl Places {
     }
 
     /// Where a slot is that a task of a kind has; none of one that there is not. O(groups).
-    pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<Place<'_>> {
+    pub fn at(&self, kind: PhaseKind, slot: u32) -> Option<MachineSlot<'_>> {
         let Located { group, nth, slot } = locate(&self.groups, kind, slot)?;
         let before = match (group.slots, kind) {
             (Slots::Typed { map, .. }, PhaseKind::Reduce) => map,
             _ => 0,
         };
         let nth = (group.count > 1).then_some(nth);
-        Some(Place { group: &group.name, nth, slot: before + slot, speed: group.speed })
+        Some(MachineSlot { group: &group.name, nth, slot: before + slot, speed: group.speed })
     }
 
     /// The speed of the machine of a slot; that of a usual one if there is no such slot.
@@ -202,7 +202,7 @@ fn ranges(numbers: BTreeSet<u32>) -> Vec<SlotRange> {
     ranges
 }
 
-impl Place<'_> {
+impl MachineSlot<'_> {
     /// The name of the machine.
     pub fn machine(&self) -> String {
         self.nth.map_or_else(|| self.group.to_owned(), |nth| format!("{}-{nth}", self.group))
@@ -237,7 +237,7 @@ mod tests {
         let flows =
             vec![FlowDraft::new("f", vec![JobDraft { id: "j".into(), map: maps, ..JobDraft::default() }])];
         for machines in [universal, typed] {
-            let places = Places::of(&machines);
+            let places = MachineSlots::of(&machines);
             let instance =
                 Instance::new(&Draft { machines, flows: flows.clone(), ..Draft::default() }).unwrap();
             let cluster = instance.cluster();
