@@ -1,10 +1,10 @@
 //! Runs a policy's decisions as worker processes in real time. A finished attempt is committed by renaming
 //! its output.
 //!
-//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and reports the
-//! results. An attempt that ended well is recorded in the journal, its output moved to its place, and only then
-//! reported; so whatever starts after it finds its output. Results that wait when the engine comes round are recorded
-//! together.
+//! It takes no scheduling decision: it starts what the driver asks for on the machines of a fleet, and
+//! reports the results. An attempt that ended well is recorded in the journal, its output moved to its place,
+//! and only then reported; so whatever starts after it finds its output. Results that wait when the engine
+//! comes round are recorded together.
 
 pub mod admission;
 pub mod arrivals;
@@ -62,7 +62,7 @@ pub struct Settings {
     /// Whether slots that the policy leaves idle try tasks a second time that take much longer than others of
     /// their phase.
     pub speculate: bool,
-    /// Whether attempts are at work on several machines, which see late what others have written.
+    /// Whether attempts work on several machines, which see late what others have written.
     pub(crate) spread: bool,
 }
 
@@ -70,8 +70,8 @@ pub struct Settings {
 const MEMORY_BYTES: u64 = 64 << 20;
 
 impl Settings {
-    /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no second attempts
-    /// beside slow ones.
+    /// Attempts as processes that are started like this, with 64 MiB of buffers, no time limit and no
+    /// speculative attempts beside slow ones.
     pub fn new(worker: WorkerCommand) -> Self {
         Self { worker, memory_bytes: MEMORY_BYTES, timeout: None, speculate: false, spread: false }
     }
@@ -90,7 +90,7 @@ impl Settings {
         self
     }
 
-    /// With second attempts on idle slots; see [`Settings::speculate`].
+    /// With speculative attempts on idle slots; see [`Settings::speculate`].
     #[must_use]
     pub fn with_speculate(mut self, speculate: bool) -> Self {
         self.speculate = speculate;
@@ -103,11 +103,12 @@ impl Settings {
 #[non_exhaustive]
 pub enum Happening<'a> {
     Started(TaskId),
-    /// An attempt has ended, as the journal has it; what that means for its task is said next.
+    /// An attempt has ended, as the journal has it; what that means for its task follows.
     Recorded(&'a crate::store::journal::Attempt),
-    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few processors.
+    /// An attempt that started waits, because what runs on its machine leaves too little memory or too few
+    /// processors.
     Waits(TaskId),
-    /// A task is done; after so many seconds.
+    /// A task is done; after this many seconds.
     Done(TaskId, f64),
     /// An attempt failed, with the reason and the file that has what its commands said, if they did.
     Failed {
@@ -116,7 +117,7 @@ pub enum Happening<'a> {
         message: &'a str,
         /// Where the rest is.
         log: Option<&'a std::path::Path>,
-        /// Whether another attempt of the task is still at work, so that this one does not count.
+        /// Whether another attempt of the task is still running, so that this one does not count.
         goes_on: bool,
         /// Whether the task is not tried again: its flow has failed.
         is_final: bool,
@@ -124,7 +125,7 @@ pub enum Happening<'a> {
     /// The output of tasks of one phase that were done does not count any more: they run again.
     Lost {
         tasks: &'a [TaskId],
-        /// Why, for a person.
+        /// Why, for the user.
         message: &'a str,
     },
     /// An attempt was stopped.
@@ -135,15 +136,16 @@ pub enum Happening<'a> {
         /// Records that its tasks in this session could not use.
         skipped: u64,
     },
-    /// A flow fails without having begun, because a job of another flow that it reads from is never going to be done.
+    /// A flow fails without having begun, because a job of another flow that it reads from is never going to
+    /// be done.
     NeverComes {
         flow: &'a str,
         job: u32,
     },
-    /// A machine is not there any more; what was at work there is started elsewhere.
+    /// A machine is not there any more; what ran there is started elsewhere.
     MachineDown {
         machine: &'a str,
-        /// Why it is believed to be gone.
+        /// Why it is estimated to be gone.
         why: &'a str,
     },
     /// A machine is there again, or has joined.
@@ -154,9 +156,10 @@ pub enum Happening<'a> {
     },
     /// What runs the tasks does not answer, and why; or it does again.
     Troubled(Option<&'a str>),
-    /// Something that does no harm to the run, and that somebody should know.
+    /// Something that does no harm to the run, and that the user should know.
     Warned(&'a str),
-    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is negative.
+    /// The wall clock has jumped by `jump` microseconds: dates come earlier by that much, or later if it is
+    /// negative.
     ClockJumped(i64),
     Tick,
 }
@@ -241,16 +244,16 @@ struct Running {
     slot: u32,
     /// Since when it has its slot.
     start: Time,
-    /// Since when it is at work.
+    /// Since when it runs.
     began: Time,
     stage: Stage,
     /// It does not start before.
     not_before: Time,
     /// Why it was killed, if it was.
     killed: Option<String>,
-    /// A second attempt of the same task, on a slot that the policy leaves idle.
+    /// A speculative attempt of the same task, on a slot that the policy leaves idle.
     second: Option<Box<Running>>,
-    /// Whether a second attempt has failed; another one is not worth its while.
+    /// Whether a speculative attempt has failed; another one is not worth its while.
     second_failed: bool,
     /// Whether it was said that it waits for its machine.
     said_to_wait: bool,
@@ -499,7 +502,7 @@ impl<'a> ProcessEngine<'a> {
         self.fleet.start(Assignment { number, id, machine, slot, since: began.0, demand }, &spec)
     }
 
-    /// What an attempt is told.
+    /// What an attempt is given.
     fn spec(&self, number: u64, id: TaskId) -> io::Result<Spec> {
         let job = &self.work.jobs[id.job as usize];
         let directory = self.work.layout.attempt(job, id, number);

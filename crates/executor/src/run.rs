@@ -43,27 +43,27 @@ pub struct Recovery {
     pub done: usize,
     /// Attempts without an end, whose processes are gone now.
     pub cut_short: usize,
-    /// Whether everything is done again that earlier runs had done.
+    /// Whether everything is rerun that earlier runs had done.
     pub starts_over: bool,
-    /// How long nobody was at work on it, as far as clocks can be believed.
+    /// How long no process drove it, as far as clocks can be trusted.
     pub paused: Span,
 }
 
-/// A job of the flow file, and what becomes of it.
+/// A job of the flow file, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobVerdict {
     pub flow: String,
     pub job: String,
     pub maps: u32,
     pub reduces: u32,
-    /// What becomes of it.
+    /// What happens to it.
     pub verdict: Verdict,
-    /// Whether it is of a run that was not finished and goes on.
+    /// Whether it is of a run that was not finished and continues.
     pub goes_on: bool,
 }
 
-/// Output that an earlier session recorded and that is not there any more as it was written: its task is done again, if
-/// its job is.
+/// Output that an earlier session recorded and that is not there any more as it was written: its task is
+/// rerun, if its job is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostOutput {
@@ -88,12 +88,14 @@ pub enum RunEnd {
     Interrupted,
 }
 
-/// What would hold the memory of the commands of these jobs, for a person; none if none has a limit. Nothing is written.
+/// What would hold the memory of the commands of these jobs, for the user; none if none has a limit. Nothing
+/// is written.
 pub(crate) fn would_hold_memory<'a>(mut jobs: impl Iterator<Item = &'a JobPlan>) -> Option<String> {
     jobs.any(is_limited).then(|| memory::would_hold(Path::new("/"), &Linux))
 }
 
-/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps their names.
+/// The control groups that hold the memory of the commands of many runs, where they can be made; `kept` keeps
+/// their names.
 pub(crate) fn hold_memory_of_all(kept: &Path) -> Option<Groups> {
     memory::hold(true, kept, Path::new("/"), Linux).groups
 }
@@ -155,7 +157,7 @@ impl Session {
         &self.obstacles
     }
 
-    /// What becomes of the jobs of the flow file, in its order.
+    /// What happens to the jobs of the flow file, in its order.
     pub fn verdicts(&self) -> &[JobVerdict] {
         &self.verdicts
     }
@@ -170,13 +172,13 @@ impl Session {
         &self.head.segments
     }
 
-    /// What holds the memory of commands that have a limit, for a person; none if none has one.
+    /// What holds the memory of commands that have a limit, for the user; none if none has one.
     pub fn memory(&self) -> Option<&str> {
         self.memory.said.as_deref()
     }
 
-    /// Settles what holds the memory of commands that have a limit: control groups where they can be made, resource limits
-    /// elsewhere and where this is not called.
+    /// Settles what holds the memory of commands that have a limit: control groups where they can be made,
+    /// resource limits elsewhere and where this is not called.
     pub fn hold_memory(&mut self) {
         let is_limited = self.jobs.iter().any(is_limited);
         self.memory = memory::hold(is_limited, &self.layout.memory(), Path::new("/"), Linux);
@@ -215,8 +217,8 @@ impl Session {
         (!left.flows.is_empty()).then_some(left)
     }
 
-    /// Machines that have joined since it was opened; `all` are those of now, the first of which it knows. They are in its
-    /// journal when this returns.
+    /// Machines that have joined since it was opened; `all` are those of now, the first of which it knows.
+    /// They are in its journal when this returns.
     ///
     /// # Errors
     /// It knows others; the journal cannot be written.
@@ -240,7 +242,8 @@ impl Session {
         Ok(())
     }
 
-    /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on (`resumed`).
+    /// Makes sure that what was not recorded is nowhere, but for what is made elsewhere of jobs that go on
+    /// (`resumed`).
     fn recover(&mut self, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let last = self.attempts.iter().map(|attempt| attempt.end).max();
         let now = self.head.time_base().time(ClockReading::read().wall);
@@ -268,8 +271,8 @@ impl Session {
         Ok(())
     }
 
-    /// Removes the output of maps that the journal does not know: it has lost its end, or they are of jobs that are not
-    /// continued.
+    /// Removes the output of maps that the journal does not know: it has lost its end, or they are of jobs
+    /// that are not continued.
     fn remove_unrecorded(&self, done: &BTreeSet<TaskId>) -> Result<(), EngineError> {
         let all = self.layout.all_maps();
         let mut known: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
@@ -291,8 +294,8 @@ impl Session {
         Ok(())
     }
 
-    /// Removes what was made elsewhere of jobs that do not go on, or are done: what has their names now may be something
-    /// else, or read something else.
+    /// Removes what was made elsewhere of jobs that do not go on, or are done: what has their names now may
+    /// be something else, or read something else.
     fn remove_elsewhere(&self, done: &BTreeSet<TaskId>, resumed: &BTreeSet<u32>) -> Result<(), EngineError> {
         let is_open =
             |(index, job): &(u32, &JobPlan)| resumed.contains(index) && !job.is_complete(*index, done);
@@ -313,8 +316,8 @@ impl Session {
         others.for_each(|job| locks.release(&base.join(&job.output)));
     }
 
-    /// Locks the outputs of what is left. What is another's now is in the way of a run that goes on; one that begins does
-    /// not.
+    /// Locks the outputs of what is left. What is another's now is in the way of a run that continues; one
+    /// that begins does not.
     fn lock_outputs(&mut self, goes_on: bool) -> Result<(), EngineError> {
         let (locks, done) = (OutputLocks::of(&self.head.owner), self.done());
         for (index, job) in (0..).zip(&self.jobs) {

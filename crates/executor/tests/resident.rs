@@ -1,5 +1,5 @@
-//! Runs that share this machine under one driver: they come and go, are held, changed, cancelled and stopped, and each is on
-//! disk what it is when it is alone.
+//! Runs that share this machine under one driver: they come and go, are held, changed, cancelled and stopped,
+//! and each is on disk what it is when it is alone.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::collections::BTreeMap;

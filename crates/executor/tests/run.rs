@@ -407,7 +407,8 @@ fn a_map_whose_output_is_gone_or_damaged_is_made_again_and_its_flow_does_not_fai
     }
 }
 
-/// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for each of them.
+/// Of several maps whose files are gone, empty or cut, the first loss finds all: no reduce begins once for
+/// each of them.
 #[test]
 fn maps_that_are_lost_together_are_made_again_together() {
     let damages: [Damage; 2] = [
@@ -507,8 +508,8 @@ fn a_failure_that_is_final_is_not_tried_again() {
     judged(&session);
 }
 
-/// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor when it is
-/// changed and put back while one is at work, nor when it is gone.
+/// A file that a job declares is not mixed into its output: neither when it changes between two attempts, nor
+/// when it is changed and put back while one is at work, nor when it is gone.
 #[test]
 fn a_declared_file_that_changes_during_a_run_fails_its_flow() {
     for (command, between) in
@@ -675,7 +676,8 @@ fn maps_of_a_jar_are_those_that_hadoop_makes() {
     assert_eq!(plan()[0].definition.difference(&plans[0].definition), Some("file etl.jar"));
 }
 
-/// The output of more than a few maps is removed while the run goes on; what is left of it by a run that was killed goes too.
+/// The output of more than a few maps is removed while the run goes on; what is left of it by a run that was
+/// killed goes too.
 #[test]
 fn of_very_many_maps_nothing_is_left() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! The built-in programs, one file each: what the benchmarks of the papers ran.
 //!
-//! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of [`counting::Count`] if it
-//! counts something, or of [`Generator`] if it makes its own input.
+//! `contract` says what a program is. One is a line in [`PROGRAMS`] and an implementation of [`Program`], of
+//! [`counting::Count`] if it counts something, or of [`Generator`] if it makes its own input.
 
 pub mod arguments;
 pub mod columns;
@@ -144,7 +144,7 @@ fn info(name: &str) -> Result<&'static Info, TaskError> {
     })
 }
 
-/// Whether a job takes so many inputs.
+/// Whether a job takes this many inputs.
 ///
 /// # Errors
 ///

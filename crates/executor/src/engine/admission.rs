@@ -13,14 +13,14 @@ use slackline_task::process::limits::Demand;
 use super::ending::Problem;
 use super::{Happening, ProcessEngine, Running, Stage};
 
-/// What becomes of an attempt that waits.
+/// What happens to an attempt that waits.
 enum Step {
     Start,
     /// It waits for its time.
     Wait,
     /// It waits for its machine, and so do those behind it.
     Queue,
-    /// Something else has become of it.
+    /// Something else has happened to it.
     Leave,
 }
 
@@ -83,7 +83,7 @@ impl ProcessEngine<'_> {
         }
         running.began = self.now;
         if self.is_away(running.id, running.slot) {
-            // The driver is about to hear of it.
+            // The driver is about to learns of it.
             running.stage = Stage::Gone;
             self.running.insert(row, running);
             return;
@@ -100,8 +100,8 @@ impl ProcessEngine<'_> {
         }
     }
 
-    /// Whether an attempt may start on a slot beside what is at work on its machine. O(attempts at work) where jobs say
-    /// what they take.
+    /// Whether an attempt may start on a slot beside what works on its machine. O(attempts running) where
+    /// jobs say what they take.
     pub(super) fn fits(&self, id: TaskId, slot: u32) -> bool {
         let others = self.fleet.foreign_slots();
         let others = || others.iter().filter_map(|other| other.at_work);

@@ -69,8 +69,8 @@ impl PendingArrivals {
         self.failed.contains(flow)
     }
 
-    /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says whether a job is,
-    /// by its index in `jobs`. O(waiting flows · what they wait for).
+    /// The flows that arrive by `now`. Those that wait for a flow that has failed never do. `is_done` says
+    /// whether a job is, by its index in `jobs`. O(waiting flows · what they wait for).
     pub(crate) fn take_arrivals(
         &mut self,
         now: Time,

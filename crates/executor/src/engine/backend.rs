@@ -25,16 +25,17 @@ use crate::store::journal::{Attempt, Segment};
 
 /// An engine by name, its parameters and how it is made of them.
 ///
-/// Everything else follows from the entry: how the engine is named on a command line, its flags, their help and
-/// completions.
+/// Everything else follows from the entry: how the engine is named on a command line, its flags, their help
+/// and completions.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineEntry {
     /// Its name on the command line: letters, digits, `-` and `_`.
     pub name: &'static str,
     /// What it is, in a line.
     pub summary: &'static str,
-    /// What it is told. Each is a flag of the verbs that run flows, unless they have another flag of that name;
-    /// engines that share a name share the flag. One called [`ADDRESS`] may be written `name://address`.
+    /// Its parameters. Each is a flag of the verbs that run flows, unless they have another flag of that
+    /// name; engines that share a name share the flag. One called [`ADDRESS`] may be written
+    /// `name://address`.
     pub params: &'static [Param],
     /// Makes it. Nothing is started or written before it is asked to.
     pub make: Make,
@@ -48,7 +49,7 @@ pub type Make = fn(&Settings) -> Result<Box<dyn Backend>, EngineError>;
 /// The parameter that says where an engine is, such as `host:8088`.
 pub const ADDRESS: &str = "address";
 
-/// The values of a parameter that is off unless it is said: its flag needs no value.
+/// The values of a parameter that is off by default: its flag needs no value.
 pub const SWITCH: Values = Values::Choice(&["off", "on"]);
 
 /// An engine that really runs flows.
@@ -64,9 +65,9 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier runs of
-    /// the jobs took, and `state` the state directory of the run. Nothing is written, but for what stands in the state
-    /// directory for files that are elsewhere.
+    /// Finds the tasks of every job of a workload that has this engine's machines. `past` is what earlier
+    /// runs of the jobs took, and `state` the state directory of the run. Nothing is written, but for what
+    /// stands in the state directory for files that are elsewhere.
     ///
     /// # Errors
     /// What is wrong with the workload, and where.
@@ -80,7 +81,7 @@ pub trait Backend: Send + Sync {
     /// The engine as one that stays.
     ///
     /// # Errors
-    /// An engine that runs nothing but one flow file at a time; whatever the engine says.
+    /// An engine that runs nothing but one flow file at a time; an error of the engine.
     fn shared_engine(&self, residence: SharedEngineConfig<'_>) -> Result<Box<dyn SharedEngine>, EngineError> {
         let _ = residence;
         Err(EngineError::other(
@@ -88,7 +89,8 @@ pub trait Backend: Send + Sync {
         ))
     }
 
-    /// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
+    /// When the run of a state directory started that was begun and not finished, if there is one:
+    /// microseconds since 1970.
     ///
     /// # Errors
     /// The directory holds something else, or cannot be read.
@@ -106,11 +108,11 @@ pub struct SharedEngineConfig<'a> {
     pub seen: Time,
     /// What jobs took, by which machines are known.
     pub past: &'a JobHistory,
-    /// Is told what is waited for.
+    /// Receives what is waited for.
     pub status: StatusCallback<'a>,
 }
 
-/// A machine of an engine that stays.
+/// A machine of a shared engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedMachine {
     /// Its name, slots and speed.
@@ -119,25 +121,27 @@ pub struct SharedMachine {
     pub is_up: bool,
 }
 
-/// An engine that stays while runs come and go: they share its machines, and one driver drives them all.
+/// A shared engine: runs come and go, share its machines, and are driven by one driver.
 ///
-/// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a run hear of
-/// the time of their run.
+/// Its time is that of the service it is of, and so are the times of the flows that it brings; observers of a
+/// run learns of the time of their run.
 pub trait SharedEngine: Engine {
     /// The machines that there are from the beginning, and no flows.
     fn empty(&self) -> &Instance;
 
-    /// The machines as they are now: those of [`SharedEngine::empty`] first, then those that joined, in their order.
+    /// The machines as they are now: those of [`SharedEngine::empty`] first, then those that joined, in their
+    /// order.
     fn machines(&self) -> Vec<SharedMachine>;
 
-    /// What somebody should know of its machines, since this was asked last.
+    /// What the user should know of its machines, since this was asked last.
     fn notices(&mut self) -> Vec<String>;
 
-    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its open flows come to
-    /// the driver when they are released, each as it stands.
+    /// Takes a session to be run, which was opened beside others on [these machines](Resident::machines): its
+    /// open flows come to the driver when they are released, each with its overrides.
     ///
     /// # Errors
-    /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than a machine has.
+    /// A session of another engine or of other machines; a workload that is none; jobs that ask for more than
+    /// a machine has.
     fn add_run(
         &mut self,
         session: Box<dyn Session>,
@@ -145,7 +149,7 @@ pub trait SharedEngine: Engine {
         observer: Box<dyn Observer + Send>,
     ) -> Result<RunId, EngineError>;
 
-    /// A flow stands in another way from now on. What runs of it goes on; nothing happens to a flow that is over.
+    /// The overrides of a flow change. Its running tasks continue; nothing happens to a flow that is over.
     fn update_flow(&mut self, run_id: RunId, flow: &str, overrides: FlowOverrides);
 
     /// A flow is not to go on: what runs of it is stopped, and it has failed.
@@ -163,7 +167,7 @@ pub trait SharedEngine: Engine {
     /// Ends the waiting of [`Engine::poll`], from any thread.
     fn waker(&self) -> Arc<dyn Fn() + Send + Sync>;
 
-    /// Whether it wants to be told what the driver would do next ([`SharedEngine::planned`]).
+    /// Whether it wants to be given what the driver would do next ([`SharedEngine::planned`]).
     fn wants_plans(&self) -> bool {
         false
     }
@@ -173,16 +177,16 @@ pub trait SharedEngine: Engine {
         let _ = plans;
     }
 
-    /// Stops everything that runs, and gives the sessions that are left, to be resumed some day. To be called when nobody
-    /// drives it any more.
+    /// Stops everything that runs, and returns the sessions that are left, to be resumed later. To be called
+    /// when no thread drives it any more.
     fn stop(&mut self) -> Vec<EndedRun>;
 }
 
-/// A session in an engine that stays.
+/// A session in a shared engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId(pub u32);
 
-/// What a session is told in an engine that stays.
+/// The settings of a run in a shared engine.
 #[derive(Clone, Debug)]
 pub struct RunConfig {
     /// How often a task may fail whose job does not say.
@@ -195,7 +199,7 @@ pub struct RunConfig {
     pub quota: Option<(String, u32)>,
 }
 
-/// Whose sessions are that may hold only so many slots together.
+/// Whose sessions are that may hold only this many slots together.
 #[derive(Clone, Debug, Default)]
 pub struct Quotas(BTreeMap<RunId, (String, u32)>);
 
@@ -210,8 +214,8 @@ impl Quotas {
         self.0.remove(&run_id);
     }
 
-    /// How many more slots a session may have, where `held` says whose the slots are that are held, one by one. O(held · log
-    /// sessions) where there is a quota.
+    /// How many more slots a session may have, where `held` says whose the slots are that are held, one by
+    /// one. O(held · log sessions) where there is a quota.
     pub fn room(&self, run_id: Option<RunId>, held: impl Iterator<Item = RunId>) -> u32 {
         let Some((owner, most)) = run_id.and_then(|run_id| self.0.get(&run_id)) else { return u32::MAX };
         let is_theirs = |run_id: &RunId| self.0.get(run_id).is_some_and(|(other, _)| other == owner);
@@ -247,7 +251,7 @@ impl FlowOverrides {
     }
 }
 
-/// A session that an engine that stays has given back.
+/// A session that a shared engine has given back.
 pub struct EndedRun {
     pub run: RunId,
     /// How it ended; the reason where it cannot go on.
@@ -265,14 +269,14 @@ pub trait Prepared {
         &[]
     }
 
-    /// What would become of each job; nothing is written.
+    /// What would happened to each job; nothing is written.
     ///
     /// # Errors
     /// A choice that names no job; a state directory of something else.
     fn preview(&self, opening: &Opening<'_>) -> Result<Vec<JobVerdict>, EngineError>;
 
-    /// What would hold the memory of commands that have a limit, for a person; none if none has one, or the engine has
-    /// nothing to say of it.
+    /// What would hold the memory of commands that have a limit, for the user; none if none has one, or the
+    /// engine has nothing to say of it.
     fn memory(&self) -> Option<String> {
         None
     }
@@ -280,14 +284,14 @@ pub trait Prepared {
     /// Opens the run: what is done already is kept, what was cut short is continued, the rest begins.
     ///
     /// # Errors
-    /// Outputs that are another's, no flow that can be run, a state directory in use, whatever the engine says.
+    /// Outputs that are another's, no flow that can be run, a state directory in use, an error of the engine.
     fn open(self: Box<Self>, opening: Opening<'_>) -> Result<Box<dyn Session>, EngineError>;
 }
 
 /// A run that was begun and can be resumed, whatever kills it.
 pub trait Session: Send {
-    /// The workload with all phases, task by task, with the durations that were believed when it began. Jobs of
-    /// [`TaskId`](slackline_task::base::task_id::TaskId) are counted in its order.
+    /// The workload with all phases, task by task, with the durations that were estimated when it began. Jobs
+    /// of [`TaskId`](slackline_task::base::task_id::TaskId) are counted in its order.
     fn workload(&self) -> &Draft;
 
     /// When it started: microseconds since 1970.
@@ -299,7 +303,7 @@ pub trait Session: Send {
     /// What opening it found.
     fn recovered(&self) -> Recovery;
 
-    /// What becomes of the jobs of the flow file, in its order.
+    /// What happens to the jobs of the flow file, in its order.
     fn verdicts(&self) -> &[JobVerdict];
 
     /// Output of earlier sessions that opening it found gone or changed; none where the engine does not look.
@@ -307,14 +311,14 @@ pub trait Session: Send {
         &[]
     }
 
-    /// The segments of the run, in order. Empty for an engine that does not record them: then all attempts have slots of the
-    /// workload's machines.
+    /// The segments of the run, in order. Empty for an engine that does not record them: then all attempts
+    /// have slots of the workload's machines.
     fn segments(&self) -> &[Segment] {
         &[]
     }
 
-    /// What holds the memory of commands that have a limit, for a person; none if none has one, or the engine has nothing
-    /// to say of it.
+    /// What holds the memory of commands that have a limit, for the user; none if none has one, or the engine
+    /// has nothing to say of it.
     fn memory(&self) -> Option<&str> {
         None
     }

@@ -12,8 +12,8 @@ use slackline_task::base::files::remove;
 pub(super) struct DirPool(BTreeMap<u32, Vec<PathBuf>>);
 
 impl DirPool {
-    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed, or stays until the
-    /// job is done.
+    /// Takes the directory of an attempt whose output is in its place. One that is not empty is removed, or
+    /// stays until the job is done.
     pub(super) fn keep(&mut self, job: u32, directory: PathBuf) {
         let is_empty = fs::read_dir(&directory).is_ok_and(|mut left| left.next().is_none());
         if is_empty {
@@ -23,8 +23,8 @@ impl DirPool {
         }
     }
 
-    /// Puts one at the place of an attempt that begins. Where there is none, or it cannot be moved, the attempt makes
-    /// its own.
+    /// Puts one at the place of an attempt that begins. Where there is none, or it cannot be moved, the
+    /// attempt makes its own.
     pub(super) fn put(&mut self, job: u32, place: &Path) {
         if let Some(spare) = self.0.get_mut(&job).and_then(Vec::pop) {
             let _ = fs::rename(spare, place);

@@ -18,9 +18,9 @@ pub struct Drive<'a> {
     pub instance: &'a Instance,
     /// Says what starts where and when.
     pub policy: &'a mut dyn Policy,
-    /// What the policy's driver is told.
+    /// Settings of the policy's driver.
     pub config: Config<'a>,
-    /// Is told what happens.
+    /// Receives what happens.
     pub observer: &'a mut dyn Observer,
 }
 
@@ -30,7 +30,7 @@ pub struct RemainingWork<'a> {
     pub instance: &'a Instance,
     /// Says what starts where and when.
     pub policy: &'a mut dyn Policy,
-    /// What the policy's driver is told.
+    /// Settings of the policy's driver.
     pub config: Config<'a>,
 }
 
@@ -76,9 +76,10 @@ impl Session {
         self.over(ExternalEnd { all_done, interrupted, policy_failed: run.figures.failure })
     }
 
-    /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what its driver is
-    /// told, and says how it ended. `after` is called when the outputs of jobs that failed are given up, with the jobs and the
-    /// name by which the outputs of the run are known; what it gives is a warning.
+    /// Runs what is left by an engine that runs jobs as wholes. It is given what is left, the policy and what
+    /// its driver is told, and says how it ended. `after` is called when the outputs of jobs that failed are
+    /// given up, with the jobs and the name by which the outputs of the run are known; what it gives is a
+    /// warning.
     ///
     /// # Errors
     /// The engine could not continue; finished jobs stay finished.

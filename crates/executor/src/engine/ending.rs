@@ -1,8 +1,9 @@
 //! Handles the end of an attempt: commit or discard its output, record it, retry or fail the task.
 //!
-//! Attempts that ended since the engine came round last are taken in together: all of them are recorded with one append,
-//! then the output of those that ended well is moved, then they are reported. The files of attempts without output are
-//! removed first, so that one that has filled the disk makes room for the record of its failure.
+//! Attempts that ended since the engine came round last are taken in together: all of them are recorded with
+//! one append, then the output of those that ended well is moved, then they are reported. The files of
+//! attempts without output are removed first, so that one that has filled the disk makes room for the record
+//! of its failure.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -73,8 +74,8 @@ impl Problem {
 }
 
 impl ProcessEngine<'_> {
-    /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over, however
-    /// it ended.
+    /// Kills what still runs, records it, and waits until it is gone. To be called when the run is over,
+    /// however it ended.
     pub(crate) fn close(&mut self) {
         self.stop_all();
         let mut left = self.clock.now().0 + PATIENCE.as_micros() as u64;
@@ -174,8 +175,9 @@ impl ProcessEngine<'_> {
         }
     }
 
-    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either cannot be
-    /// done the run stops, and everything stays as it is for the next session, which knows what the record says.
+    /// Records all that has ended, and moves the output of attempts that ended well to its place. If either
+    /// cannot be done the run stops, and everything stays as it is for the next session, which knows what the
+    /// record says.
     fn commit(&mut self, done: Vec<Finished>) {
         let ended = |f: &Finished| self.attempt(&f.running, AttemptOutcome::Done(f.outcome.clone()));
         let ended: Vec<Attempt> = done.iter().map(ended).collect();
@@ -201,8 +203,8 @@ impl ProcessEngine<'_> {
         }
     }
 
-    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or a job that
-    /// cannot be completed, is a failure of its flow alone.
+    /// Moves the output of an attempt that was recorded, and reports its end. Output that cannot be moved, or
+    /// a job that cannot be completed, is a failure of its flow alone.
     fn finish(&mut self, finished: Finished) {
         let Finished { row, running, outcome } = finished;
         self.keep_said(&running);
@@ -240,8 +242,8 @@ impl ProcessEngine<'_> {
         }
     }
 
-    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job to its own,
-    /// unless parts of that are damaged.
+    /// Moves the output of an attempt to its place, and if it was the last of its job, the output of the job
+    /// to its own, unless parts of that are damaged.
     fn put(&mut self, running: &Running, outcome: &Outcome) -> Result<(), Problem> {
         let id = running.id;
         let job = &self.work.jobs[id.job as usize];
@@ -311,8 +313,8 @@ impl ProcessEngine<'_> {
         is_final
     }
 
-    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of the task is
-    /// at work, `is_final` if none will be.
+    /// Says and records that an attempt failed, and removes what it leaves. `goes_on` if another attempt of
+    /// the task is running, `is_final` if none will be.
     pub(super) fn give_up(&mut self, running: &Running, message: &str, goes_on: bool, is_final: bool) {
         let message = &with_remedy(message.to_owned());
         let log = self.record_failed(running, message);

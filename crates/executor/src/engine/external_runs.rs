@@ -1,13 +1,14 @@
 //! Runs whose jobs execute as a whole on another system (YARN). Tracks the remaining jobs, releases flows,
 //! and records a finished job with one append to the journal.
 //!
-//! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended well, they
-//! are recorded with one append, the parts are put in their places, and the job is published as any other. Killed
-//! before, the run does not know of the job's tasks, and takes the parts where the engine has them once more; killed
-//! after, it finishes the job when it is resumed.
+//! A cluster that runs whole jobs by its own means commits them as wholes: when all tasks of a job have ended
+//! well, they are recorded with one append, the parts are put in their places, and the job is published as
+//! any other. Killed before, the run does not know of the job's tasks, and takes the parts where the engine
+//! has them once more; killed after, it finishes the job when it is resumed.
 //!
-//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from run to run, and
-//! times are those of the engine. What a run records, and what its observer hears, has its own numbers and times.
+//! There may be one run or as many as come and go: the engine knows them as one. Jobs are numbered on from
+//! run to run, and times are those of the engine. What a run records, and what its observer hears, has its
+//! own numbers and times.
 
 pub mod external_run;
 
@@ -79,7 +80,7 @@ pub struct FinishedTask {
     pub slot: u32,
     /// Since when it had its slot.
     pub start: Time,
-    /// Since when it was at work.
+    /// Since when it ran.
     pub began: Time,
     pub end: Time,
     pub outcome: Outcome,
@@ -117,7 +118,7 @@ impl<'o> Elsewhere<'o> {
         Self { clock, runs: BTreeMap::from([(0, member)]), next_job }
     }
 
-    /// No run yet, and a time that began so many microseconds after 1970 and has come to `seen` at least.
+    /// No run yet, and a time that began this many microseconds after 1970 and has come to `seen` at least.
     pub fn none(started: u64, seen: Time) -> Self {
         Self { clock: RunClock::since(WallTime(started), seen, 0), runs: BTreeMap::new(), next_job: 0 }
     }
@@ -217,15 +218,15 @@ impl<'o> Elsewhere<'o> {
         })
     }
 
-    /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where its slot was not
-    /// free.
+    /// Whether an earlier session has recorded the failure of a task that ended at that time, or later where
+    /// its slot was not free.
     pub fn is_recorded(&self, id: TaskId, end: Time) -> bool {
         let (first, member) = self.member(id.job);
         member.held.there().is_recorded(own_id(first, id), member.own_time(end))
     }
 
-    /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes when the
-    /// job is published.
+    /// A directory for what is made of a job elsewhere: it stays when the run is killed and resumed, and goes
+    /// when the job is published.
     pub fn directory(&self, job: u32) -> PathBuf {
         let (first, member) = self.member(job);
         member.held.there().work.layout.elsewhere(job - first)
@@ -257,8 +258,8 @@ impl<'o> Elsewhere<'o> {
         self.member(job).1.held.there().work.publisher.directory()
     }
 
-    /// What the tasks of a job are told in a container, with so much memory for their buffers, in bytes. A program that
-    /// wants to look at all input first does so here.
+    /// What the tasks of a job are given in a container, with so much memory for their buffers, in bytes. A
+    /// program that wants to look at all input first does so here.
     ///
     /// # Errors
     /// A job that cannot be run so; input that cannot be read.
@@ -267,8 +268,9 @@ impl<'o> Elsewhere<'o> {
         member.held.there().describe(job - first, memory_bytes)
     }
 
-    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number, and the tasks of it
-    /// that are done and not recorded. Of jobs that are not named, which have ended, it stays what they were called. O(all of that).
+    /// Writes down what the cluster does of jobs, for those who look on from outside: each with its number,
+    /// and the tasks of it that are done and not recorded. Of jobs that are not named, which have ended, it
+    /// stays what they were called. O(all of that).
     pub fn note(&self, jobs: impl IntoIterator<Item = (u32, ExternalJob, Vec<FinishedTask>)>) {
         let mut by_run: BTreeMap<u32, Vec<(u32, ExternalJob, Vec<FinishedTask>)>> =
             self.runs.keys().map(|&first| (first, Vec::new())).collect();
@@ -280,7 +282,7 @@ impl<'o> Elsewhere<'o> {
         }
         for (first, jobs) in by_run {
             let (_, member) = self.member(first);
-            // Nobody depends on it.
+            // No process depends on it.
             let _ = member.held.there().note(member.started, jobs);
         }
     }
@@ -324,7 +326,8 @@ impl<'o> Elsewhere<'o> {
         all
     }
 
-    /// A flow as it comes to the driver: what is left of it, as it stands. None if that is nothing, it is over, or it is held.
+    /// A flow as it comes to the driver: what is left of it, with its overrides. None if that is nothing, it
+    /// is over, or it is held.
     ///
     /// # Errors
     /// A workload that is none.
@@ -344,7 +347,7 @@ impl<'o> Elsewhere<'o> {
         }))
     }
 
-    /// A flow stands in another way. True if the driver has to know: it has come, and is not over.
+    /// The overrides of a flow change. True if the driver has to know: it has come, and is not over.
     pub fn update_flow(&mut self, first: u32, flow: &str, overrides: FlowOverrides) -> bool {
         self.member_mut(first).1.held.with(|there| there.stand(flow, overrides))
     }
@@ -354,7 +357,8 @@ impl<'o> Elsewhere<'o> {
         self.member(first).1.held.there().is_held(flow)
     }
 
-    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over already.
+    /// A flow is not to go on: it does not come any more if it has not, and has failed. False if it is over
+    /// already.
     pub fn cancel_flow(&mut self, first: u32, flow: &str) -> bool {
         self.member_mut(first).1.held.with(|there| there.cancel(flow))
     }
@@ -403,8 +407,8 @@ impl<'o> Elsewhere<'o> {
         held.with(|there| there.record_failed(&own, is_final, now, &mut **observer))
     }
 
-    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its place, for engines
-    /// that have something to do before and after. O(tasks).
+    /// Finishes a job all of whose tasks ended well. `put` is given the job and what puts the output in its
+    /// place, for engines that have something to do before and after. O(tasks).
     ///
     /// # Errors
     /// Output that cannot be completed; a journal that cannot be written.
@@ -487,7 +491,7 @@ pub struct FailedTask<'a> {
     pub slot: u32,
     pub start: Time,
     pub end: Time,
-    /// Why, in words for a person.
+    /// Why, as text for the user.
     pub message: &'a str,
 }
 
@@ -496,7 +500,7 @@ pub struct FailedTask<'a> {
 pub struct ExternalEnd {
     /// Whether every flow that was left is done.
     pub all_done: bool,
-    /// Whether somebody asked it to stop.
+    /// Whether it was asked to stop.
     pub interrupted: bool,
     /// Why the policy could not go on, if it could not.
     pub policy_failed: Option<String>,
@@ -505,7 +509,7 @@ pub struct ExternalEnd {
 /// Removes a directory of an engine and all that is in it, if it is there.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// An error of the file system.
 pub fn clear(directory: &Path) -> io::Result<()> {
     slackline_task::base::files::remove(directory)
 }

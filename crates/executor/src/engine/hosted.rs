@@ -12,7 +12,7 @@ use slackline_task::base::task_id::TaskId;
 use crate::engine::{ProcessEngine, Running};
 use crate::fleet::FleetEvent;
 
-/// What has become of a flow.
+/// What has happened to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowOutcome {
     /// It is not over.
@@ -23,7 +23,7 @@ pub(crate) enum FlowOutcome {
     Failed,
 }
 
-/// An attempt that is at work.
+/// An attempt that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunningAttempt {
     /// Its number in the run.
@@ -36,8 +36,8 @@ pub(crate) struct RunningAttempt {
 }
 
 impl ProcessEngine<'_> {
-    /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name the flows that
-    /// come.
+    /// Takes in what the fleet has told of its attempts, and says what is to be reported: ends, and by name
+    /// the flows that come.
     pub(crate) fn turn(&mut self, event: Vec<FleetEvent>, reports: &mut Vec<Report>) -> Vec<String> {
         self.take(event);
         // Of machines the driver hears once, and not from every run.
@@ -52,7 +52,7 @@ impl ProcessEngine<'_> {
         self
     }
 
-    /// Goes on by itself, once there is nothing to report.
+    /// Continues by itself, once there is nothing to report.
     pub(crate) fn idle(&mut self) {
         self.go_on();
     }
@@ -67,8 +67,8 @@ impl ProcessEngine<'_> {
         self.next_due().map(|at| Duration::from_micros(at.since(self.now.min(at)).0))
     }
 
-    /// Whether it has nothing on its machines and nothing to say, so that it need not be looked at before something of it is
-    /// due.
+    /// Whether it has nothing on its machines and nothing to say, so that it need not be checked before
+    /// something of it is due.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_settled() && self.due.is_empty() && self.records.is_empty()
     }
@@ -83,7 +83,7 @@ impl ProcessEngine<'_> {
 
     /// Starts what the driver asks for. A task of a flow that has failed meanwhile fails.
     pub(crate) fn begin_task(&mut self, row: RowId, id: TaskId, slot: u32, is_held: bool) {
-        // While it was quiet nobody told it how late it is.
+        // While it was quiet, its clock was not updated.
         self.now = self.clock.now();
         let is_final = self.coming.has_failed(&self.work.jobs[id.job as usize].flow);
         if is_final || self.fatal.is_some() {
@@ -98,12 +98,12 @@ impl ProcessEngine<'_> {
         self.order(order);
     }
 
-    /// What the driver starts on a slot is not of this run: second attempts there give way.
+    /// What the driver starts on a slot is not of this run: speculative attempts there give way.
     pub(crate) fn give_way(&mut self, slot_kind: SlotKind, slot: u32) {
         self.make_room(slot_kind, slot);
     }
 
-    /// The attempts of a flow that are at work, one for each task.
+    /// The attempts of a flow that run, one for each task.
     pub(crate) fn busy(&self, flow: &str) -> Vec<RunningAttempt> {
         let is_of = |running: &&Running| {
             running.is_at_work()
@@ -122,8 +122,8 @@ impl ProcessEngine<'_> {
         self.handing_over.extend(attempts);
     }
 
-    /// An attempt that went on has a row again. One that ended before it could be handed over has not: its task is started
-    /// again, and is found done or runs.
+    /// An attempt that went on has a row again. One that ended before it could be handed over has not: its
+    /// task is started again, and is found done or runs.
     pub(crate) fn adopt(&mut self, number: u64, row: RowId, id: TaskId) {
         self.now = self.clock.now();
         let Some(running) = self.handed_over.remove(&number) else {
@@ -142,7 +142,7 @@ impl ProcessEngine<'_> {
         self.coming.cancel(flow, self.work.instance);
     }
 
-    /// What has become of a flow.
+    /// What has happened to a flow.
     pub(crate) fn fate(&self, flow: &str) -> FlowOutcome {
         let mut jobs = self.work.jobs.iter().zip(&self.open).filter(|(plan, _)| plan.flow == flow);
         if jobs.all(|(_, &open)| open == 0) {

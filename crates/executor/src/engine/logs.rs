@@ -24,7 +24,8 @@ pub(super) struct StoredLogs {
 }
 
 impl StoredLogs {
-    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files + attempts · log).
+    /// What is there of earlier sessions of the run, and of jobs that earlier runs have done. O(files +
+    /// attempts · log).
     pub(super) fn find(work: &Work<'_>) -> Self {
         let is_done = |attempt: &Attempt| matches!(attempt.ended, AttemptOutcome::Done(_));
         Self::of(&work.layout.logs(), work.layout.logs_of(work.kept, work.jobs, work.attempts, is_done))
@@ -56,8 +57,8 @@ impl StoredLogs {
 }
 
 impl ProcessEngine<'_> {
-    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be kept is
-    /// not.
+    /// Keeps what the commands of an attempt said that ended well, before its output is moved. What cannot be
+    /// kept is not.
     pub(super) fn keep_said(&mut self, running: &Running) {
         let job = &self.work.jobs[running.id.job as usize];
         if matches!(job.work, Job::Program { .. }) {

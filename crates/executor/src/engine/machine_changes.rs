@@ -1,8 +1,8 @@
 //! Machines that leave, return and join during a run.
 //!
-//! What was at work on a machine that went is started elsewhere, and nothing of it counts any more whatever becomes of it
-//! there: what counts is the attempt whose number is in the journal. What it has written stays until the machine is there
-//! again, without it.
+//! What worked on a machine that went is started elsewhere, and nothing of it counts any more whatever
+//! happens to it there: what counts is the attempt whose number is in the journal. What it has written stays
+//! until the machine is there again, without it.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl ProcessEngine<'_> {
         !self.away.is_empty() && self.away.contains(&self.machine_of(id, slot))
     }
 
-    /// A machine is gone, and what was at work there with it.
+    /// A machine is gone, and what ran there with it.
     fn lose_machine(&mut self, machine: MachineId, why: &str) {
         if !self.away.insert(machine) {
             return;
@@ -69,7 +69,7 @@ impl ProcessEngine<'_> {
                     running.second = Some(second);
                 }
             }
-            // The driver stops it when it hears of the machine.
+            // The driver stops it when it learns of the machine.
             if is_there(self, &running) {
                 running.stage = Stage::Gone;
             }
@@ -98,7 +98,8 @@ impl ProcessEngine<'_> {
         self.left_behind.entry(machine).or_default().push((id, number));
     }
 
-    /// Removes what attempts have written on machines that are gone; whatever still writes there has nobody.
+    /// Removes what attempts have written on machines that are gone; a process that still writes there has no
+    /// run.
     pub(super) fn clear_left_behind(&mut self) {
         for (_, left) in std::mem::take(&mut self.left_behind) {
             for (id, number) in left {
@@ -138,8 +139,8 @@ impl ProcessEngine<'_> {
         self.of_machines.push(Report::Joined(group));
     }
 
-    /// Whether nothing is at work and nothing will be, whatever the policy wants. If that is for lack of machines, they are
-    /// waited for; if none will come, what is left is for another session.
+    /// Whether nothing runs and nothing will be, whatever the policy wants. If that is for lack of machines,
+    /// they are waited for; if none will come, what is left is for another session.
     pub(super) fn is_over(&mut self) -> bool {
         if !self.running.is_empty() || self.coming.is_due_some_day() {
             return false;

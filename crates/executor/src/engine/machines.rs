@@ -94,7 +94,7 @@ pub(crate) struct OpenedFleet {
     pub(crate) machines: Vec<MachineDraft>,
 }
 
-/// What every engine of several machines is told.
+/// The settings of every engine of several machines.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     rules: Rules,
@@ -174,7 +174,8 @@ impl<S: Site + Clone + 'static> Backend for MachinesEngine<S> {
         for directory in [files, data] {
             std::fs::create_dir_all(directory).map_err(file(directory))?;
         }
-        // What reached machines for a killed one goes; what it had there the agents end, who know it by its name.
+        // What reached machines for a killed one goes; what it had there the agents end, who know it by its
+        // name.
         pid_file::kill_leftovers(&pids).map_err(file(&pids))?;
         let owner = kept_name(&owner).map_err(file(&owner))?;
         let visibility_check = VisibilityCheck::new(data, &owner, &[], pids)?;

@@ -1,17 +1,19 @@
 //! An engine that runs many runs on the same machines under one driver. Runs join and leave while it works.
 //!
-//! Each run keeps what it has when it is alone: its state directory, its journal, an engine of its own ([`ProcessEngine`]) that
-//! commits, retries and publishes. What is shared is the fleet (`mux`), the slots and the driver. So whatever holds of a run
-//! that is killed holds of each of them, and nothing of one is in the files of another.
+//! Each run keeps what it has when it is alone: its state directory, its journal, its own engine
+//! ([`ProcessEngine`]) that commits, retries and publishes. What is shared is the fleet (`mux`), the slots
+//! and the driver. So whatever holds of a run that is killed holds of each of them, and nothing of one is in
+//! the files of another.
 //!
-//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or has another
-//! deadline), the driver is told that it is withdrawn, and it comes again as it is then, with the attempts that are at work
-//! ([`Report::Running`]): policies need to know nothing of changes.
+//! A flow reaches the driver as what is left of it (`flow`). When it stands in another way (it is held, or
+//! has another deadline), the driver learns that it is withdrawn, and it comes again as it is then, with the
+//! attempts that run ([`Report::Running`]): policies need to know nothing of changes.
 //!
-//! Each run has a thread (`run_id`), which does all work on its files. The loop listens to the fleet, to these threads and to the
-//! driver, and waits for no file.
+//! Each run has a thread (`run_id`), which does all work on its files. The loop listens to the fleet, to
+//! these threads and to the driver, and waits for no file.
 //!
-//! Machines that go, come back and come are told to every run, and once to the driver. They have numbers for good (`table`).
+//! Machines that go, come back and come are given to every run, and once to the driver. They have numbers for
+//! good (`table`).
 
 pub mod fleet_mux;
 pub mod flow;
@@ -84,9 +86,10 @@ pub(crate) struct SharedProcessEngine {
     /// What runs tell, and where they send it.
     events: Receiver<(RunId, RunMessage)>,
     out: Sender<(RunId, RunMessage)>,
-    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until it has decided.
+    /// The attempts that were reported to the driver as running ([`Report::Running`]), by their names, until
+    /// it has decided.
     named: BTreeMap<u64, (RunId, u64)>,
-    /// Whose runs are that may hold only so many slots together, and how many.
+    /// Slot quotas of users.
     quotas: Quotas,
     /// The flows that the driver has, by its numbers.
     arrived: BTreeMap<FlowId, DriverFlow>,
@@ -96,7 +99,7 @@ pub(crate) struct SharedProcessEngine {
     due: Vec<Report>,
     wakes: BTreeSet<Time>,
     ended: Vec<EndedRun>,
-    /// What somebody should know.
+    /// What the user should know.
     said: Vec<String>,
     /// Whether something does not start because its machine goes too soon.
     is_barred: bool,
@@ -107,8 +110,8 @@ pub(crate) struct SharedProcessEngine {
 }
 
 impl SharedProcessEngine {
-    /// An engine on the machines of a fleet, with a time that began so many microseconds after 1970 and has come to `seen` at
-    /// least.
+    /// An engine on the machines of a fleet, with a time that began this many microseconds after 1970 and has
+    /// come to `seen` at least.
     ///
     /// # Errors
     /// Machines that are none.
@@ -172,8 +175,8 @@ impl SharedProcessEngine {
         }
     }
 
-    /// Waits for news of the fleet, as [`Fleet::next`], and tells all there is: of attempts the run they are of, of machines
-    /// all runs.
+    /// Waits for news of the fleet, as [`Fleet::next`], and tells all there is: of attempts the run they are
+    /// of, of machines all runs.
     fn listen(&mut self, mut patience: Duration) {
         while let Some(event) = self.fleet.next(patience) {
             patience = Duration::ZERO;
@@ -273,7 +276,7 @@ impl SharedProcessEngine {
         lock(&self.mux).machines()[machine.index()].name.clone()
     }
 
-    /// Where something is left to do and nothing is at work for lack of machines, more are asked for.
+    /// Where something is left to do and nothing runs for lack of machines, more are asked for.
     fn see_to_machines(&mut self) {
         let mux = lock(&self.mux);
         let is_lacking = self.is_barred || mux.away().len() == mux.machines().len();
@@ -352,7 +355,7 @@ impl SharedProcessEngine {
     }
 }
 
-/// A machine as the driver hears of one that joins.
+/// A machine as the driver learns of one that joins.
 fn group(machine: MachineDraft) -> Group {
     let MachineDraft { name, count, speed, slots, rack } = machine;
     Group { name, count, speed, slots, rack, first: MachineId(0) }
@@ -369,7 +372,7 @@ impl Engine for SharedProcessEngine {
         }
     }
 
-    /// Waits at most once, so that whoever drives it can see to other things.
+    /// Waits at most once, so that the driver can do other things.
     fn poll(&mut self, reports: &mut Vec<Report>) -> Option<Time> {
         self.hear(Duration::ZERO);
         if self.due.is_empty() {
@@ -434,7 +437,7 @@ impl Engine for SharedProcessEngine {
         self.quotas.room(run_id, lock(&self.mux).held())
     }
 
-    /// More may come as long as somebody drives it.
+    /// More may come as long as a process drives it.
     fn may_bring_flows(&mut self) -> bool {
         true
     }

@@ -1,7 +1,7 @@
 //! Speculative attempts of tasks that take much longer than other tasks of their phase.
 //!
-//! No scheduling decision: they run on slots that the policy leaves idle, and give way to whatever it starts
-//! there. Whichever attempt ends well first is the task's; the other is killed.
+//! No scheduling decision: they run on slots that the policy leaves idle, and give way to everything that it
+//! starts there. Whichever attempt ends well first is the task's; the other is killed.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ const STRAGGLER: f64 = 2.0;
 const STRAGGLER_LEAST: Duration = Duration::from_millis(500);
 
 impl ProcessEngine<'_> {
-    /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well, or
-    /// was the first, whose slot is the one that the policy gave; the other is dropped. A second one that did not
-    /// end well leaves the first alone, and nothing is returned.
+    /// One of the attempts of a row ended. Returns it if it is to be taken for the task's: if it ended well,
+    /// or was the first, whose slot is the one that the policy gave; the other is dropped. A second one that
+    /// did not end well leaves the first alone, and nothing is returned.
     pub(super) fn settle_twins(
         &mut self,
         row: RowId,
@@ -45,7 +45,8 @@ impl ProcessEngine<'_> {
         None
     }
 
-    /// A speculative attempt, or one of a lost task, gives way to the task that the policy starts on its slot.
+    /// A speculative attempt, or one of a lost task, gives way to the task that the policy starts on its
+    /// slot.
     pub(super) fn make_room(&mut self, slot_kind: SlotKind, slot: u32) {
         self.make_room_of_lost(slot_kind, slot);
         let on = |second: &Running| second.slot == slot && self.slot_kind_of(second.id) == slot_kind;
@@ -117,7 +118,7 @@ impl ProcessEngine<'_> {
         }
     }
 
-    /// Whether somebody else has a slot.
+    /// Whether another process has a slot.
     pub(super) fn is_others(&self, others: &[ForeignSlot], slot_kind: SlotKind, slot: u32) -> bool {
         let cluster = self.work.instance.cluster();
         others.iter().any(|other| other.slot == slot && cluster.slot_kind_of(other.phase) == slot_kind)

@@ -43,7 +43,7 @@ const SPLIT_MIN: u64 = 1 << 10;
 /// With less memory, the buffers of a task are written out for every few records.
 const MEMORY_MIN: u64 = 1 << 20;
 
-// What every engine is told that runs attempts itself.
+// Parameters of every engine that runs attempts itself.
 pub(crate) const SPLIT: Param = Param::new("split", "64MiB", Values::Bytes, "bytes of input a map reads");
 pub(crate) const TASK_MEMORY: Param =
     Param::new("task-memory", "128MiB", Values::Bytes, "memory for the buffers of each task");
@@ -94,7 +94,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// What an engine was told that has the parameters above.
+    /// What an engine was given that has the parameters above.
     pub(crate) fn of(settings: &params::Settings) -> Result<Self, EngineError> {
         let limit = settings.given(TIMEOUT.name).then(|| settings.real(TIMEOUT.name));
         let attempts = Settings::new(WorkerCommand::this_program().map_err(EngineError::other)?)
@@ -174,12 +174,12 @@ pub struct LocalEngine {
 const SPLIT_BYTES: u64 = 64 << 20;
 
 impl LocalEngine {
-    /// This machine with so many slots, maps of about 64 MiB, and attempts that are run like this.
+    /// This machine with this many slots, maps of about 64 MiB, and attempts that are run like this.
     pub fn new(slots: Slots, settings: Settings) -> Self {
         Self { slots, split_bytes: SPLIT_BYTES, hash: false, settings }
     }
 
-    /// With maps that read about so many bytes of a file.
+    /// With maps that read about this many bytes of a file.
     #[must_use]
     pub fn with_split_bytes(mut self, split_bytes: u64) -> Self {
         self.split_bytes = split_bytes;
@@ -283,7 +283,7 @@ impl Prepared for PreparedLocal {
     }
 }
 
-/// A run on this machine, or one that an engine that stays takes.
+/// A run on this machine, or one that a shared engine takes.
 pub(crate) struct LocalSession {
     pub(crate) session: run::Session,
     pub(crate) settings: Settings,

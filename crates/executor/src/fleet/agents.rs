@@ -1,7 +1,8 @@
 //! A fleet of machines, each with an agent that runs attempts.
 //!
-//! One thread ([`hub`]) listens to all agents and speaks to them, whatever the engine does meanwhile: so they hear of us in
-//! time, and we notice in time when one is silent. What it has heard it tells the engine, one after the other.
+//! One thread ([`hub`]) listens to all agents and speaks to them, whatever the engine does meanwhile: so they
+//! learns of us in time, and we notice in time when one is silent. What it has received it tells the engine,
+//! one after the other.
 
 pub mod host;
 pub mod hub;
@@ -45,7 +46,7 @@ pub(crate) struct Machine {
 
 /// Gets machines when those that are there do not do.
 pub(crate) trait Supply: Send {
-    /// Nothing is at work although something is left to do. What comes is ordered from the fleet.
+    /// Nothing runs although something is left to do. What comes is ordered from the fleet.
     fn more(&mut self, asked: SupplyRequest, orders: &Orders) -> Availability;
 }
 
@@ -80,13 +81,13 @@ impl Orders {
         self.send(Order::Retire { names, why });
     }
 
-    /// Somebody should know this.
+    /// The user should know this.
     pub(crate) fn say(&self, what: String) {
         self.send(Order::Say(what));
     }
 
     fn send(&self, order: Order) {
-        // Without a hub nothing more comes of it, and nothing is told of it.
+        // Without a hub nothing more comes of it, and nothing is reported.
         if self.orders.send(order).is_ok() {
             // A pipe that is full has woken it already.
             let _ = (&*self.wake).write(&[1]);
@@ -94,10 +95,10 @@ impl Orders {
     }
 }
 
-/// What agents are told of the run, and where its files are.
+/// What agents are given of the run, and where its files are.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// What each is told first, with its own name.
+    /// The first message to each, with its own name.
     pub(crate) hello: Hello,
     /// The directory of the pid files.
     pub(crate) pids: PathBuf,
@@ -108,11 +109,11 @@ pub(crate) struct Terms {
 /// How long what is waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentTiming {
-    /// An agent of which nothing is heard for so long is given up.
+    /// An agent of which nothing arrives for so long is given up.
     pub(crate) silent: Duration,
     /// A machine may take so long to be reached and to answer.
     pub(crate) opening: Duration,
-    /// One that did not answer is tried again after so long, then after twice that, and so on.
+    /// One that did not answer is retried after so long, then after twice that, and so on.
     pub(crate) again: Duration,
 }
 
@@ -162,8 +163,8 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Starts an agent on each machine, and waits until all have answered. Of those that are not there [`FleetEvent::Down`]
-    /// is the first that is told; they may come later.
+    /// Starts an agent on each machine, and waits until all have answered. Of those that are not there
+    /// [`FleetEvent::Down`] is the first that is returned; they may come later.
     ///
     /// # Errors
     /// A machine that says that it cannot be one of this run's; none that answers.
@@ -184,7 +185,7 @@ impl Agents {
         let hub = Hub::new(machines, terms, ordered, woken, says);
         let thread = thread::Builder::new().name("agents".to_owned()).spawn(move || hub.run())?;
         let waker: Waker = Arc::new(move || {
-            // Nobody waits any more if there is nobody.
+            // The receiver may be gone.
             let _ = waker_says.send(News::Woken);
         });
         let none = Capacity { processors: 0, memory: None };
@@ -243,7 +244,7 @@ impl Agents {
         Ok(())
     }
 
-    /// Takes note of what is told to the engine.
+    /// Takes note of what is reported to the engine.
     fn note(&mut self, event: &FleetEvent) {
         match event {
             FleetEvent::Down { machine, .. } => {

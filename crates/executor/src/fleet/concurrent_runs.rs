@@ -1,9 +1,9 @@
 //! Finds other runs of the same user on this machine. Each run announces itself with a file in a common
 //! directory, and keeps the file locked while it lives.
 //!
-//! The directory is `slackline-UID` below `XDG_RUNTIME_DIR`, or below the system's directory for temporary files. It is
-//! its user's alone: one of somebody else, or that somebody else may write to, is refused. A file that nobody has
-//! locked is left over from a run that was killed, and goes.
+//! The directory is `slackline-UID` below `XDG_RUNTIME_DIR`, or below the system's directory for temporary
+//! files. It is its user's alone: one of another user, or that another user may write to, is refused. A file
+//! that no process has locked is left over from a run that was killed, and goes.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -65,7 +65,8 @@ impl Drop for ConcurrentRun {
     }
 }
 
-/// The other runs of this user on this machine, in the order of their processes. Where that cannot be found out, none.
+/// The other runs of this user on this machine, in the order of their processes. Where that cannot be found
+/// out, none.
 pub fn others() -> Vec<Announcement> {
     directory().map_or_else(|_| Vec::new(), |directory| others_in(&directory))
 }
@@ -84,7 +85,7 @@ fn others_in(directory: &Path) -> Vec<Announcement> {
 fn live(path: &Path) -> Option<Announcement> {
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
-        // Nobody has it; but one that is empty may be about to be locked by who has just made it.
+        // No process has it; but one that is empty may be about to be locked by who has just made it.
         Ok(()) => {
             if file.metadata().is_ok_and(|meta| meta.len() > 0) {
                 let _ = fs::remove_file(path);

@@ -17,7 +17,7 @@ use crate::store::journal::Journal;
 pub enum Clean {
     /// The whole state directory, as far as a run keeps something there.
     State,
-    /// Output of maps and of attempts: what nobody needs any more once the run has ended. Journal, logs and schedule
+    /// Output of maps and of attempts: no longer needed once the run has ended. Journal, logs and schedule
     /// stay.
     Intermediates,
 }
@@ -42,15 +42,16 @@ impl RunInspection {
         }
     }
 
-    /// Removes what a run keeps that has ended, nothing of it outputs. Nothing is removed if a process is at work on it
-    /// by now, or has been since it was looked at.
+    /// Removes what a run keeps that has ended, nothing of it outputs. Nothing is removed if a process works
+    /// on it by now, or has been since it was checked.
     ///
     /// # Errors
-    /// It has not ended; it was taken up meanwhile; something cannot be removed.
+    /// It has not ended; it was resumed meanwhile; something cannot be removed.
     pub fn clean(&self, what: Clean) -> Result<(), EngineError> {
         let path = self.layout.journal();
         let journal = Journal::open(&path)?;
-        // A run that was killed may have recorded what it has not moved to its place: what is here is needed then.
+        // A run that was killed may have recorded what it has not moved to its place: what is here is needed
+        // then.
         let now = journal.read()?;
         let is_same = now.head.as_ref() == Some(&self.head) && now.attempts == self.attempts;
         let has_ended = self.has_ended && is_same;
@@ -106,7 +107,7 @@ mod tests {
                 assert!(layout.journal().exists() && layout.all_maps().join("a").exists(), "{refused}");
                 refused
             };
-            // A run that goes on has the lock.
+            // A run that continues has the lock.
             let at_work = Journal::open(&layout.journal()).unwrap();
             assert!(stays().contains("found another run at work on it"));
             drop(at_work);

@@ -28,17 +28,17 @@ pub struct RunInspection {
     /// What it is. Its workload has the machines of all segments, as one cluster.
     pub head: Head,
     pub jobs: Vec<JobPlan>,
-    /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were successful on a cluster, if a process is at work
-    /// on the run that will record them.
+    /// All attempts that are recorded, by their numbers, on the slots of that cluster; then those that were
+    /// successful on a cluster, if one runs on the run that will record them.
     pub attempts: Vec<Attempt>,
-    /// Whether a process is at work on it.
+    /// Whether a process drives it.
     pub is_at_work: bool,
-    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is there, or
-    /// nothing was left to do in it. A run that was stopped or killed has not.
+    /// Whether it came to its end, well or not, since anything was recorded the last time: its schedule is
+    /// there, or nothing was left to do in it. A run that was stopped or killed has not.
     pub has_ended: bool,
     /// When something was recorded the last time: microseconds since 1970.
     pub recorded: u64,
-    /// What is being done, as far as it can be seen; nothing if no process is at work on the run.
+    /// What is being done, as far as it can be seen; nothing if no process drives the run.
     pub at_work: Vec<AtWork>,
     /// Its jobs on a cluster, those that earlier runs have done among them.
     pub there: Vec<ExternalJob>,
@@ -90,7 +90,7 @@ pub fn inspect(state: &Path) -> Result<Option<RunInspection>, EngineError> {
     let mut attempts = content.attempts;
     let recorded_tasks = done_tasks(&attempts);
     for job in &mut there {
-        // What nobody drives is made again.
+        // Applications that no process drives are rerun.
         if !is_at_work || job.run != head.started {
             (job.failed, job.containers) = (false, 0);
             (job.made, job.at_work) = (Vec::new(), Vec::new());

@@ -47,13 +47,14 @@ pub struct Opening<'a> {
     pub started: u64,
     /// What is to be done whatever was done before.
     pub choices: Choices,
-    /// Whether it is to be run beside others, by an engine that stays and holds the memory of their commands itself.
+    /// Whether it is to be run beside others, by a shared engine and holds the memory of their commands
+    /// itself.
     pub beside_others: bool,
-    /// Is told what is waited for.
+    /// Receives what is waited for.
     pub status: StatusCallback<'a>,
 }
 
-/// Is told what an engine waits for before a run begins, in words for a person; nobody by default.
+/// Receives what an engine waits for before a run begins, as text for the user; ignored by default.
 #[derive(Clone, Copy, Default)]
 pub struct StatusCallback<'a>(Option<&'a dyn Fn(&str)>);
 
@@ -75,8 +76,8 @@ impl fmt::Debug for StatusCallback<'_> {
     }
 }
 
-/// When the run of a state directory started that was begun and not finished, if there is one: microseconds since 1970.
-/// The directory may be in use.
+/// When the run of a state directory started that was begun and not finished, if there is one: microseconds
+/// since 1970. The directory may be in use.
 ///
 /// # Errors
 /// A journal that is damaged or cannot be read.
@@ -86,7 +87,7 @@ pub fn unfinished_since(state: &Path) -> Result<Option<u64>, EngineError> {
     Ok(begun.and_then(PreviousRun::unfinished).map(|run| run.head.started))
 }
 
-/// What would become of each job, in the order of the resolved jobs; nothing is written. O(jobs + files).
+/// What would happened to each job, in the order of the resolved jobs; nothing is written. O(jobs + files).
 ///
 /// # Errors
 /// A choice that names no job; a state directory of something else.
@@ -133,7 +134,7 @@ pub fn preview(opening: &Opening<'_>, resolved: &ResolvedWorkload) -> Result<Vec
 /// Opens the run of a state directory, which is made where it is missing.
 ///
 /// # Errors
-/// The directory is of something else, or another process is at work on it; outputs that are another's; files that
+/// The directory is of something else, or another process works on it; outputs that are another's; files that
 /// cannot be read, written or moved. Nothing is begun then.
 pub fn open(opening: Opening<'_>, resolved: &ResolvedWorkload) -> Result<Session, EngineError> {
     open_with(opening, resolved, &mut |_| Ok(None))
@@ -153,8 +154,8 @@ pub struct Needs<'a> {
 /// Gets what a run needs; gives its machines, if they are not those that were expected.
 pub type Acquire<'a> = dyn FnMut(Needs<'_>) -> Result<Option<Vec<MachineDraft>>, EngineError> + 'a;
 
-/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before anything of an
-/// earlier run is given up.
+/// Opens it as [`open`] does. Where something is to be done, `acquire` gets what the run needs besides before
+/// anything of an earlier run is given up.
 ///
 /// # Errors
 /// Those of [`open`], and those of `acquire`.
@@ -170,13 +171,14 @@ pub fn open_with(
         refuse_use(&layout)?;
     }
     if opening.choices.again && layout.journal().exists() {
-        // One that is damaged is in the way of a run that begins anew; any other stays until that has begun.
+        // One that is damaged is in the way of a run that begins again; any other stays until that has begun.
         Journal::set_aside(&layout.journal(), &layout.damaged_journal())?;
     }
     let journal = Journal::open(&layout.journal())?;
     let content = journal.read()?;
     if content.head.is_none() {
-        // A journal that has lost its beginning must not be taken for that of a new run in somebody else's directory.
+        // A journal that has lost its beginning must not be taken for that of a new run in another process's
+        // directory.
         refuse_use(&layout)?;
     }
     let mut begun = PreviousRun::of(&layout, content)?;
@@ -203,7 +205,8 @@ pub fn open_with(
     opened
 }
 
-/// Where the files of a run are: where its engine wants them, but what a run has made that goes on is where it is.
+/// Where the files of a run are: where its engine wants them, but what a run has made that continues is where
+/// it is.
 fn place(layout: Layout, resolved: &ResolvedWorkload, goes_on: bool) -> Result<Layout, EngineError> {
     let Some(shared) = resolved.spread.as_ref().and_then(|spread| spread.shared.as_deref()) else {
         return Ok(layout);
@@ -246,8 +249,9 @@ struct RunBuilder<'a> {
 }
 
 impl RunBuilder<'_> {
-    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before: they are as they
-    /// were by size and time. Remembers the stamps of parts that were touched and have the content that was published.
+    /// Remembers the content of inputs of jobs that stay done, where it was asked for and not known before:
+    /// they are as they were by size and time. Remembers the stamps of parts that were touched and have the
+    /// content that was published.
     fn know_content(
         &mut self,
         resolved: &ResolvedWorkload,
@@ -310,7 +314,7 @@ impl RunBuilder<'_> {
             return Ok(self.idle(journal, last, verdicts));
         }
         let owner = owner.unwrap_or_else(new_owner);
-        // It goes on, and keeps its start, only if something of it does.
+        // It continues, and keeps its start, only if something of it does.
         let goes_on = !self.choices.again && decisions.iter().any(|decision| decision.resumed.is_some());
         let (kept, dropped) = if goes_on { (unfinished, None) } else { (None, unfinished) };
         let chosen = Selection::of(resolved, &decisions, kept.as_ref());
@@ -411,7 +415,8 @@ impl RunBuilder<'_> {
         Ok(session)
     }
 
-    /// The segments of the run: those of a run that is continued, and one more if the settings are others now.
+    /// The segments of the run: those of a run that is continued, and one more if the settings are others
+    /// now.
     fn segments(&self, kept: Option<&UnfinishedRun>, chosen: &Selection) -> Vec<Segment> {
         let (options, machines) = (self.setup.options.clone(), chosen.draft.machines.clone());
         let mut next = Segment { options, machines, ..Segment::default() };
@@ -474,7 +479,8 @@ struct Carryover {
     kept: Option<UnfinishedRun>,
     /// A run that was not finished and is not continued.
     dropped: Option<UnfinishedRun>,
-    /// What was made and is asked to be done again, so that it is remembered until it is, whatever happens meanwhile.
+    /// What was made and is asked to be rerun, so that it is remembered until it is, whatever happens
+    /// meanwhile.
     asked: Vec<FinishedJob>,
     /// Outputs that the record of finished jobs has lost.
     forgotten: BTreeSet<PathBuf>,
@@ -482,7 +488,7 @@ struct Carryover {
     kept_jobs: Vec<KeptJob>,
 }
 
-/// What was made of jobs that are asked to be done again, and is not marked so yet.
+/// What was made of jobs that are asked to be rerun, and is not marked so yet.
 fn asked(resolved: &ResolvedWorkload, decisions: &[Decision], made: &FinishedJobs) -> Vec<FinishedJob> {
     let is_asked = |decision: &Decision| decision.verdict == Verdict::Run(Reason::Asked);
     let asked = resolved.jobs.iter().zip(decisions).filter(|(_, decision)| is_asked(decision));
@@ -504,8 +510,8 @@ fn refuse_hopeless(chosen: &Selection, obstacles: &[Obstacle]) -> Result<(), Eng
     Err(EngineError::Unrunnable(obstacles.iter().map(fault).collect()))
 }
 
-/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know that: it has
-/// lost its end.
+/// The outputs of jobs that the last run has finished and of which the record of finished jobs does not know
+/// that: it has lost its end.
 fn forgotten(last: Option<&PreviousRun>, made: &FinishedJobs) -> BTreeSet<PathBuf> {
     let Some(PreviousRun(run)) = last else { return BTreeSet::new() };
     let is_known = |output: &PathBuf| made.get(output).is_some_and(|made| made.run.0 == run.head.started);
@@ -645,8 +651,8 @@ impl Selection {
     }
 }
 
-/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those that are made for
-/// several values, whichever of them.
+/// Whether a job of the unfinished run is one of this run's, by its name; of recurring flows and of those
+/// that are made for several values, whichever of them.
 fn is_continued(unfinished: &UnfinishedRun, resolved: &ResolvedWorkload) -> bool {
     let name = |plan: &JobPlan| JobName::of(plan);
     let known: BTreeSet<_> = resolved.jobs.iter().map(name).collect();
@@ -697,8 +703,8 @@ impl PreviousRun {
     }
 }
 
-/// Refuses to continue a run with another engine than the one that started it: each engine has its own running tasks and its own
-/// files. A run of an earlier version may not name its engine.
+/// Refuses to continue a run with another engine than the one that started it: each engine has its own
+/// running tasks and its own files. A run of an earlier version may not name its engine.
 fn refuse_engine(begun: Option<&PreviousRun>, opening: &Opening<'_>) -> Result<(), EngineError> {
     let Some(begun) = begun.filter(|begun| !opening.choices.again && !begun.is_finished()) else {
         return Ok(());
@@ -723,8 +729,8 @@ fn refuse_use(layout: &Layout) -> Result<(), EngineError> {
     }
 }
 
-/// Fences off every worker of an earlier session; returns how many were at work. Of a run of another user none is: the engine
-/// that runs for others knows its workers itself, and what is written here is the user's.
+/// Fences off every worker of an earlier session; returns how many ran. Of a run of another user none is: the
+/// engine that runs for others knows its workers itself, and what is written here is the user's.
 fn kill_leftovers(layout: &Layout) -> Result<usize, EngineError> {
     pid_file::kill_leftovers(&layout.pids()).map_err(file(&layout.pids()))
 }

@@ -19,8 +19,8 @@ use crate::store::layout::Layout;
 use crate::store::output_lock::{OutputLocks, is_staging};
 use crate::store::publish::{KnownParts, PublishContext, Publisher};
 
-/// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs whose tasks are
-/// all done. Jobs that cannot be finished stay as they are. Gives what is lost.
+/// Moves recorded output that is not in its place yet to it, has what is lost done again, and finishes jobs
+/// whose tasks are all done. Jobs that cannot be finished stay as they are. Gives what is lost.
 pub(super) fn recover_tasks(
     run: &mut UnfinishedRun,
     journal: &Journal,
@@ -77,8 +77,8 @@ pub(super) fn recover_tasks(
     Ok(lost.into_iter().map(event).collect())
 }
 
-/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it was written,
-/// and what was found; of a job whose output is whole and in its place there are none.
+/// Moves what was recorded and not moved. Gives the tasks whose output is in neither place or is not as it
+/// was written, and what was found; of a job whose output is whole and in its place there are none.
 fn roll_forward(
     run: &UnfinishedRun,
     layout: &Layout,
@@ -107,8 +107,8 @@ fn roll_forward(
     Ok(lost)
 }
 
-/// Tasks that are done of jobs that were made elsewhere, where a job is done as a whole, and are not whole: those that are
-/// not `lost`, and what is said of them. O(tasks).
+/// Tasks that are done of jobs that were made elsewhere, where a job is done as a whole, and are not whole:
+/// those that are not `lost`, and the message about them. O(tasks).
 fn torn(run: &UnfinishedRun, layout: &Layout, lost: &BTreeMap<TaskId, String>) -> BTreeMap<TaskId, String> {
     let mut torn = BTreeMap::new();
     for (index, job) in (0..).zip(&run.jobs).filter(|(index, _)| layout.elsewhere(*index).exists()) {
@@ -121,8 +121,8 @@ fn torn(run: &UnfinishedRun, layout: &Layout, lost: &BTreeMap<TaskId, String>) -
     torn
 }
 
-/// What is wrong with the output of an attempt at its place, if anything is. `digest` is that of a part, which is read.
-/// Map output is compared when reduces read it; the content of a placeholder is elsewhere.
+/// What is wrong with the output of an attempt at its place, if anything is. `digest` is that of a part,
+/// which is read. Map output is compared when reduces read it; the content of a placeholder is elsewhere.
 fn damage(digest: Option<&Digest>, place: &Path, known: &KnownParts) -> Option<String> {
     match digest {
         Some(digest) => known.problem(place, digest, None),

@@ -32,8 +32,8 @@ pub(super) fn reused_jobs(
     kept.collect()
 }
 
-/// What a run knows of its jobs and of those that it has left as they were, by the start of the run that has done them and
-/// by name.
+/// What a run knows of its jobs and of those that it has left as they were, by the start of the run that has
+/// done them and by name.
 fn known(run: &UnfinishedRun) -> BTreeMap<(u64, String, String), KeptJob> {
     let own = run.jobs.iter().map(|plan| KeptJob {
         flow: plan.flow.clone(),

@@ -2,8 +2,9 @@
 //! estimated durations.
 //!
 //! The number of tasks is known before anything runs: maps of files follow from their splits, and a job that
-//! reads another's output has one map for each of its part files. An input that is not there becomes a map that
-//! cannot run: [`preflight`](mod@crate::spec::preflight) says so before the run, and it concerns its own flow only.
+//! reads another's output has one map for each of its part files. An input that is not there becomes a map
+//! that cannot run: [`preflight`](mod@crate::spec::preflight) says so before the run, and it concerns its own
+//! flow only.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -41,19 +42,20 @@ pub struct ResolvedWorkload {
     pub places: Vec<String>,
     /// By job: the jobs whose output it reads.
     pub reads: Vec<Vec<usize>>,
-    /// The directory in the state directory whose files stand for others that are elsewhere, if there are such.
+    /// The directory in the state directory whose files stand for others that are elsewhere, if there are
+    /// such.
     pub mirror: Option<PathBuf>,
     /// Whether files are compared by content.
     pub hash: bool,
-    /// Whether its tasks are at work on several machines, and what these share.
+    /// Whether its tasks work on several machines, and what these share.
     pub spread: Option<Spread>,
     /// What its user should know, such as a file that a job reads twice.
     pub warnings: Vec<String>,
 }
 
 impl ResolvedWorkload {
-    /// Notes the directory whose files stand for others. Such a file is created again in every session, so that its
-    /// identity says nothing about the other file.
+    /// Notes the directory whose files stand for others. Such a file is created again in every session, so
+    /// that its identity says nothing about the other file.
     pub fn set_mirror(&mut self, mirror: PathBuf) {
         for job in &mut self.jobs {
             let stand_ins = job.inputs.sources.iter_mut().filter(|(path, _)| path.starts_with(&mirror));
@@ -95,8 +97,8 @@ pub struct ResolveError {
 /// (`out/words-0`, `out/words-1`, …). `past` is what earlier runs of the jobs took. O(files + tasks).
 ///
 /// # Errors
-/// The first job that can never be run: no `run` section, a program that there is not, an output that two jobs
-/// write, flows that read from each other in a circle.
+/// The first job that can never be run: no `run` section, a program that there is not, an output that two
+/// jobs write, flows that read from each other in a circle.
 pub fn resolve(
     draft: &Draft,
     rules: InputRules<'_>,
@@ -236,8 +238,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is to be
-    /// waited for.
+    /// Refuses an input that some job is going to write, or below which one will: only `@job` says that it is
+    /// to be waited for.
     fn check_input(&self, file: &Path, reader: &str) -> Result<(), String> {
         let path = plain(file);
         if let Some((_, by)) = path.ancestors().find_map(|path| self.0.get_key_value(path)) {
@@ -395,7 +397,7 @@ impl PlanContext<'_> {
             return Ok(vec![Vec::new(); maps as usize]);
         }
         let is_whole = work.has_one_map();
-        // Hadoop would cut parts whose sizes nobody knows yet, and has one rule for all that a job reads.
+        // Hadoop would cut parts whose sizes are unknown yet, and has one rule for all that a job reads.
         let is_uncut = work.is_jar() && run.inputs.iter().any(|input| input.starts_with('@'));
         let split_bytes = if is_whole || is_uncut { u64::MAX } else { self.rules.split_bytes };
         let mut maps = Vec::new();

@@ -33,7 +33,7 @@ pub(crate) fn is_one(path: &Path) -> bool {
         && begun == LOG.line.as_bytes()
 }
 
-/// So many records more than twice those that count, and the file is written anew.
+/// This many records more than twice those that count, and the file is written again.
 const SPARE: usize = 256;
 
 /// A job that was finished, as it was then.
@@ -48,7 +48,7 @@ pub(crate) struct FinishedJob {
     pub(crate) wrote: BTreeMap<String, FinishedPart>,
     /// When the run that made it started, and the number of the first attempt of that run after it.
     pub(crate) run: (u64, u64),
-    /// Whether it is to be done again all the same, because somebody has asked for that.
+    /// Whether it is to be rerun all the same, because the user has asked for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) again: bool,
 }
@@ -64,7 +64,8 @@ pub(crate) struct FinishedPart {
 }
 
 impl FinishedPart {
-    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or on demand.
+    /// Whether the file at a path has the content that was published. It is read if its stamp has changed, or
+    /// on demand.
     ///
     /// # Errors
     /// There is no such file.
@@ -77,7 +78,7 @@ impl FinishedPart {
     }
 }
 
-/// What has become of the output of a finished job.
+/// What has happened to the output of a finished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// It is as it was written.
@@ -96,8 +97,8 @@ impl FinishedJob {
         self.definition.output()
     }
 
-    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on demand.
-    /// O(parts), and the bytes that are read.
+    /// Compares its output with what was published. Parts whose stamp has changed are read, and all parts on
+    /// demand. O(parts), and the bytes that are read.
     pub(crate) fn output(&self, is_read: bool) -> Output {
         let directory = self.directory();
         for (name, part) in &self.wrote {
@@ -115,8 +116,8 @@ impl FinishedJob {
         found.map_or(Output::Intact, Output::Foreign)
     }
 
-    /// The same job with the stamps that its parts have now, if some were touched and have the content that was
-    /// published. So they need not be read by every run.
+    /// The same job with the stamps that its parts have now, if some were touched and have the content that
+    /// was published. So they need not be read by every run.
     pub(crate) fn restamped(&self) -> Option<Self> {
         let (directory, mut now) = (self.directory(), self.clone());
         for (name, part) in &mut now.wrote {
@@ -139,8 +140,8 @@ impl FinishedJob {
     }
 }
 
-/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share. The last that
-/// is said of one counts, whatever the job is called.
+/// What the runs of a state directory have made, by the directories of the outputs, which no two jobs share.
+/// The last that record of one counts, also under another job name.
 #[derive(Debug, Default)]
 pub(crate) struct FinishedJobs {
     jobs: BTreeMap<PathBuf, FinishedJob>,
@@ -168,7 +169,7 @@ impl FinishedJobs {
         self.jobs.is_empty()
     }
 
-    /// A job is finished, or is to be done again.
+    /// A job is finished, or is to be rerun.
     pub(crate) fn insert(&mut self, made: FinishedJob) {
         self.jobs.insert(made.directory(), made);
     }
@@ -178,7 +179,8 @@ impl FinishedJobs {
         self.jobs.get(directory)
     }
 
-    /// Whether a file in an output directory was written by a run of this state directory, and is as it was written.
+    /// Whether a file in an output directory was written by a run of this state directory, and is as it was
+    /// written.
     pub(crate) fn owns(&self, directory: &Path, name: &str) -> bool {
         self.get(directory).is_some_and(|made| made.owns(name))
     }
@@ -189,7 +191,7 @@ impl FinishedJobs {
     }
 }
 
-/// The record on disk, open to be told more.
+/// The record on disk, open to be given more.
 #[derive(Debug)]
 pub(crate) struct FinishedLog {
     log: Log,
@@ -199,14 +201,14 @@ impl FinishedLog {
     /// Opens the record, or begins one; and what is in it. O(bytes).
     ///
     /// # Errors
-    /// A file that is no record or is damaged, whatever the file system says.
+    /// A file that is no record or is damaged, an error of the file system.
     pub(crate) fn open(path: &Path) -> Result<(Self, FinishedJobs), LogError> {
         let log = Log::open(LOG, path)?;
         let (made, records) = (FinishedJobs::of(&log)?, log.texts()?.len());
         if records <= SPARE + 2 * made.jobs.len() {
             return Ok((Self { log }, made));
         }
-        // What later records have replaced is left out. Whoever dies meanwhile leaves the one file or the other.
+        // Replaced records are left out. A crash meanwhile leaves the one file or the other.
         let beside = path.with_extension("next");
         let _ = fs::remove_file(&beside);
         let mut shorter = Self { log: Log::open(LOG, &beside)? };
@@ -218,7 +220,7 @@ impl FinishedLog {
     /// Says that a job is finished; it is on disk when this returns.
     ///
     /// # Errors
-    /// Whatever the file system says, a full disk for example.
+    /// An error of the file system, a full disk for example.
     pub(crate) fn add(&self, made: &FinishedJob) -> Result<(), LogError> {
         let text = serde_json::to_vec(made).map_err(|e| self.log.unreadable(&e))?;
         self.log.append([text.as_slice()])

@@ -46,7 +46,8 @@ impl MachineSlots {
         self.groups.push(MachineDraft { name, count: 1, speed: 1.0, slots, rack: None });
     }
 
-    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one machine.
+    /// The machine of a slot that a task of a kind has, and the slot's number there; none if there is but one
+    /// machine.
     pub fn of_several(&self, kind: PhaseKind, slot: u32) -> Option<(String, u32)> {
         let place = self.at(kind, slot).filter(|_| self.are_several())?;
         Some((place.machine(), place.slot))
@@ -100,8 +101,8 @@ fn serving(kind: PhaseKind, slots: Slots) -> u32 {
     }
 }
 
-/// The machines of several segments as one cluster: each machine once, with the most slots that it had. Its slots are typed
-/// if they were in all segments.
+/// The machines of several segments as one cluster: each machine once, with the most slots that it had. Its
+/// slots are typed if they were in all segments.
 pub struct WholeCluster {
     machines: Vec<MachineDraft>,
 }
@@ -309,7 +310,8 @@ mod tests {
             assert_eq!(slots(&whole, &all[1], kind), [7, 2, 3, 5, 6]);
         }
         assert_eq!(whole.slots(&all[1]), Some([vec![range(2, 2), range(5, 3)], Vec::new()]));
-        // One that a service calls otherwise, because another number of its slots is there now, is the same machine.
+        // One that a service calls otherwise, because another number of its slots is there now, is the same
+        // machine.
         let renamed = segment(&[("a (3 slots)", 1, Slots::Universal(3)), ("a", 1, Slots::Universal(2))]);
         let whole = WholeCluster::of([&renamed]);
         assert_eq!(named(&whole), [("a", 1, Slots::Universal(3))]);

@@ -17,17 +17,17 @@ use crate::store::finished_jobs::{FinishedJob, FinishedJobs, FinishedLog, Finish
 use crate::store::journal::{Attempt, AttemptOutcome};
 use crate::store::layout::Layout;
 
-/// The output of more maps than these is removed while the run goes on.
+/// The output of more maps than these is removed while the run continues.
 const AT_ONCE: u32 = 64;
 
-/// The parts whose content this process has compared with their digest, or has got from the task that wrote them: by
-/// path the stamp that the file had then.
+/// The parts whose content this process has compared with their digest, or has got from the task that wrote
+/// them: by path the stamp that the file had then.
 #[derive(Debug, Default)]
 pub(crate) struct KnownParts(RefCell<BTreeMap<PathBuf, Stamp>>);
 
 impl KnownParts {
-    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp than
-    /// `recorded`.
+    /// What is wrong with a part, if anything is. The file is read if it is not known and has another stamp
+    /// than `recorded`.
     pub(crate) fn problem(&self, path: &Path, digest: &Digest, recorded: Option<Stamp>) -> Option<String> {
         let known = self.0.borrow().get(path).copied().or(recorded);
         match digest.check(path, known) {
@@ -137,7 +137,8 @@ impl<'a> Publisher<'a> {
         Ok(())
     }
 
-    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is not known.
+    /// The parts of a job that are not as their tasks wrote them, and what is wrong with each. Reads what is
+    /// not known.
     pub(crate) fn damaged(&self, index: u32) -> BTreeMap<TaskId, String> {
         let job = &self.jobs[index as usize];
         let problem = |task: u32| {
@@ -153,11 +154,11 @@ impl<'a> Publisher<'a> {
         (0..job.parts()).filter_map(problem).collect()
     }
 
-    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be done again if it was cut
-    /// short. Gives the finished job, and a warning if a temporary file cannot be removed.
+    /// Finishes a job whose tasks are all done; attempts from `next` on come after it. Can be rerun if it was
+    /// cut short. Gives the finished job, and a warning if a temporary file cannot be removed.
     ///
     /// # Errors
-    /// Whatever the file system says; something in the output that no run of the state directory has made.
+    /// An error of the file system; something in the output that no run of the state directory has made.
     pub(crate) fn publish(&self, index: u32, next: u64) -> io::Result<(FinishedJob, Option<String>)> {
         let job = &self.jobs[index as usize];
         if let Some((_, problem)) = self.damaged(index).pop_first() {
@@ -197,8 +198,9 @@ impl<'a> Publisher<'a> {
         Ok((name, FinishedPart { source: Source::of_part(&path)?, digest }))
     }
 
-    /// A part of another job, for a task that reads it: as it is now where it has the content that was published, else
-    /// as it was then, so that the task finds the difference. None if no run of the state directory made it.
+    /// A part of another job, for a task that reads it: as it is now where it has the content that was
+    /// published, else as it was then, so that the task finds the difference. None if no run of the state
+    /// directory made it.
     ///
     /// # Errors
     /// Other content of the same size and time, in which the task would find no difference.
@@ -222,7 +224,8 @@ impl<'a> Publisher<'a> {
         self.parts.borrow().get(path).cloned().or_else(earlier)
     }
 
-    /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were made.
+    /// What a job has read: its own inputs as they were when the run began, parts of other jobs as they were
+    /// made.
     fn read(&self, job: &JobPlan) -> BTreeMap<PathBuf, Source> {
         let sources = &job.inputs.sources;
         let own = sources.iter().map(|(path, state)| (self.directory.join(path), state.clone()));

@@ -17,8 +17,8 @@ use crate::spec::job_plan::JobPlan;
 use crate::store::journal::{Attempt, AttemptOutcome, Segment};
 use crate::store::machine_slots::{MachineSlots, WholeCluster};
 
-/// The workload on the machines of all segments as one cluster, and the attempts on the slots of that cluster. Without
-/// segments both stay as they are.
+/// The workload on the machines of all segments as one cluster, and the attempts on the slots of that
+/// cluster. Without segments both stay as they are.
 pub fn whole(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> (Draft, Vec<Attempt>) {
     let mut attempts = attempts.to_vec();
     let jumps = Jumps::of(segments);
@@ -45,8 +45,8 @@ pub(crate) fn by_date(segments: &[Segment], at: u64) -> u64 {
     at + Jumps::of(segments).until(u64::MAX)
 }
 
-/// Jumps of the wall clock that the time of a run did not follow. Documents follow those that put it forward for good, as the
-/// dates in them are those of the wall clock: such a run was suspended.
+/// Jumps of the wall clock that the time of a run did not follow. Documents follow those that put it forward
+/// for good, as the dates in them are those of the wall clock: such a run was suspended.
 struct Jumps(Vec<(u64, u64)>);
 
 impl Jumps {
@@ -73,8 +73,9 @@ impl Jumps {
     }
 }
 
-/// The workload without what it says only since a later segment and what earlier attempts did not keep: a release after
-/// they started, a job to come after that was not done then, a limit on slots. O(jobs · attempts of jobs before).
+/// The workload without what it says only since a later segment and what earlier attempts did not keep: a
+/// release after they started, a job to come after that was not done then, a limit on slots. O(jobs ·
+/// attempts of jobs before).
 fn as_it_was(workload: &Draft, segments: &[Segment], attempts: &[Attempt]) -> Draft {
     let mut workload = workload.clone();
     let Some(edited) = segments.iter().rposition(|segment| segment.edited) else { return workload };
@@ -148,7 +149,8 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
     let (whole, jumps) = (WholeCluster::of(segments), Jumps::of(segments));
     let mut all: Vec<ScheduleSegment> = Vec::new();
     for segment in segments {
-        // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come and go.
+        // Tasks on a cluster stay when the run is resumed, and the run does not know when its machines come
+        // and go.
         let is_elsewhere = segment.options.contains_key("profile");
         let next = ScheduleSegment {
             start: Time(segment.start + jumps.until(segment.start)),
@@ -156,7 +158,8 @@ pub fn schedule_segments(segments: &[Segment]) -> Vec<ScheduleSegment> {
             slowstart: segment.slowstart(),
             slots: if is_elsewhere { None } else { whole.slots(segment) },
         };
-        // Of machines that come and go at one instant the last segment knows all. Attempts of that instant start after it.
+        // Of machines that come and go at one instant the last segment knows all. Attempts of that instant
+        // start after it.
         all.pop_if(|last| last.start == next.start);
         let is_same = |last: &ScheduleSegment| *last == ScheduleSegment { start: last.start, ..next.clone() };
         if !all.last().is_some_and(is_same) {
@@ -179,7 +182,8 @@ pub fn policies(segments: &[Segment]) -> String {
     if more > 0 { format!("{text}, then {more} more") } else { text }
 }
 
-/// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep their estimates.
+/// The workload in which every finished task takes what it took, on a machine of speed 1; the others keep
+/// their estimates.
 pub fn measured(draft: &Draft, attempts: &[Attempt]) -> Draft {
     let (places, mut took) = (MachineSlots::of(&draft.machines), BTreeMap::new());
     for attempt in attempts.iter().filter(|a| matches!(a.ended, AttemptOutcome::Done(_))) {
@@ -217,7 +221,7 @@ fn without_waits(draft: &Draft) -> Draft {
     draft
 }
 
-/// The schedule of what happened on `instance`, that of the measured workload, whose jobs are in the order of
+/// The schedule as it happened on `instance`, that of the measured workload, whose jobs are in the order of
 /// the run's.
 pub fn schedule(instance: &Instance, attempts: &[Attempt], policy: &str, slowstart: f64) -> Schedule {
     let mut tasks = TaskRows::new();

@@ -1,9 +1,9 @@
 //! Commands of the shell, by the contract of Hadoop Streaming: they are fed on standard input, say
 //! `key TAB value` lines on standard output, and are judged by their exit status.
 //!
-//! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full
-//! pipe. A command may stop reading early: that is no error. It leads a process group of its own. Its end
-//! is its task's end: background processes that it leaves are not waited for (see [`crate::attempt::pipe`]), and are
+//! One thread feeds, one keeps standard error, the caller's consumes; so no command blocks on a full pipe. A
+//! command may stop reading early: that is no error. It leads a process group of its own. Its end is its
+//! task's end: background processes that it leaves are not waited for (see [`crate::attempt::pipe`]), and are
 //! killed by the worker when the attempt is over.
 
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl MemoryLimit {
             Self::Free => return Command::new(program),
             // Where the limit is lower already it stays.
             Self::Limited(bytes) => ("ulimit -v \"$1\" 2>/dev/null", (bytes >> 10).max(1).to_string().into()),
-            // Process 0 is whoever writes.
+            // Process 0 is the writer itself.
             Self::Grouped(group) => ("echo 0 > \"$1\" || exit 125", group.join(PROCESSES).into_os_string()),
         };
         let mut limited = Command::new("sh");
@@ -104,7 +104,7 @@ impl Feed<'_> {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
             other => other?,
         }
-        // What could not be written must not be tried again.
+        // What could not be written must not be retried.
         drop(self.out.into_parts());
         Ok(())
     }
@@ -276,10 +276,12 @@ impl CombinerCommand for Streaming {
 
 /// The longest argument or variable that Linux passes to a program, bytes, with the zero that ends it.
 const STRING_MAX: usize = 128 << 10;
-/// Linux passes arguments and variables of at least and at most these numbers of bytes in all; in between, a quarter of the stack.
+/// Linux passes arguments and variables of at least and at most these numbers of bytes in all; in between, a
+/// quarter of the stack.
 const ALL: (u64, u64) = (128 << 10, 6 << 20);
 
-/// Refuses commands, each with its variables, that the system would not start. `list` is the length of the list of inputs.
+/// Refuses commands, each with its variables, that the system would not start. `list` is the length of the
+/// list of inputs.
 ///
 /// # Errors
 /// The text that is too long, or how long all texts are together.

@@ -47,13 +47,15 @@ pub fn read(directory: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What is kept of an attempt's standard error, or why it cannot be read: a command may have replaced its files.
+/// What is kept of an attempt's standard error, or why it cannot be read: a command may have replaced its
+/// files.
 pub fn read_or_problem(directory: &Path) -> Vec<u8> {
     read(directory)
         .unwrap_or_else(|error| format!("(the log of the attempt cannot be read: {error})").into_bytes())
 }
 
-/// The last lines of an attempt's standard error, for an error message: without what would command a terminal.
+/// The last lines of an attempt's standard error, for an error message: without what would command a
+/// terminal.
 pub(crate) fn last_lines(directory: &Path) -> String {
     let text = read_or_problem(directory);
     let text = text.trim_ascii_end();
@@ -81,8 +83,8 @@ impl Log {
         Log { shared: Arc::new(Mutex::new((files, CommandReports::default()))), echo }
     }
 
-    /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is full
-    /// loses the log, not the command: the rest is read and dropped.
+    /// Copies a command's standard error to the files until it ends, but for what it reports. A disk that is
+    /// full loses the log, not the command: the rest is read and dropped.
     pub(crate) fn keep(&self, mut source: impl Read) {
         let (mut block, mut filter, mut text) = (vec![0; 1 << 16], Filter::default(), Vec::new());
         let mut echo = self.echo.then(|| Lines { held: Vec::new(), out: io::stderr() });
@@ -120,7 +122,8 @@ impl Log {
     }
 }
 
-/// Passes on whole lines, so that those of several commands do not mix. Nobody may listen: that is no error.
+/// Passes on whole lines, so that those of several commands do not mix. The reader may be gone: that is no
+/// error.
 struct Lines<W> {
     /// The beginning of a line.
     held: Vec<u8>,
@@ -164,7 +167,7 @@ impl Files {
             if self.file.is_none() {
                 let path = self.directory.join(FILES[self.name]);
                 let file = regular_file::open_to_append(&path)?;
-                // An attempt that is made again in its directory finds what it said before.
+                // An attempt that is rerun in its directory finds what it said before.
                 self.size = file.metadata()?.len() as usize;
                 self.file = Some(file);
                 continue;
@@ -179,7 +182,7 @@ impl Files {
         Ok(())
     }
 
-    /// Goes on in a fresh tail; the one before becomes the older one.
+    /// Continues in a fresh tail; the one before becomes the older one.
     fn turn(&mut self) -> io::Result<()> {
         let [_, older, newer] = FILES.map(|name| self.directory.join(name));
         self.file = None;
@@ -212,7 +215,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (shared, noise) = (Log::new(dir.path(), false), vec![b'x'; 100_000]);
         for round in 0..20 {
-            // One after the other, side by side, and in an attempt that is made again.
+            // One after the other, side by side, and in an attempt that is rerun.
             std::thread::scope(|scope| {
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));
                 scope.spawn(|| shared.clone().keep(noise.as_slice()));

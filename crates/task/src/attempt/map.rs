@@ -21,7 +21,7 @@ use crate::shuffle::part::Part;
 use crate::shuffle::partition::{Boundaries, Partitioner};
 use crate::shuffle::ranges;
 
-/// An attempt: the fields of [`Task::Map`], and the rest of what it was told.
+/// An attempt: the fields of [`Task::Map`], and the rest of what it was given.
 struct Map<'a> {
     spec: &'a Spec,
     index: u32,
@@ -212,7 +212,7 @@ fn variables(split: &Split) -> Result<Vec<(&'static str, String)>, TaskError> {
     ])
 }
 
-/// Looks whether a file is what it was when the run began, for somebody else to read it.
+/// Looks whether a file is what it was when the run began, for another process to read it.
 fn opened(split: &Split) -> Result<Option<WatchedFile>, TaskError> {
     watch(split, &open_split(split)?)
 }

@@ -1,8 +1,8 @@
 //! Waits for files of other machines that a network file system shows late. NFS caches names as long as the
 //! attributes of a directory, and sizes and times as long as those of a file.
 //!
-//! An attempt that fails because it misses something of that kind looks for it again, in its directory as it is now, and
-//! begins anew when it is there. What has not come by then is what the attempt says it is.
+//! An attempt that fails because it misses something of that kind looks for it again, in its directory as it
+//! is now, and begins again when it is there. What has not come by then is what the attempt says it is.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,7 +17,8 @@ use crate::process::spec::{Spec, Task};
 use crate::shuffle::index;
 use crate::shuffle::index::MAP_OUTPUT;
 
-/// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories for a minute.
+/// What is committed elsewhere is seen at the latest after so long: NFS believes attributes of directories
+/// for a minute.
 pub const VISIBLE_WITHIN: Duration = Duration::from_secs(60);
 
 /// Between two looks.
@@ -32,7 +33,7 @@ fn becomes_visible_within(limit: Duration, spec: &Spec, error: &TaskError) -> bo
     let (since, missed) = (Stopwatch::start(), missed(error));
     let Some(path) = missed else { return false };
     loop {
-        // Its directory is looked at anew, and so is what it lies in.
+        // Its directory is checked again, and so is what it lies in.
         for directory in path.ancestors().skip(1).take(2) {
             let _ = fs::read_dir(directory).map(Iterator::count);
         }
@@ -60,8 +61,8 @@ fn is_unseen(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle)
 }
 
-/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it is not that
-/// of an earlier attempt: whether it is whole, the attempt sees.
+/// Whether a file that was missed is what it has to be. Of map output that is that there is some, and that it
+/// is not that of an earlier attempt: whether it is whole, the attempt sees.
 fn is_there(spec: &Spec, path: &Path) -> bool {
     if let Task::Reduce { maps, partition } = &spec.task
         && let Some(number) = maps.iter().position(|map| map == path)

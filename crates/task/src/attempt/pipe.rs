@@ -27,7 +27,7 @@ impl Running {
         drop(self.child().kill());
     }
 
-    /// Waits for its end. Nobody else can look after it meanwhile.
+    /// Waits for its end. No other process can look after it meanwhile.
     pub(crate) fn wait(&self) -> io::Result<ExitStatus> {
         self.child().wait()
     }
@@ -46,8 +46,8 @@ impl Running {
 pub(crate) struct CommandOutput<'a, S> {
     source: S,
     command: &'a Running,
-    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words are
-    /// there by then, and what comes later is a background process's.
+    /// Once the command has ended: how much of what it said is still in the pipe, bytes. All of its own words
+    /// are there by then, and what comes later is a background process's.
     left: Option<u64>,
 }
 

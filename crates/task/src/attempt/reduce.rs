@@ -135,7 +135,7 @@ impl Reduce<'_> {
     }
 }
 
-/// Says of which map the output is gone or damaged, if it is: that map has to be done again.
+/// Says of which map the output is gone or damaged, if it is: that map has to be rerun.
 fn lost(error: TaskError, maps: &[PathBuf]) -> TaskError {
     let (path, problem) = match &error {
         TaskError::Damaged { path, problem } => (path, problem.clone()),
@@ -149,7 +149,8 @@ fn lost(error: TaskError, maps: &[PathBuf]) -> TaskError {
     TaskError::LostMap { directory, problem: format!("the output of a map is lost: {problem}") }
 }
 
-/// Whether what the system says is that a file is not there, is shorter than it was, or lies on a broken disk.
+/// Whether what the system says is that a file is not there, is shorter than it was, or lies on a broken
+/// disk.
 fn is_gone(source: &io::Error) -> bool {
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound, StaleNetworkFileHandle, UnexpectedEof};
     let io = rustix::io::Errno::IO.raw_os_error();

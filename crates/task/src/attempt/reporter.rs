@@ -1,14 +1,14 @@
 //! What commands count and tell by lines on standard error, as Hadoop Streaming has it:
 //! `reporter:counter:GROUP,NAME,AMOUNT` and `reporter:status:TEXT`.
 //!
-//! Everything is bounded: a line that is too long, a counter too many, or an amount that is no whole number stays in
-//! the log as the text it is.
+//! Everything is bounded: a line that is too long, a counter too many, or an amount that is no whole number
+//! stays in the log as the text it is.
 
 use std::collections::BTreeMap;
 
 /// The most counters of an attempt.
 const COUNTERS_MAX: usize = 500;
-/// The longest line that is looked at, bytes; and so the longest name of a counter.
+/// The longest line that is checked, bytes; and so the longest name of a counter.
 const LINE_MAX: usize = 256;
 /// What such a line begins with.
 const MARK: &[u8] = b"reporter:";
@@ -52,7 +52,7 @@ impl CommandReports {
 pub(crate) struct Filter {
     /// The beginning of a line that may report something.
     held: Vec<u8>,
-    /// Whether the line that goes on is a text.
+    /// Whether the line that continues is a text.
     is_text: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Wall time and monotonic time, and the only conversions between them.
 //!
-//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (releases by the clock, deadlines,
-//! schedules) are wall time. Durations, ages and the times of a journal are monotonic: [`Time`] within an engine or a run,
-//! [`Elapsed`] within a process. A [`TimeBase`] says which wall time a monotonic time is. It is measured again at each use.
+//! The wall clock jumps: a suspended machine wakes up, or an administrator sets the date. Dates (releases by
+//! the clock, deadlines, schedules) are wall time. Durations, ages and the times of a journal are monotonic:
+//! [`Time`] within an engine or a run, [`Elapsed`] within a process. A [`TimeBase`] says which wall time a
+//! monotonic time is. It is measured again at each use.
 
 use std::ops::Add;
 use std::sync::OnceLock;
@@ -12,10 +13,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use slackline_model::{Span, Start, Time, WallTime};
 
-/// A change of the wall clock that is reported, microseconds. Smaller ones are corrections that a time server makes.
+/// A change of the wall clock that is reported, microseconds. Smaller ones are corrections that a time server
+/// makes.
 const JUMP: u64 = 1_000_000;
 
-/// Monotonic time of a process, microseconds. It has no date, and stands still while the machine is suspended.
+/// Monotonic time of a process, microseconds. It has no date, and stands still while the machine is
+/// suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Elapsed(pub u64);
 
@@ -113,8 +116,9 @@ pub struct RunClock {
 pub struct TimeOffset(i64);
 
 impl RunClock {
-    /// The clock of a run that began then. It shows `seen` or more, so that a wall clock that was set back does not turn time
-    /// around. Since then the wall clock has jumped by `jumped` microseconds that are recorded.
+    /// The clock of a run that began then. It shows `seen` or more, so that a wall clock that was set back
+    /// does not turn time around. Since then the wall clock has jumped by `jumped` microseconds that are
+    /// recorded.
     pub fn since(started: WallTime, seen: Time, jumped: i64) -> Self {
         let base = TimeBase::recorded(started, jumped);
         let shown = base.time(ClockReading::read().wall).max(seen);
@@ -153,7 +157,8 @@ impl RunClock {
         self.base.time(began.wall(by_date)).min(by_date)
     }
 
-    /// A date that a document counts from the beginning of the run, seconds, in the time of another clock, now.
+    /// A date that a document counts from the beginning of the run, seconds, in the time of another clock,
+    /// now.
     pub fn date_on(&self, other: &Self) -> f64 {
         other.measure().seconds(self.started)
     }
@@ -223,7 +228,8 @@ pub fn local(micros: u64) -> Start {
     moment.unwrap_or(Timestamp::MAX).to_zoned(zone).into()
 }
 
-/// What the environment calls this machine's time zone (`TZ`), if there is no such zone: then [`local`] means UTC.
+/// What the environment calls this machine's time zone (`TZ`), if there is no such zone: then [`local`] means
+/// UTC.
 pub fn unknown_zone() -> Option<String> {
     let said = std::env::var_os("TZ").filter(|_| TimeZone::try_system().is_err())?;
     Some(said.to_string_lossy().into_owned())

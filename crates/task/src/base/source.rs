@@ -24,15 +24,16 @@ pub struct Source {
     pub bytes: u64,
     /// When it was written last, microseconds since 1970; 0 where the file system does not say.
     pub modified: u64,
-    /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content tell whether
-    /// the file is the same, whenever it was written.
+    /// The SHA-256 of its content in hexadecimal digits, if the user asked for it. Then size and content tell
+    /// whether the file is the same, whenever it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Which file it was. Part files and files on other file systems (HDFS) have none: a part is renamed after it was
-    /// written, which changes the time that the system notes.
+    /// Which file it was. Part files and files on other file systems (HDFS) have none: a part is renamed
+    /// after it was written, which changes the time that the system notes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<Identity>,
-    /// The content was read so soon after the last change that an equal identity does not prove equal content.
+    /// The content was read so soon after the last change that an equal identity does not prove equal
+    /// content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_fresh: bool,
     /// The path was a link to the file.
@@ -63,8 +64,8 @@ impl Identity {
     }
 }
 
-/// A file that was changed less than this before it was read, nanoseconds, may be changed again within the same tick of
-/// the file system's clock.
+/// A file that was changed less than this before it was read, nanoseconds, may be changed again within the
+/// same tick of the file system's clock.
 const SETTLED: i64 = 2_000_000_000;
 
 /// What [`Source::difference`] says of the same file seen through another mount, or on another machine.
@@ -151,7 +152,8 @@ impl Source {
         self.difference(other).is_none()
     }
 
-    /// In what the file differs, in words: in content where it is known both times, else in size, times or identity.
+    /// In what the file differs, in words: in content where it is known both times, else in size, times or
+    /// identity.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         if self.bytes != other.bytes {
             return Some("size");
@@ -173,7 +175,8 @@ impl Source {
         }
     }
 
-    /// Whether an open file is what it was, by size, times and identity. Other machines have other numbers of devices.
+    /// Whether an open file is what it was, by size, times and identity. Other machines have other numbers of
+    /// devices.
     fn is_opened(&self, opened: &Self) -> bool {
         let by_identity = Self { sha256: None, ..self.clone() };
         !self.is_fresh && matches!(by_identity.difference(opened), None | Some(DEVICE))
@@ -217,8 +220,8 @@ impl WatchedFile {
     }
 }
 
-/// Files beside the inputs that an attempt depends on, which must stay as they were while it is at work: its commands may
-/// read them at any moment.
+/// Files beside the inputs that an attempt depends on, which must stay as they were while it runs: its
+/// commands may read them at any moment.
 pub(crate) struct WatchedFiles<'a> {
     files: Vec<(&'a Path, WatchedFile)>,
 }

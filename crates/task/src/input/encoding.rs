@@ -1,7 +1,7 @@
 //! How a file is compressed: its first bytes say so, whatever its name is.
 //!
-//! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content is
-//! inspected in the same way as a file.
+//! Formats that cannot be read are refused by name, so that they are never taken for text. Compressed content
+//! is inspected in the same way as a file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use slackline_trace::Compression;
 
 /// How much is read at once, bytes.
 const BLOCK: usize = 1 << 18;
-/// What is looked at, bytes.
+/// What is checked, bytes.
 const HEAD: usize = 512;
 /// A dictionary of xz may take no more than this, KiB; `xz -9` takes 64 MiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
@@ -153,8 +153,8 @@ const TABULAR: [(&[u8], &str); 4] = [
     (b"FEA1", "a Feather file"),
 ];
 
-/// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so named that
-/// holds no text it is said that it cannot be read.
+/// Endings of names that say a file is compressed. Some formats have no bytes to be known by: of a file so
+/// named that holds no text the message says that it cannot be read.
 const NAMES: [&str; 14] = [
     "zip",
     "7z",
@@ -173,8 +173,8 @@ const NAMES: [&str; 14] = [
 ];
 
 impl Kind {
-    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and of its
-    /// last ones where the first are not enough.
+    /// What a regular file is, for a reader that expects this content. Costs one read of its first bytes, and
+    /// of its last ones where the first are not enough.
     pub(crate) fn of(path: &Path, file: &File, content: Content) -> io::Result<Self> {
         let mut at = 0;
         for _ in 0..SKIPPABLE_MAX {
@@ -234,8 +234,8 @@ fn begins(head: &[u8], magic: &[u8]) -> bool {
         && magic.iter().zip(head).all(|(expected, found)| matches!(expected, b'?') || expected == found)
 }
 
-/// Names the compression of a whole file that is no more than the beginning of its magic number: its name, bytes that
-/// are no text, or the length of that beginning tell.
+/// Names the compression of a whole file that is no more than the beginning of its magic number: its name,
+/// bytes that are no text, or the length of that beginning tell.
 fn cut(head: &[u8], ending: &str) -> Option<&'static str> {
     if head.is_empty() {
         return None;
@@ -316,15 +316,16 @@ fn wide_text(head: &[u8], content: Content) -> Option<&'static str> {
         return Some("text in UTF-32");
     }
     let is_marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin with the mark.
+    // Every space and newline of such a text has a zero in it; a mapper may read bytes that happen to begin
+    // with the mark.
     let is_utf16 = is_marked && (content == Content::Text || head.contains(&0))
         || is_utf16(head, true)
         || is_utf16(head, false);
     is_utf16.then_some("text in UTF-16")
 }
 
-/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are of two
-/// bytes and few other bytes are zero.
+/// Whether bytes look like UTF-16 without a mark: nearly all characters are below U+0100, or all newlines are
+/// of two bytes and few other bytes are zero.
 fn is_utf16(head: &[u8], low_first: bool) -> bool {
     let (mut narrow, mut newlines, mut others) = (0, 0, 0);
     for unit in head.chunks_exact(2) {
@@ -364,8 +365,8 @@ impl Encoding {
         MAGICS.iter().find(|(_, magic, _)| begins(head, magic)).map(|(encoding, _, _)| *encoding)
     }
 
-    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does not
-    /// expect. All errors but those of system calls have no `raw_os_error`.
+    /// Decompresses a source as it is read, verifies all check sums, and refuses content that the reader does
+    /// not expect. All errors but those of system calls have no `raw_os_error`.
     pub(crate) fn reader(self, source: impl Read + Send + 'static, content: Content) -> Box<dyn Read + Send> {
         Box::new(CheckedContent {
             source: NamedDecoder { name: self.name(), source: self.decoder(source) },
@@ -463,7 +464,7 @@ impl Read for CheckedContent {
     }
 }
 
-/// What is wrong with a file, in words for a person.
+/// What is wrong with a file, as text for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct DataProblem(String);
@@ -548,8 +549,8 @@ fn skip_zeros(source: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// A source that remembers whether somebody wanted to read beyond its end: the decoder of LZ4 takes a file that lost
-/// its end for a whole one.
+/// A source that remembers whether a reader tried to read beyond its end: the decoder of LZ4 takes a file
+/// that lost its end for a whole one.
 struct EndDetector<R> {
     source: R,
     hit_end: bool,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::regular_file;
 use crate::process::cgroups::{Groups, System, look, remove_left};
 
-/// What is said where control groups hold it.
+/// The message where control groups hold it.
 const GROUPS: &str = "a control group for each attempt";
 
 /// What holds the memory of a run's commands.
@@ -15,18 +15,18 @@ const GROUPS: &str = "a control group for each attempt";
 pub struct Memory {
     /// Control groups, until the engine has them.
     pub groups: Option<Groups>,
-    /// What it is, for a person; none if no command has a limit.
+    /// What it is, for the user; none if no command has a limit.
     pub said: Option<String>,
 }
 
-/// What would hold the memory of commands that have a limit, for a person. Nothing is written.
+/// What would hold the memory of commands that have a limit, for the user. Nothing is written.
 pub fn would_hold(root: &Path, system: &dyn System) -> String {
     look(root, system).map_or_else(|why| limits(&why), |_| GROUPS.to_owned())
 }
 
-/// Removes the control groups that an earlier session has left. Where commands are limited in this one, makes its groups if
-/// that can be, and has the file `kept` say which of the two holds. Without the file, groups are not made, and nothing else
-/// depends on it.
+/// Removes the control groups that an earlier session has left. Where commands are limited in this one, makes
+/// its groups if that can be, and has the file `kept` say which of the two holds. Without the file, groups
+/// are not made, and nothing else depends on it.
 pub fn hold<S: System + 'static>(is_limited: bool, kept: &Path, root: &Path, system: S) -> Memory {
     let left: Vec<PathBuf> = noted(kept).into_iter().filter(|all| !remove_left(all, &system)).collect();
     let write = |said: &str, groups: &[&Path]| {
@@ -125,7 +125,7 @@ mod tests {
         let first = hold(true, &kept, dir.path(), play.clone());
         let all = noted(&kept).remove(0);
         std::mem::forget(first);
-        // Its processes are still there, and those of somebody else are in the group of the next session.
+        // Its processes are still there, and those of another process are in the group of the next session.
         fs::write(play.own().join("cgroup.procs"), "1\n").unwrap();
         for is_limited in [true, false] {
             assert!(hold(is_limited, &kept, dir.path(), play.clone()).groups.is_none());

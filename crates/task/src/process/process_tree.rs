@@ -1,7 +1,7 @@
 //! Finds and kills the processes that a worker has started.
 //!
-//! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a variable of
-//! its environment ([`end_marked`]), which it hands on to whatever it starts.
+//! A process is found by its descent ([`below`]), as long as the worker lives that it descends from, or by a
+//! variable of its environment ([`end_marked`]), which it hands on to everything that it starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::base::clock;
 
-/// The variable by which everything that a worker starts is known: it holds the name of the worker's pid file.
+/// The variable by which everything that a worker starts is known: it holds the name of the worker's pid
+/// file.
 pub const MARK: &str = "SLACKLINE_WORKER";
 
 /// How long killed processes are waited for, in steps of [`STEP`].
@@ -97,8 +98,8 @@ pub fn mark(pid_file: &Path) -> String {
     std::path::absolute(pid_file).unwrap_or_else(|_| pid_file.to_owned()).display().to_string()
 }
 
-/// A process that is looked at: what is sent to it reaches no other that has its number meanwhile, where the system can tell
-/// them apart.
+/// A handle of a process: what is sent to it reaches no other that has its number meanwhile, where the system
+/// can tell them apart.
 struct ProcessHandle {
     pid: u64,
     held: Option<OwnedFd>,
@@ -131,8 +132,8 @@ fn user(pid: u64) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
 }
 
-/// Living processes of this user with one of these marks in their environment: other users may set any environment.
-/// O(processes).
+/// Living processes of this user with one of these marks in their environment: other users may set any
+/// environment. O(processes).
 fn marked(marks: &BTreeSet<String>) -> Vec<ProcessHandle> {
     let own = rustix::process::getuid().as_raw();
     let is_marked = |held: &ProcessHandle| {
@@ -147,7 +148,8 @@ fn marked(marks: &BTreeSet<String>) -> Vec<ProcessHandle> {
     pids().into_iter().filter_map(ProcessHandle::of).filter(is_marked).filter(is_alive).collect()
 }
 
-/// Kills all processes of this user that have one of these marks in their environment, and waits until they are gone.
+/// Kills all processes of this user that have one of these marks in their environment, and waits until they
+/// are gone.
 ///
 /// # Errors
 /// Something does not go within ten seconds; with its number.

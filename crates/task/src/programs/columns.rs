@@ -1,7 +1,7 @@
 //! Fields of records: of lines, of CSV and of JSON lines; the arguments `format`, `separator` and `header`.
 //!
-//! A record is a line in each of them. A quoted field of CSV that continues on the next line is refused, and so is JSON over
-//! several lines: each of their lines would be taken for a record.
+//! A record is a line in each of them. A quoted field of CSV that continues on the next line is refused, and
+//! so is JSON over several lines: each of their lines would be taken for a record.
 
 use slackline_model::names::unknown;
 
@@ -16,12 +16,10 @@ pub(crate) const FORMAT: Argument = Argument {
     name: "format",
     about: "`lines`, `csv` (quoted as by RFC 4180, one record a line) or `json` (one object a line) (lines)",
 };
-/// The argument `separator`.
 pub(crate) const SEPARATOR: Argument = Argument {
     name: "separator",
     about: "what separates fields of lines and CSV: one character, `tab`, or for lines `spaces` (any white space) (tab, of CSV a comma)",
 };
-/// The argument `header`.
 pub(crate) const HEADER: Argument = Argument {
     name: "header",
     about: "whether the first line of each file names its fields; it is left out, and fields may be given by name (false, true with a name)",
@@ -110,7 +108,8 @@ impl Column {
         self.wanted == ColumnKey::Number && self.number == 0
     }
 
-    /// To be called before the records of a split. A split that does not begin its file looks there for the names.
+    /// To be called before the records of a split. A split that does not begin its file looks there for the
+    /// names.
     pub(crate) fn open(&mut self, split: &Split) -> Result<(), TaskError> {
         self.at_header = self.has_header && split.offset == 0;
         self.place = Some((split.clone(), 0));
@@ -126,7 +125,8 @@ impl Column {
         self.look_up(&header)
     }
 
-    /// To be called with each record before its fields are asked for. Whether it is a header, whose names are then known.
+    /// To be called with each record before its fields are asked for. Whether it is a header, whose names are
+    /// then known.
     ///
     /// # Errors
     /// A record that continues on the next line; a header without the field.
@@ -305,8 +305,8 @@ fn without_return(record: &[u8]) -> &[u8] {
     record.strip_suffix(b"\r").unwrap_or(record)
 }
 
-/// The fields of a line of CSV, quoted ones with their quotes. It ends where a quoted field is not closed, or goes on
-/// behind its quotes.
+/// The fields of a line of CSV, quoted ones with their quotes. It ends where a quoted field is not closed, or
+/// continues behind its quotes.
 struct Csv<'a> {
     rest: Option<&'a [u8]>,
     separator: u8,
@@ -376,7 +376,8 @@ fn unquoted<'a>(field: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     Some(scratch)
 }
 
-/// The value of a key of an object as it stands there; `a.b` is the key `a.b`, or else `b` of the object `a`.
+/// The value of a key of an object with its overrides there; `a.b` is the key `a.b`, or else `b` of the
+/// object `a`.
 fn json<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     member(object, name).or_else(|| {
         let (first, rest) = name.split_once('.')?;
@@ -447,7 +448,8 @@ fn value_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// What a value of JSON means as a text: a string its characters, anything else as it is written; null is none.
+/// What a value of JSON means as a text: a string its characters, anything else as it is written; null is
+/// none.
 fn text_of<'a>(value: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let Some(string) = value.strip_prefix(b"\"") else { return (value != b"null").then_some(value) };
     if memchr::memchr(b'\\', string).is_none() {

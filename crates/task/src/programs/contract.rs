@@ -28,7 +28,6 @@ pub struct Info {
 pub(crate) enum Make {
     /// Of a program that reads input.
     Program(fn(&Arguments<'_>, Resources<'_>) -> MakeResult<dyn Program>),
-    /// Of one that makes it.
     Generator(fn(&Arguments<'_>) -> MakeResult<dyn Generator>),
 }
 
@@ -50,7 +49,7 @@ impl Resources<'_> {
     }
 }
 
-/// What a program does. An attempt has an instance of its own, and another one that combines.
+/// What a program does. An attempt has its own instance, and another one that combines.
 pub(crate) trait Program: Send {
     /// What a record of its input is.
     fn format(&self) -> Format {
@@ -80,8 +79,8 @@ pub(crate) trait Program: Send {
     /// Called with each record of a map.
     fn map(&mut self, record: &[u8], emit: &mut Emit) -> Result<(), TaskError>;
 
-    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but the last of
-    /// the input may have none. Does with them what [`Self::map`] does with each.
+    /// Called with lines as they stand in the input, where records are lines: each ends with a newline, but
+    /// the last of the input may have none. Does with them what [`Self::map`] does with each.
     fn map_lines(&mut self, lines: &[u8], emit: &mut Emit) -> Result<(), TaskError> {
         each_line(lines, |line| self.map(line, emit))
     }

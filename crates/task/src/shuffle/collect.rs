@@ -17,15 +17,16 @@ use crate::shuffle::segment::{Run, RunWriter};
 /// What makes fewer pairs of many with the same key.
 pub(crate) enum Combiner {
     None,
-    /// A function of all values of a key, such as [`Program::combine`](crate::programs::contract::Program::combine).
+    /// A function of all values of a key, such as
+    /// [`Program::combine`](crate::programs::contract::Program::combine).
     Function(Box<Combine>),
     Command(Box<dyn CombinerCommand>),
 }
 
 /// A command that combines sorted partitions.
 pub(crate) trait CombinerCommand: Send {
-    /// Feeds the command with the partitions that `open` gives, and passes its lines to `take`. Returns the number of
-    /// pairs that the command was fed.
+    /// Feeds the command with the partitions that `open` gives, and passes its lines to `take`. Returns the
+    /// number of pairs that the command was fed.
     fn combine(
         &self,
         partitions: usize,

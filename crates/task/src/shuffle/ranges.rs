@@ -1,9 +1,9 @@
 //! Total order of the output of reduces, for commands whose keys are unknown before their maps have run.
 //!
-//! Each map sorts all its pairs as one, cuts them into pieces between different keys, and leaves the first key of each
-//! piece beside its output. Every reduce reads these keys of all maps, finds the same boundaries from them, and reads
-//! the pieces that reach into its range. So the boundaries follow from the output of the maps alone, whatever the
-//! memory is; combiners, which depend on that, are left out.
+//! Each map sorts all its pairs as one, cuts them into pieces between different keys, and leaves the first
+//! key of each piece beside its output. Every reduce reads these keys of all maps, finds the same boundaries
+//! from them, and reads the pieces that reach into its range. So the boundaries follow from the output of the
+//! maps alone, whatever the memory is; combiners, which depend on that, are left out.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use crate::shuffle::segment::{Run, RunWriter, Segment};
 const KEYS: &str = "map.keys";
 /// The most pieces of a map's output.
 pub(crate) const PIECES: usize = 256;
-/// A piece has at least so many bytes of keys and values.
+/// A piece has at least this many bytes of keys and values.
 const PIECE_MIN: u64 = 1 << 12;
 /// Bytes that a sample holds of a key: any bytes make a boundary that keeps order, and equal keys together.
 const SAMPLED: usize = 256;
@@ -139,8 +139,8 @@ impl SampledKeys {
     }
 }
 
-/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range. `output` is the
-/// checksum of the output of a map, where it is known.
+/// What one reduce of `ranges` reads: the pieces of each map that reach into its range, and the range.
+/// `output` is the checksum of the output of a map, where it is known.
 pub(crate) fn of(
     maps: &[PathBuf],
     output: impl Fn(usize) -> Option<u64>,

@@ -31,7 +31,7 @@ self_cell!(
     }
 );
 
-/// A run that is lent by whoever drives it, or one that is the engine's for as long as it is there.
+/// A run that its driver lends, or one that the engine owns while it is there.
 pub(crate) enum Held<'o> {
     Lent(Box<ExternalRun<'o>>),
     Own(Bench),
@@ -88,7 +88,8 @@ impl<'a> ExternalRun<'a> {
         }
     }
 
-    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot was not free.
+    /// Whether an earlier session has recorded the failure of a task at that time, or later where its slot
+    /// was not free.
     pub(crate) fn is_recorded(&self, id: TaskId, end: Time) -> bool {
         self.work.attempts.iter().any(|attempt| {
             let is_it = attempt.end == end.0 || attempt.start == attempt.end && attempt.end > end.0;
@@ -163,7 +164,7 @@ impl<'a> ExternalRun<'a> {
         is_recorded
     }
 
-    /// The flows that come by now, which is told if there are some that never will.
+    /// The flows that arrive by now. The observer learns of flows that never will.
     pub(crate) fn arriving(&mut self, now: Time, observer: &mut dyn Observer) -> Vec<String> {
         let Self { coming, work, is_done, .. } = &mut *self;
         let Arrivals { flows, never } =
@@ -310,8 +311,8 @@ impl<'a> ExternalRun<'a> {
         Ok(())
     }
 
-    /// Moves recorded parts to their places, and the output of the job to its own. Gives a warning if a temporary file cannot
-    /// be removed.
+    /// Moves recorded parts to their places, and the output of the job to its own. Gives a warning if a
+    /// temporary file cannot be removed.
     fn put(&self, job: u32, attempts: &[Attempt]) -> io::Result<Option<String>> {
         let plan = &self.work.jobs[job as usize];
         for attempt in attempts.iter().filter(|attempt| plan.is_final(attempt.id)) {
@@ -336,8 +337,8 @@ fn attempt(number: u64, segment: u32, task: FinishedTask) -> Attempt {
     Attempt { number, id, slot, segment, start: start.0, began: began.0, end: end.0, ended }
 }
 
-/// Has a file at a second place, also on another file system. The first stays until the job is published, so that a
-/// publication that was cut short can be made again.
+/// Has a file at a second place, also on another file system. The first stays until the job is published, so
+/// that a publication that was cut short can be rerun.
 fn lend(from: &Path, to: &Path) -> io::Result<()> {
     slackline_task::base::files::remove(to)?;
     match fs::hard_link(from, to) {

@@ -1,8 +1,8 @@
 //! Machines from Slurm: the nodes of the allocation that the run is in, or of allocations that the run
 //! requests one after another.
 //!
-//! Slurm gives nodes and takes them; who runs what on them is our affair. An agent a node is a step of the allocation
-//! (`srun`). Whether a node is there says its agent, not Slurm, which takes minutes to notice.
+//! Slurm gives nodes and takes them; who runs what on them is our affair. An agent a node is a step of the
+//! allocation (`srun`). Whether a node is there says its agent, not Slurm, which takes minutes to notice.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ const PARAMS: &[Param] =
 /// Variables of the environment that would change what comes over a step's standard output.
 const UNSET: [&str; 4] = ["SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"];
 
-/// How long after Slurm gave none an allocation is asked for again, where somebody still waits for it.
+/// How long after a refusal an allocation is requested again, where the run still waits for it.
 const AGAIN: Duration = Duration::from_secs(600);
 
 /// How long all nodes of a new allocation may take to answer.
@@ -126,7 +126,7 @@ fn wish(settings: &params::Settings, slots: Option<u32>) -> Result<AllocationOpt
 #[derive(Clone, Debug)]
 struct AllocationOptions {
     nodes: u32,
-    /// What `salloc` is told.
+    /// What `salloc` is given.
     options: Vec<String>,
 }
 
@@ -268,7 +268,8 @@ impl AllocationSupply {
         Self { slurm, state: Arc::new(Mutex::new(held)) }
     }
 
-    /// Asks for the next allocation, on a thread of its own: it may take hours. One that there is is given back first.
+    /// Asks for the next allocation, on its own thread: it may take hours. One that there is is given back
+    /// first.
     fn ask(&self, held: Option<(Keeper, Allocation)>, orders: &Orders) {
         if let Some((_, allocation)) = &held {
             let names = allocation.nodes.iter().map(|(node, _)| node.clone()).collect();
@@ -279,7 +280,7 @@ impl AllocationSupply {
             drop(held);
             let options = slurm.wish.as_ref().map_or(&[][..], |wish| &wish.options);
             let asked = Keeper::ask(options, &mut |line| orders.say(line.to_owned()));
-            // If nobody waits any more it is given back.
+            // If the run no longer waits, the allocation is released.
             let Some(state) = state.upgrade() else { return };
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             *state = match asked {
@@ -303,7 +304,7 @@ impl Supply for AllocationSupply {
         match std::mem::replace(&mut *state, State::Waiting) {
             State::Waiting => Availability::Coming,
             State::Over(why, since) => {
-                // A run has ended by then; an engine that stays tries again.
+                // A run has ended by then; a shared engine tries again.
                 if since.elapsed() > AGAIN {
                     drop(state);
                     self.ask(None, orders);

@@ -34,7 +34,7 @@ const SSH: Param = Param::new("ssh", "ssh", Values::Text("COMMAND"), "how ssh is
 
 const PARAMS: &[Param] = &[HOSTS, SSH, PROGRAM, SHARED, SPLIT, TASK_MEMORY, TIMEOUT, SPECULATE, HASH];
 
-/// What ssh is told beside what it is given: it asks nobody anything, and does not try for minutes.
+/// Options of ssh: it asks no questions, and gives up before minutes have passed.
 const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"];
 
 fn make(settings: &params::Settings) -> Result<Box<dyn Backend>, EngineError> {

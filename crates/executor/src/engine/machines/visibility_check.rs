@@ -16,10 +16,11 @@ use crate::spec::job_plan::JobPlan;
 /// What the names of files begin with that machines have to see.
 const SEEN: &str = "seen-";
 
-/// At most so many inputs are looked at, each of another directory.
+/// At most this many inputs are checked, each of another directory.
 const INPUTS: usize = 64;
 
-/// Variables that say how texts are sorted and times are shown: commands have them as they would on this machine.
+/// Variables that say how texts are sorted and times are shown: commands have them as they would on this
+/// machine.
 const VARIABLES: [&str; 4] = ["LANG", "LANGUAGE", "TZ", "LC_"];
 
 /// What the machines of a run have to see; the file goes with it.
@@ -29,12 +30,12 @@ pub(crate) struct VisibilityCheck {
 }
 
 impl VisibilityCheck {
-    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which whoever uses the
-    /// machines is known, now and the next time; `jobs` say which inputs are to be seen too, and `pids` is where processes are
-    /// noted down that reach machines.
+    /// Writes the file that is to be seen into the directory for map output. `owner` is the name by which the
+    /// user of the machines is known, now and the next time; `jobs` say which inputs are to be seen too, and
+    /// `pids` is where processes are noted down that reach machines.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// An error of the file system.
     pub(crate) fn new(
         data: &Path,
         owner: &str,
@@ -72,7 +73,7 @@ impl VisibilityCheck {
         Ok(Self { file, terms })
     }
 
-    /// What agents are told.
+    /// What agents are given.
     pub(crate) fn terms(&self) -> Terms {
         self.terms.clone()
     }
@@ -94,7 +95,8 @@ fn inputs(jobs: &[JobPlan], directory: &Path) -> Vec<Proof> {
     first.take(INPUTS).map(|(path, source)| proof(path, source.bytes)).collect()
 }
 
-/// The directory of the run, by the name by which its user knows it: on other machines links may lead elsewhere.
+/// The directory of the run, by the name by which its user knows it: on other machines links may lead
+/// elsewhere.
 pub(crate) fn directory() -> PathBuf {
     let real = std::env::current_dir().unwrap_or_default();
     let is_it = |path: &PathBuf| {

@@ -35,7 +35,7 @@ pub(crate) struct FleetMux {
     away: BTreeSet<MachineId>,
     /// The number of the next attempt on the fleet.
     next: u64,
-    /// What is at work, by its number on the fleet.
+    /// Running attempts, by their numbers on the fleet.
     at_work: BTreeMap<u64, (RunId, Assignment)>,
     /// The slots that rows of the driver hold.
     held: BTreeMap<RowId, HeldSlot>,
@@ -66,7 +66,7 @@ impl FleetMux {
         Self { changes, machines: table, capacities, away, next: 0, at_work, held }
     }
 
-    /// News with the numbers that runs know; none where nobody has to know.
+    /// Events with the numbers that runs know; none where no run needs to know.
     pub(crate) fn translated(&mut self, event: FleetEvent) -> Option<(Option<RunId>, FleetEvent)> {
         let known = |mux: &Self, machine| mux.machines.id(machine);
         let of_machine = match event {
@@ -76,7 +76,7 @@ impl FleetMux {
             }
             FleetEvent::Down { machine, why } => {
                 let machine = known(self, machine)?;
-                // Nothing more is heard of what was at work there.
+                // Nothing more arrives from what ran there.
                 self.at_work.retain(|_, (_, assignment)| assignment.machine != machine);
                 self.away.insert(machine).then_some(FleetEvent::Down { machine, why })?
             }
@@ -131,13 +131,13 @@ impl FleetMux {
         self.changes || !self.away.is_empty()
     }
 
-    /// Whether nothing is at work.
+    /// Whether nothing runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.at_work.is_empty()
     }
 
-    /// An attempt of a run is about to start: what the fleet is to start, by its own numbers. None if its machine is not
-    /// there.
+    /// An attempt of a run is about to start: what the fleet is to start, by its own numbers. None if its
+    /// machine is not there.
     pub(crate) fn begin(&mut self, run_id: RunId, attempt: Assignment) -> Option<Assignment> {
         let machine =
             self.machines.of_fleet(attempt.machine).filter(|_| !self.away.contains(&attempt.machine))?;
@@ -152,7 +152,6 @@ impl FleetMux {
         self.at_work.remove(&number);
     }
 
-    /// A row holds a slot.
     pub(crate) fn hold(&mut self, row: RowId, held: HeldSlot) {
         self.held.insert(row, held);
     }
@@ -172,7 +171,7 @@ impl FleetMux {
         self.held.get(&row).map(|held| held.run)
     }
 
-    /// The runs that have an attempt at work on a slot, but for one of them.
+    /// The runs that have an attempt running on a slot, but for one of them.
     pub(crate) fn others_on(&self, held: HeldSlot) -> Vec<RunId> {
         let on = |(run_id, other): &(RunId, Assignment)| {
             *run_id != held.run && other.slot == held.slot && other.id.phase == held.phase
@@ -180,13 +179,13 @@ impl FleetMux {
         self.at_work.values().filter(|one| on(one)).map(|(run_id, _)| *run_id).collect()
     }
 
-    /// What an attempt of a run is called on the fleet; none of one that is not at work.
+    /// What an attempt of a run is called on the fleet; none of one that is not running.
     pub(crate) fn name(&self, run_id: RunId, attempt: u64) -> Option<u64> {
         let is_it = |(of, assignment): &(RunId, Assignment)| *of == run_id && assignment.number == attempt;
         self.at_work.iter().find(|(_, one)| is_it(one)).map(|(&name, _)| name)
     }
 
-    /// Nothing is heard of a run any more.
+    /// Nothing arrives of a run any more.
     pub(crate) fn forget(&mut self, run_id: RunId) {
         self.at_work.retain(|_, (of, _)| *of != run_id);
         self.held.retain(|_, held| held.run != run_id);

@@ -27,14 +27,15 @@ pub(crate) struct DriverFlow {
 /// What a flow is made of.
 pub(crate) struct FlowSource<'a> {
     pub(crate) run: RunId,
-    /// Its workload, with the durations that are believed.
+    /// Its workload, with the durations that are estimated.
     pub(crate) workload: &'a Draft,
     pub(crate) jobs: &'a [JobPlan],
     pub(crate) done: &'a BTreeSet<TaskId>,
     pub(crate) dates: RunDates,
 }
 
-/// Where the dates of a run are in the time of the engine: they count from the start of the run, by the wall clock of now.
+/// Where the dates of a run are in the time of the engine: they count from the start of the run, by the wall
+/// clock of now.
 #[derive(Clone, Copy)]
 pub(crate) struct RunDates {
     /// The start of the run by the wall clock, seconds.
@@ -50,7 +51,8 @@ impl RunDates {
         Self { start: run.date_on(engine), own_start: later.seconds(), now: now.seconds() }
     }
 
-    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that time is at it.
+    /// A flow that has come, with its dates in the time of the engine. What was before the beginning of that
+    /// time is at it.
     fn applied(self, mut flow: FlowDraft) -> FlowDraft {
         // Costs over time cannot begin before it.
         let by_date = (flow.cost.is_none() || self.start >= 0.0).then_some(self.start);
@@ -62,8 +64,8 @@ impl RunDates {
 }
 
 impl FlowSource<'_> {
-    /// A flow as what is left of it and as it stands; of one that is held what is at work. None if that is nothing. The
-    /// driver's numbers of its phases are [to come](Arrived::begin_at).
+    /// A flow as what is left of it and with its overrides; of one that is held what runs. None if that is
+    /// nothing. The driver's numbers of its phases are [to come](Arrived::begin_at).
     ///
     /// # Errors
     /// A workload that is none.
@@ -97,7 +99,7 @@ impl FlowSource<'_> {
         Ok(Some((DriverFlow { run: self.run, first: PhaseId(0), numbers }, arrival)))
     }
 
-    /// All tasks of a flow but those that are at work.
+    /// All tasks of a flow but those that run.
     fn all_but(&self, flow: &str, busy: &[RunningAttempt]) -> BTreeSet<TaskId> {
         let is_busy = |id: &TaskId| busy.iter().any(|busy| busy.id == *id);
         let of = |(job, plan): (u32, &JobPlan)| {

@@ -1,9 +1,10 @@
 //! One run of the shared engine, on a thread of its session and its process engine.
 //!
-//! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends it what
-//! happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet is to do and what the driver
-//! is to know ([`RunMessage`]), in order. Neither waits for the other. So each may hear of something that is over for the other:
-//! the loop drops reports of rows that the driver has dropped, and the run reports each row that it cannot begin as failed.
+//! All work on files of a run is done there, so that a hung file system stops this run only. The loop sends
+//! it what happens and what the driver decides ([`RunCommand`]), in order; it sends the loop what the fleet
+//! is to do and what the driver is to know ([`RunMessage`]), in order. Neither waits for the other. So each
+//! may learns of something that is over for the other: the loop drops reports of rows that the driver has
+//! dropped, and the run reports each row that it cannot begin as failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -58,7 +59,7 @@ pub(crate) enum RunCommand {
     Order(Order),
     /// Another run starts something on a slot.
     GiveWay(SlotKind, u32),
-    /// A flow stands in another way.
+    /// The overrides of a flow change.
     Stand(String, FlowOverrides),
     Cancel(String),
     /// The wall clock has jumped: dates are other times.
@@ -77,8 +78,8 @@ pub(crate) enum RunMessage {
     Stop(u64),
     /// The driver is to know, in the time of the service.
     Reports(Vec<Report>),
-    /// A flow comes to the driver, as what is left of it and as it stands, with what of it is at work. Nothing comes of one
-    /// that is held and has nothing at work.
+    /// A flow comes to the driver, as what is left of it and with its overrides, with what of it runs.
+    /// Nothing comes of one that is held and has nothing running.
     Comes {
         flow: String,
         arrival: Option<Box<(DriverFlow, Arrival)>>,
@@ -112,14 +113,13 @@ impl Outbox {
 /// What a run begins with.
 pub(crate) struct RunStart {
     pub(crate) session: Session,
-    /// The machines when it came, and those of them that are not there; it hears of changes since.
+    /// The machines when it came, and those of them that are not there; it learns of changes since.
     pub(crate) machines: Vec<MachineDraft>,
     pub(crate) away: BTreeSet<MachineId>,
     /// How often a task may fail whose job does not say.
     pub(crate) attempts_max: u16,
     pub(crate) overrides: BTreeMap<String, FlowOverrides>,
     pub(crate) settings: Settings,
-    /// The clock of the engine.
     pub(crate) engine: RunClock,
     pub(crate) observer: Box<dyn Observer + Send>,
     pub(crate) mux: Arc<Mutex<FleetMux>>,
@@ -210,7 +210,7 @@ struct FlowState {
 }
 
 impl Run<'_> {
-    /// Goes on until the run leaves; whether it was interrupted. None if the loop is gone.
+    /// Continues until the run leaves; whether it was interrupted. None if the loop is gone.
     fn go(&mut self, commands: &Receiver<RunCommand>) -> Option<bool> {
         let state = self.owned.session.layout().root().display();
         let mut patience = Some(Duration::ZERO);
@@ -267,7 +267,7 @@ impl Run<'_> {
         self.flows.keys().any(|flow| self.local.fate(flow) == FlowOutcome::Open)
     }
 
-    /// The engine goes on by itself. How long it then waits for the loop.
+    /// The engine continues by itself. How long it then waits for the loop.
     fn rest(&mut self) -> Duration {
         self.local.idle();
         if self.local.has_due() {
@@ -372,7 +372,8 @@ impl Run<'_> {
         self.out.send(RunMessage::Comes { flow: flow.to_owned(), arrival, busy });
     }
 
-    /// Ends it: what is recorded is on disk. What the session has to know, and why the engine could not go on.
+    /// Ends it: what is recorded is on disk. What the session has to know, and why the engine could not go
+    /// on.
     fn close(mut self, is_interrupted: bool) -> (ExternalEnd, Option<String>) {
         if is_interrupted {
             self.local.interrupt_here();

@@ -37,7 +37,8 @@ impl MachineTable {
         Self { ids: all.map(|id| (id, id)).collect(), machines, log: None }
     }
 
-    /// The machines of a fleet, in its order, each alone in its group; those that a file knows of keep their numbers.
+    /// The machines of a fleet, in its order, each alone in its group; those that a file knows of keep their
+    /// numbers.
     ///
     /// # Errors
     /// A file that is damaged or cannot be written.
@@ -75,8 +76,8 @@ impl MachineTable {
         !self.ids.values().any(|known| *known == id)
     }
 
-    /// A machine of the fleet; one that is known keeps its number. True if it was not known. It is on disk before anything
-    /// is done with its number.
+    /// A machine of the fleet; one that is known keeps its number. True if it was not known. It is on disk
+    /// before anything is done with its number.
     ///
     /// # Errors
     /// It cannot be written down.

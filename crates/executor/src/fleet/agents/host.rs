@@ -16,7 +16,7 @@ use crate::fleet::protocol::{BEAT, FromAgent, Hello, LINE_MAX, Ready, Refused, T
 use crate::fleet::{Assignment, FleetEvent, NewMachine};
 use crate::store::pid_file::PidFile;
 
-/// The longest that is waited before a machine is tried again that did not answer.
+/// The longest that is waited before a machine is retried that did not answer.
 const AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// More than this that is not read by an agent is not added to by beats, bytes.
@@ -31,9 +31,9 @@ pub(super) struct Host {
     state: State,
     /// How often it went.
     epoch: u32,
-    /// What is at work there, with its slot.
+    /// What runs there, with its slot.
     attempts: BTreeMap<u64, u32>,
-    /// By slot: what it is at work on, for those who look on from outside.
+    /// By slot: what it works on, for those who look on from outside.
     places: BTreeMap<u32, PidFile>,
     /// How often it did not answer, one after the other.
     tries: u32,
@@ -61,20 +61,20 @@ enum Admission {
 
 /// Where a machine is.
 enum State {
-    /// It is not there, and is tried again then.
+    /// It is not there, and is retried then.
     Away { again: Duration },
-    /// It was told hello.
+    /// It was given hello.
     Opening(PendingLine),
     /// Its agent takes attempts.
     Up(Conversation),
-    /// Its line was closed; then its process is told to end, and then it is killed.
+    /// Its line was closed; then its process is asked to end, and then it is killed.
     Ending(ClosingLine),
 }
 
 /// A line that is spoken over.
 struct Conversation {
     line: Line,
-    /// When something was heard last.
+    /// When something arrived last.
     heard: Duration,
     /// When something was said last.
     said: Duration,
@@ -89,7 +89,7 @@ struct PendingLine {
 
 struct ClosingLine {
     line: Line,
-    /// When its process is told to end; none if it was.
+    /// When its process is asked to end; none if it was.
     term: Option<Duration>,
     /// When it is killed.
     kill: Duration,
@@ -200,7 +200,7 @@ impl Host {
         self.retire(now);
     }
 
-    /// Whether an attempt is at work there.
+    /// Whether an attempt runs there.
     pub(super) fn has(&self, number: u64) -> bool {
         self.attempts.contains_key(&number)
     }
@@ -271,7 +271,7 @@ impl Host {
         self.end(now, ORDERLY, None);
     }
 
-    /// Closes its line, if it has one. Its process is told to end after `patience`.
+    /// Closes its line, if it has one. Its process is asked to end after `patience`.
     fn end(&mut self, now: Duration, patience: Duration, failure: Option<Failure>) {
         let mut line = match std::mem::replace(&mut self.state, State::Away { again: now }) {
             State::Opening(opening) => opening.spoken.line,
@@ -285,7 +285,7 @@ impl Host {
         self.places.clear();
     }
 
-    /// Its agent is not there any more: nothing more is heard of its attempts.
+    /// Its agent is not there any more: nothing more arrives from its attempts.
     fn lose(&mut self, now: Duration, why: String, tell: &mut dyn FnMut(News)) {
         let is_silent =
             matches!(&self.state, State::Up(spoken) if now.saturating_sub(spoken.heard) > self.pace.silent);
@@ -383,7 +383,7 @@ impl Host {
             Failure::Refused(why) if is_first => tell(News::First(self.id.index(), First::Refused(why))),
             Failure::Missing(why) if is_first => tell(News::First(self.id.index(), First::Missing(why))),
             Failure::Refused(why) => tell(News::Told(FleetEvent::Notice(format!("{}: {why}", self.name)))),
-            // It is away, and that was told.
+            // It is away, and that was given.
             Failure::Missing(_) => {}
         }
     }
@@ -395,7 +395,7 @@ impl Host {
             State::Opening(opening) => opening.spoken.hear(now),
             State::Up(spoken) => spoken.hear(now),
             State::Ending(ending) => {
-                // Nobody cares any more, but who cannot speak does not end.
+                // No process cares any more, but who cannot speak does not end.
                 ending.line.hear();
                 return;
             }
@@ -482,7 +482,7 @@ impl Host {
         }
     }
 
-    /// An attempt has ended. What is told of one that is not at work there comes a second time, or too late.
+    /// An attempt has ended. A report of one that is not running there is a duplicate, or late.
     fn ended(&mut self, n: u64, report: Option<Report>, broken: Option<String>, tell: &mut dyn FnMut(News)) {
         let Some(slot) = self.attempts.remove(&n) else { return };
         if let Some(place) = self.places.get(&slot) {

@@ -13,20 +13,22 @@ use super::{Machine, News, Terms};
 use crate::fleet::protocol::{ToAgent, line};
 use crate::fleet::{Assignment, FleetEvent};
 
-/// The longest that is slept: clocks are looked at so often; the ends of processes, which say nothing, more often.
+/// The longest that is slept: clocks are checked so often; the ends of processes, which say nothing, more
+/// often.
 const TURN: Duration = Duration::from_millis(500);
 const TURN_OF_ENDS: Duration = Duration::from_millis(10);
 
-/// A turn that takes so long says that this process was stopped meanwhile: then nobody is blamed for not having been heard.
+/// A turn that takes so long says that this process was stopped meanwhile: then silence is no fault of the
+/// agents.
 const STOPPED: Duration = Duration::from_secs(2);
 
-/// What the hub is told.
+/// Messages to the hub.
 pub(super) enum Order {
     /// An attempt begins, unless its machine went more often than the engine knows.
     Start {
         attempt: Assignment,
         epoch: u32,
-        /// What the agent is told.
+        /// The message to the agent.
         line: Vec<u8>,
     },
     /// An attempt is stopped.
@@ -37,7 +39,7 @@ pub(super) enum Order {
         names: Vec<String>,
         why: String,
     },
-    /// Something is to be told.
+    /// Something is to be given.
     Say(String),
     /// All agents end, and so does the hub when they have.
     End,
@@ -53,7 +55,7 @@ pub(super) struct Hub {
     clock: Stopwatch,
     /// How long this process was stopped.
     stopped: Duration,
-    /// When the clock was looked at last.
+    /// When the clock was checked last.
     looked: Duration,
     is_ending: bool,
 }
@@ -112,7 +114,8 @@ impl Hub {
         now.saturating_sub(self.stopped)
     }
 
-    /// Waits until an agent has said something or can be told more, or there is an order. Gives the machines to attend to.
+    /// Waits until an agent has said something or can be given more, or there is an order. Gives the machines
+    /// to attend to.
     fn wait(&mut self) -> Vec<usize> {
         let mut whose = vec![None];
         let mut fds = vec![PollFd::new(&self.woken, PollFlags::IN)];

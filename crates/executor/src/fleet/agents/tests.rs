@@ -1,5 +1,5 @@
-//! A fleet whose agents play a script: delays, silence, what is said twice or too late, wrong versions, and lines that are
-//! none.
+//! A fleet whose agents play a script: delays, silence, what is reported twice or too late, wrong versions,
+//! and lines that are none.
 
 use std::io::{BufRead, BufReader, Lines, PipeReader, Write};
 use std::sync::{Arc, Mutex};
@@ -234,7 +234,7 @@ fn machines_that_do_not_answer_are_said_to_be_gone_and_come_when_they_do() {
     });
     let mut agents = open(vec![late, there]).unwrap();
     is_down(&next(&mut agents), "its agent ended without an answer");
-    // What is started there meanwhile is nobody's.
+    // What starts there meanwhile belongs to no run.
     start(&mut agents, 1, 1);
     start(&mut agents, 0, 2);
     let mut event = [next(&mut agents), next(&mut agents)];
@@ -412,7 +412,7 @@ fn an_attempt_that_is_stopped_ends_when_its_agent_says_so() {
     agents.stop(9);
     agents.stop(1);
     assert_eq!(next(&mut agents), FleetEvent::Ended { attempt: 1, report: Err("stopped".to_owned()) });
-    // Whoever asks the run to stop is heard at once.
+    // A request to stop arrives at once.
     agents.waker()();
     assert_eq!(agents.next(PATIENCE), None);
 }
@@ -452,7 +452,7 @@ fn machines_join_for_as_long_as_they_are_there_and_are_known_when_they_come_agai
     assert_eq!(ended(&next(&mut agents)), 2);
 }
 
-/// `SLACKLINE_SCALE=k` has them take k times as many; what that took is said.
+/// `SLACKLINE_SCALE=k` has them take k times as many; what that took is reported.
 #[test]
 fn fifty_agents_take_attempts_as_fast_as_they_end_and_nothing_piles_up() {
     const AGENTS: u32 = 50;

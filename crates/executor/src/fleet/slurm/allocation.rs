@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::fleet::slurm::nodes::{names, processors};
 
-/// So long before its end an allocation counts as over: what is at work then is told to end by Slurm.
+/// So long before its end an allocation counts as over: what runs then is asked to end by Slurm.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives it back, or
-/// because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of the common signals alone, as
-/// the order to give back what it has or waits for.
+/// Asks for an allocation, says what it is, and keeps it until its standard input ends: because the run gives
+/// it back, or because the run is gone. `salloc` ends with the command that it was given, and takes HUP, of
+/// the common signals alone, as the order to give back what it has or waits for.
 const KEEPER: &str = r#"
 exec 3<&0
 salloc "$@" sh -c 'echo "granted $SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat > /dev/null' <&3 &
@@ -63,7 +63,7 @@ impl Allocation {
         Self::of(&job, &said("SLURM_JOB_NODELIST")?, &said("SLURM_JOB_CPUS_PER_NODE")?).map(Some)
     }
 
-    /// How long it is still there; none if it does not end, or nobody knows.
+    /// How long it is still there; none if it does not end, or that is unknown.
     pub(crate) fn left(&self) -> Option<Duration> {
         let asked = Command::new("squeue").args(["--noheader", "--format=%L", "--jobs", &self.job]).output();
         let left = time_left(String::from_utf8_lossy(&asked.ok()?.stdout).trim())?;
@@ -103,8 +103,8 @@ enum KeeperOutput {
 }
 
 impl Keeper {
-    /// Asks for an allocation with these options, and waits until it is granted, however long that takes. `says` is told what
-    /// `salloc` says.
+    /// Requests an allocation with these options, and waits until it is granted, however long that takes.
+    /// `says` receives what `salloc` says.
     ///
     /// # Errors
     /// It is refused, or cannot be asked for.
@@ -182,7 +182,7 @@ impl Drop for Keeper {
     }
 }
 
-/// Passes lines on, on a thread of its own, until there are no more or nobody hears them.
+/// Passes lines on, on its own thread, until there are no more or no process hears them.
 fn listen(
     from: Option<impl Read + Send + 'static>,
     to: Sender<KeeperOutput>,
